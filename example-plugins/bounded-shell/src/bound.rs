@@ -1,9 +1,9 @@
-//! Commands under a time limit: writing and recognising them.
+//! Writes commands with a time limit, and recognises such commands.
 
 const MAX_LIMIT: u32 = 86_400;
 const MAX_KILL_AFTER: u32 = 3_600;
 
-/// The limit, as the start of every bounded command.
+/// The time limit, in the form of the prefix of every bounded command.
 #[derive(Debug)]
 pub(crate) struct Bound {
     /// `timeout -k 5 60 sh -c `. The short option and plain seconds work with coreutils, BusyBox and uutils.

@@ -12,9 +12,9 @@
 //! most-notes = 50                 # default 100
 //! ```
 //!
-//! The model sees them as `notebook__write_note` and so on. They touch no file: the notes are the plugin's own state, limited by the
-//! grant's quota. Each call passes `before-tool-call` and `after-tool-call` like any tool's, so other plugins can stop, change and mask it.
-//! A model writes the notes, so a later session must treat them as text that somebody else may have caused.
+//! The model sees the tools as `notebook__write_note` and so on. The tools use no files. The notes are the plugin's own state, limited by
+//! the grant's quota. Each call raises `before-tool-call` and `after-tool-call` like the calls of other tools, so other plugins can stop,
+//! change and mask it. A model writes the notes, and untrusted text may have influenced the model. So a later session must not trust them.
 
 use hookhost_guest::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -17,50 +17,55 @@
 //!
 //! # Self-defence
 //!
-//! By default it also refuses writes to the files that decide which rules apply to an agent:
+//! By default, the plugin also refuses writes to the files that decide which rules apply to an agent:
 //!
-//! - `hookhost`: `hookhost.toml` and `hookhost-mcp.lock` anywhere; hookhost's programs; its directories for configuration, state and
-//!   compiled code with the plugins in them. The workspace must not be moved.
+//! - `hookhost`: `hookhost.toml` and `hookhost-mcp.lock` in any directory; hookhost's programs; hookhost's directories for
+//!   configuration, state and compiled code, with the plugins in them. A call that moves the workspace is refused too.
 //! - `agents`: the files in which agents name their hooks and MCP servers (`.claude/settings*.json`, `.codex/hooks.json`, `.mcp.json`
-//!   and others), of the user, of any project and of the machine; those of editors that start the proxies; those from which agents
-//!   take their environment, if a write puts a variable there that points an agent to other settings.
+//!   and others). They may belong to the user, a project or the machine. The settings files of editors that start the proxies are
+//!   protected too. Files from which agents take their environment are protected against one kind of write: it sets a variable that
+//!   points an agent to other settings.
 //!
-//! `self-defence` names the owners: `hookhost`, `agents`, or one owner by its name, such as `claude-code`. `allow` makes an exception for
-//! one file. No tool may read hookhost's keys or the directory that holds them. `shell/reader/guarded.toml` has the whole table, and
-//! shell-guard protects the same files. Giving such a file another name (`ln`, `docker run -v`), or passing it to a program that is not
-//! known to be read-only, is refused, too. Here, case never matters, whatever `ignore-case` says.
+//! `self-defence` names the owners of protected files: `hookhost`, `agents`, or one agent by its name, such as `claude-code`. `allow`
+//! makes an exception for one file. No tool may read hookhost's keys or the directory that contains them. The whole table of protected
+//! files is `shell/reader/guarded.toml`, and shell-guard protects the same files. The plugin also refuses to give such a file another
+//! name (`ln`, `docker run -v`), and to pass it to a program that is not known to be read-only. For these files, case never matters,
+//! even if `ignore-case` is false.
 //!
 //! # Patterns
 //!
-//! `*` and `?` stop at `/`, `**` does not, `[a-z]` is one character. A pattern protects the named path and everything below it. Without a
-//! slash it is a name in any directory (`.env*`). With a slash it is a path from the workspace (`infra/*.tf`), from the root if it begins
-//! with a slash, or from any home with `~/`. For exceptions, case always matters.
+//! `*` and `?` do not match `/`, `**` does, and `[a-z]` matches one character. A pattern protects the named path and everything below
+//! it. A pattern without a slash is a name in any directory (`.env*`). A pattern with a slash is a path from the workspace
+//! (`infra/*.tf`), from the root if it begins with `/`, or from any home directory if it begins with `~/`. For exceptions, case always
+//! matters.
 //!
 //! # What is seen
 //!
-//! - Every path that the host says a call writes, and the paths that patches in the arguments name (`*** Update File: x` blocks,
+//! - Every path that a call writes according to the host, and every path in a patch in the arguments (`*** Update File: x` blocks,
 //!   unified and context diffs).
-//! - For a tool that the host does not know: every argument that is a protected path, unless the name of the tool says that it
-//!   reads (`mcp__files__read_file`) or the name of the argument says that it is a text (`content`). A directory in one argument and
-//!   a name in another count as a path, and so do the names in a list. If the tool moves, renames or removes, a directory above a
-//!   protected path counts, too.
-//! - For such a tool: the files that an argument with the name of a command (`command`, `cmd`, `script`) would write as a shell
-//!   command.
-//! - In a shell command: redirections, and the files passed to commands that are known to write (`rm`, `mv`, `cp`, `tee`,
-//!   `sed -i`, `git checkout`, `find -delete` and others), wherever they run: in `sh -c`, `$(…)`, loops and functions,
-//!   through `sudo`, `xargs` and some two hundred other wrappers, in a container. Removing a directory above a protected path
-//!   counts. A path is resolved from every directory that the command has been in, because a `cd` may fail.
+//! - For a tool that the host does not know: every argument that is a protected path, unless the tool only reads according to its name
+//!   (`mcp__files__read_file`), or the argument is a text according to its name (`content`). A directory in one argument and a name in
+//!   another are combined to a path, and so are the names in a list. If the tool moves, renames or removes files, a directory above a
+//!   protected path is protected too.
+//! - Also for a tool that the host does not know: if an argument has the name of a command (`command`, `cmd`, `script`), the files that
+//!   it would write as a shell command.
+//! - In a shell command: redirections, and the files passed to commands that are known to write (`rm`, `mv`, `cp`, `tee`, `sed -i`,
+//!   `git checkout`, `find -delete` and others). Such commands are found in `sh -c`, in `$(…)`, in loops and functions, in containers,
+//!   and behind `sudo`, `xargs` and some two hundred other wrappers. Removing a directory above a protected path is refused too. A path
+//!   is resolved from every directory that the command has been in, because a `cd` may fail.
 //!
-//! A path may be relative, absolute, under `~` or `$HOME`, with `.`, `..`, doubled or back slashes. If its root is unknown
-//! (`$DIR/infra/x`), any of its endings may be the real path, and it is refused if one of them is protected.
+//! A path may be relative, absolute, or below `~` or `$HOME`, and it may contain `.`, `..`, doubled slashes or backslashes. If the root
+//! of a path is unknown (`$DIR/infra/x`), any ending of the path may be the real path, so the write is refused if one of the endings is
+//! protected.
 //!
 //! # What is not seen
 //!
-//! A command that is not text for a shell, is longer than 64 KiB, or is too complex to be read is refused.
+//! A command is refused if it is not text for a shell, if it is longer than 64 KiB, or if it is too complex to parse.
 //!
-//! Shell commands are read, not run: this is the best that is possible with text, and not a wall. It does not see writes by a script, an
-//! interpreter (`python -c …`), another machine (`ssh`) or an unknown program. It does not see symbolic links, another Unicode spelling of
-//! a name, or a command that hides its effect. Against somebody who wants to get round it, let the agent run in a sandbox as well.
+//! The plugin only parses shell commands and does not run them, so the protection is not complete. The plugin does not see writes by a
+//! script, an interpreter (`python -c …`), another machine (`ssh`) or an unknown program. It does not see symbolic links, another Unicode
+//! spelling of a name, or a command that hides its effect. To protect files against somebody who tries to circumvent the plugin, run the
+//! agent in a sandbox as well.
 
 mod arguments;
 mod patch;
@@ -101,7 +106,7 @@ fn all_files() -> Vec<String> {
     [HOOKHOST, AGENTS].map(str::to_owned).into()
 }
 
-/// Maximum number of commands in a call of an unknown tool.
+/// Maximum number of arguments of an unknown tool that are parsed as commands.
 const MAX_SUPPOSED: usize = 128;
 
 /// The word for all agents in `self-defence`.
@@ -206,7 +211,7 @@ impl Guard {
     }
 }
 
-/// Returns true if a text in a call names a variable that points hookhost or an agent to other settings.
+/// Returns true if a text in a call contains the name of a variable that points hookhost or an agent to other settings.
 fn names_variable(call: &ToolCall) -> bool {
     let mut names = false;
     patch::visit(&call.arguments().unwrap_or(Value::Null), "", &mut |_, text| names |= guarded::names_variable(text));
@@ -232,7 +237,8 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
         Action::Mcp(_) | Action::Other(_) => supposed(session, &call.name, &arguments),
         _ => Writes::default(),
     };
-    // The tool decides which directory relative paths start from, so the session's directory and the workspace both count.
+    // The tool decides from which directory it resolves relative paths. So they are resolved from the session's directory and from the
+    // workspace.
     let context = [PathContext::new(&session.cwd), PathContext::new(&session.workspace)];
     for Named { path, whole, .. } in &paths {
         for context in &context {
@@ -242,7 +248,7 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
             // A path of another system may be a path of this system, too.
             let elsewhere = of_another_system(&path, context.workspace());
             for spelt in std::iter::once(context.spelt(&path, from)).chain(elsewhere) {
-                // Taking a home, or a directory that contains homes, affects all guarded files there.
+                // Moving or removing a home directory, or a directory above it, affects all guarded files in it.
                 if *whole && is_home(&spelt) {
                     let reach = Reach { extent: Extent::Filled, ..Reach::default() };
                     written.targets.push((path.to_string(), Target { path: Normal::Absolute("/root".into()), reach }));
@@ -253,7 +259,7 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
         }
     }
     let mut called_so = paths.iter().filter(|named| named.is_called_so);
-    // Some programs refuse such a path; others end it at the NUL character.
+    // Some programs refuse a path with a NUL character. Others use only the part before it.
     let ends_early = called_so.clone().any(|named| named.path.contains('\0'));
     let why = match &call.action {
         _ if ends_early => "a path has a NUL character in it, where some programs end it",
@@ -267,7 +273,8 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
     written
 }
 
-/// Returns the argument that leads to hookhost's keys. No tool may read them. For a shell, its commands are judged instead.
+/// Returns an argument that is a path to hookhost's keys, which no tool may read. A shell tool has no such arguments, because its
+/// command is checked instead.
 fn names_keys(session: &Session, call: &ToolCall) -> Option<String> {
     if call.action.shell().is_some() {
         return None;
@@ -291,17 +298,18 @@ fn names_keys(session: &Session, call: &ToolCall) -> Option<String> {
     paths.into_iter().map(|named| named.path).find(|path| is_keys(path))
 }
 
-/// Returns true if a path is a home or a directory that contains homes.
+/// Returns true if a path is a home directory, or a directory that contains home directories.
 fn is_home(path: &Normal) -> bool {
     let (Normal::Absolute(text) | Normal::Below(text)) = path;
     let names: Vec<&str> = text.split('/').filter(|name| !name.is_empty()).collect();
-    // Directly below an unknown directory, a path without names may be a home.
+    // A path without names is the unknown directory itself, which may be a home directory.
     names.is_empty()
         || (matches!(path, Normal::Absolute(_))
             && matches!(names[..], ["home" | "Users" | "root"] | ["home" | "Users", _]))
 }
 
-/// Returns a Windows path in the workspace of another system (`C:\\a`, `\\\\?\\C:\\a`, `/c/a`). Its root is unknown here.
+/// Returns the form for comparison of a Windows path (`C:\\a`, `\\\\?\\C:\\a`, `/c/a`) if the workspace is on another system, where the
+/// root of the path is unknown.
 fn of_another_system(path: &str, workspace: &str) -> Option<Normal> {
     let path = path.trim().replace('\\', "/");
     let is_drive = |path: &str| matches!(path.as_bytes(), [drive, b':', ..] if drive.is_ascii_alphabetic());
@@ -312,7 +320,7 @@ fn of_another_system(path: &str, workspace: &str) -> Option<Normal> {
         .then(|| Normal::Below(clean(path.trim_start_matches('/'))))
 }
 
-/// Returns the files that a call of an unknown tool writes, if its arguments contain commands.
+/// Returns the files that a call of an unknown tool writes through shell commands in its arguments.
 fn supposed(session: &Session, tool: &str, arguments: &Value) -> Writes {
     let mut written = Writes::default();
     let commands = supposed_commands(tool, arguments);

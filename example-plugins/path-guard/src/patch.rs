@@ -3,8 +3,8 @@
 use hookhost_contract::action::paths_of_patch;
 use serde_json::Value;
 
-/// Returns the paths in all patches that a call applies. If the call names the files that it writes, a diff may be the content of one of
-/// them; then only an argument with the name of a patch counts.
+/// Returns the paths in all patches that a call applies. If the call names the files that it writes, a diff may be the content of such a
+/// file. In this case, only an argument with the name of a patch is parsed as a patch.
 pub(crate) fn in_arguments(arguments: &Value, writes_named_files: bool) -> Vec<String> {
     let mut paths = Vec::new();
     visit(arguments, "", &mut |name, text| {

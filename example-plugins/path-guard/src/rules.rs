@@ -4,12 +4,13 @@ use glob::{MatchOptions, Pattern};
 use shell_reader::guarded::Reach;
 use shell_reader::path::{self, Normal};
 
-/// `*` and `?` stop at `/`. A leading dot is an ordinary character. Case is handled before.
+/// `*` and `?` do not match `/`. A leading dot is an ordinary character. Case-insensitive patterns and paths are converted to lower case
+/// before they are compared.
 const OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
 
 pub(crate) const WILDCARDS: [char; 3] = ['*', '?', '['];
-/// Maximum number of wildcards in a word of a shell command. A word with more is refused.
+/// Maximum number of wildcards in a word of a shell command. A word with more wildcards is refused.
 const MAX_WILDCARDS: usize = 32;
 
 /// One configured pattern, in every form that a path is compared with.
@@ -59,7 +60,7 @@ impl Rules {
         !target.reach.wild && self.is_allowed(&target.path, workspace)
     }
 
-    /// Returns true if the path is an exception. It must be known in full.
+    /// Returns true if the path is an exception. A path with an unknown part is never an exception.
     fn is_allowed(&self, path: &Normal, workspace: &str) -> bool {
         let Normal::Absolute(absolute) = path else { return false };
         let relative = path::relative(absolute, workspace);
@@ -73,7 +74,7 @@ impl Rule {
         !path.is_empty() && self.forms.iter().any(|form| form.matches_with(&path, OPTIONS))
     }
 
-    /// Returns true if the write affects the stem: the target is a directory above it, or matches it by wildcards.
+    /// Returns true if the write affects the stem, because the target is a directory above the stem or matches the stem by wildcards.
     fn stem_lies_in(&self, path: &str, target: &Target, workspace: &str) -> bool {
         if self.stem.is_empty() {
             return false;
@@ -92,7 +93,7 @@ impl Rule {
         // Removing `*` also removes everything below it. `in*/x` writes below `in*`.
         let reached = if is_whole { &above[..] } else { &above[..1] };
         let fits = |pattern: &str, stems: &[&str]| {
-            // A pattern with so many wildcards is meant to be slow. It is treated as matching everything.
+            // Matching a pattern with so many wildcards would be slow, so it is treated as matching everything.
             if pattern.matches(WILDCARDS).count() > MAX_WILDCARDS {
                 return true;
             }
@@ -120,8 +121,8 @@ fn ancestors(path: &str) -> Vec<&str> {
     all
 }
 
-/// Returns all spellings of a path: as it is, relative to the workspace and, if its root is unknown, each of its endings, because any
-/// directory may be the workspace.
+/// Returns all spellings of a path: the path itself, and the path relative to the workspace. If the root of the path is unknown, each
+/// ending of the path is a spelling too, because any directory may be the workspace.
 fn spellings(path: &Normal, workspace: &str) -> Vec<String> {
     match path {
         Normal::Absolute(absolute) => vec![absolute.clone(), path::relative(absolute, workspace)],
@@ -140,8 +141,8 @@ fn compile(patterns: &[String], ignore_case: bool) -> Result<Vec<Rule>, String> 
     patterns.iter().map(|pattern| rule(pattern, ignore_case)).collect()
 }
 
-/// Compiles a pattern. It protects the named path and everything below. Without a slash it is a name in any directory; with one it is a
-/// path from the workspace or, with a leading slash, from the root.
+/// Compiles a pattern, which protects the named path and everything below it. A pattern without a slash is a name in any directory. A
+/// pattern with a slash is a path from the workspace, or from the root if the slash is the first character.
 fn rule(written: &str, ignore_case: bool) -> Result<Rule, String> {
     if written.contains(['{', '}']) {
         return Err(format!("the pattern `{written}` has braces, which are not understood here: write two patterns"));

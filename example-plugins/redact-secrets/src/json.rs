@@ -1,4 +1,4 @@
-//! Masks secrets in JSON. Each text is checked by itself, so that the result is JSON again.
+//! Masks secrets in JSON. Each string is checked separately, so the result is valid JSON.
 
 use crate::scan::{Counts, Scanner};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Returns the JSON text with its secrets masked, or `None` if it contains none.
 pub(crate) fn mask(scanner: &Scanner, text: &str, counts: &mut Counts) -> Option<String> {
     let Ok(mut value) = serde_json::from_str::<Value>(text) else {
-        // The host declares the text as JSON. If it is not, the result is a JSON string.
+        // The host declares the text as JSON. If the text is not valid JSON, the result is a JSON string.
         return scanner.mask(text, counts).map(|masked| Value::String(masked).to_string());
     };
     mask_value(scanner, None, &mut value, counts).then(|| value.to_string())

@@ -17,18 +17,20 @@
 //! ]
 //! ```
 //!
-//! A secret becomes `[redacted: github-token]`. If the format has a published prefix (`ghp_`), the prefix stays before the mark. No byte of
-//! the random part stays. For each event with a masked secret, the plugin reports one finding per kind, with the count and never the value.
+//! A secret is replaced by a mark such as `[redacted: github-token]`. If the format has a published prefix (`ghp_`), the prefix stays
+//! before the mark. No byte of the random part stays. For each event with masked secrets, the plugin reports one finding per kind. The
+//! finding contains the number of secrets, but never a secret.
 //!
 //! The kinds: `aws-access-key-id`, `aws-secret-key`, `github-token`, `gitlab-token`, `slack-token`, `slack-webhook`, `stripe-key`,
 //! `anthropic-key`, `openai-key`, `google-key`, `npm-token`, `pypi-token`, `hugging-face-token`, `sendgrid-key`, `jwt`, `private-key` (PEM
 //! and OpenPGP), `authorization` (headers), `url-password`, and `assigned-secret`: a value that is assigned to a name with an ending like
 //! `password`, `secret`, `token` or `api_key`, and that is random enough and neither a placeholder nor a path.
 //!
-//! Limits: a secret of an unknown format without a name beside it is not recognised, nor is one that a tool has encoded or split over
-//! lines. Streamed text comes line by line, so the body of a private key in it is recognised by its form. Known formats cost some 50 to 100
-//! units of fuel per byte of text, so the default limit is enough for a result of 1 MB. A configured pattern that begins with fixed text
-//! (`ACME-`) adds little. One that does not adds 900 per byte: raise `limits.fuel` for it, or results beyond 100 KB are withheld.
+//! The plugin does not recognise a secret of an unknown format that is not assigned to a name, nor a secret that a tool has encoded or
+//! split over several lines. Streamed text arrives line by line, so the body of a private key in streamed text is recognised by the form of
+//! its lines. Known formats cost about 50 to 100 units of fuel per byte of text, so the default limit is enough for a result of 1 MB. A
+//! configured pattern that begins with fixed text (`ACME-`) adds little. A pattern without fixed text at its beginning adds 900 units per
+//! byte. Raise `limits.fuel` for such a pattern, otherwise results of more than 100 KB are withheld.
 
 mod json;
 mod patterns;

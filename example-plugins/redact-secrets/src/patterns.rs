@@ -50,7 +50,8 @@ impl Pattern {
         &self.name
     }
 
-    /// Returns the text with all matches masked, or only the group `secret` of each match that has one. `None` if there are none.
+    /// Returns the text with all matches masked, or `None` if there are no matches. If a match has a group `secret`, only the group is
+    /// masked.
     pub(crate) fn mask(&self, text: &str, is_kept: impl Fn(&str) -> bool, counts: &mut Counts) -> Option<String> {
         let mut masked = String::new();
         let (mut copied, mut at) = (0, 0);
@@ -76,7 +77,7 @@ impl Pattern {
     /// Returns the next match from `at` on, with the offset of its positions.
     fn next<'t>(&self, text: &'t str, at: usize) -> Option<(usize, Captures<'t>)> {
         if self.beginning.is_empty() {
-            // Searched in the whole text, so that `\b` and `^` see the text before.
+            // The search uses the whole text, so that `\b` and `^` see the character before `at`.
             return self.regex.captures_at(text, at).map(|captures| (0, captures));
         }
         let mut places = text.get(at..)?.match_indices(&self.beginning).map(|(place, _)| at + place);
@@ -91,7 +92,7 @@ fn fixed_beginning(regex: &str) -> String {
     if regex.contains('|') {
         return String::new();
     }
-    // A repetition after the last character applies to it, so it does not belong to the fixed part.
+    // A repetition applies to the last character before it, so this character does not belong to the fixed part.
     let repeated = rest.starts_with(['*', '?', '{', '+']);
     let last = plain.chars().next_back().map_or(0, char::len_utf8);
     plain[..plain.len() - if repeated { last } else { 0 }].to_owned()

@@ -1,5 +1,5 @@
-//! Finds secrets in a text in one pass. A rule is tested only at positions where the next two bytes can begin its match. After that pass,
-//! the configured patterns are applied to the whole text.
+//! Finds secrets in a text in one pass. A rule is tested only at positions where the next two bytes can begin a match of the rule. After
+//! that pass, the configured patterns are applied to the whole text.
 
 use crate::patterns::{Configured, Pattern};
 use crate::rules::{ASSIGNED, Before, RULES, Rule, is_secret_name};
@@ -123,7 +123,7 @@ impl Scanner {
         changed.then_some(masked)
     }
 
-    /// Masks a value, whatever its format, if its name says that it is a secret.
+    /// Masks a value of any format if its name shows that it is a secret.
     pub(crate) fn mask_member(&self, name: &str, value: &str, counts: &mut Counts) -> Option<String> {
         let is_looked_for = self.rules.iter().any(|rule| rule.kind == ASSIGNED);
         if !is_looked_for
@@ -137,7 +137,7 @@ impl Scanner {
         Some(mark(ASSIGNED, counts))
     }
 
-    /// Masks the body of a private key in streamed text, in which the key's first and last line are in different pieces.
+    /// Masks the body of a private key in streamed text. The key's first and last line may be in other pieces of the text.
     pub(crate) fn mask_key_lines(&self, text: &str) -> Option<String> {
         if !self.rules.iter().any(|rule| rule.kind == "private-key") || !text.lines().any(is_key_line) {
             return None;
@@ -190,7 +190,7 @@ impl Scanner {
     /// Returns the secret that begins at `at`. If a name begins at `at`, returns the secret that is assigned to it.
     fn find(&self, text: &str, at: usize) -> Option<Found<'_>> {
         let found = self.first(text, at)?;
-        // `token=ghp_…` is a GitHub token, whatever its name says.
+        // `token=ghp_…` is masked as a GitHub token, although the name alone would make it an assigned secret.
         let start = found.place.start;
         let known = if start > at { self.first(text, start) } else { None };
         let better = known.filter(|known| known.place.start == start && known.place.end >= found.place.end);
@@ -234,7 +234,8 @@ fn may_precede(rule: Before, byte: Option<u8>) -> bool {
     }
 }
 
-/// Returns true for a full line of random base64. A full line has 64 characters in PEM (RFC 7468) and 76 in the files of older tools.
+/// Returns true if a line consists of random base64 and has the full length: 64 characters in PEM (RFC 7468), or 76 in files of older
+/// tools.
 fn is_key_line(line: &str) -> bool {
     let line = line.trim();
     (60..=80).contains(&line.len())

@@ -1,5 +1,5 @@
-//! Shapes of known secrets, as steps over bytes. The matcher is written by hand, because `regex-lite` costs some 500 units of fuel per byte
-//! and base64 in a result may be long; this one costs a few.
+//! Shapes of known secrets, as steps over bytes. The matcher is written by hand, because a result may contain long base64 text, and
+//! `regex-lite` costs about 500 units of fuel per byte. This matcher costs a few units per byte.
 
 use crate::value;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::ops::Range;
 /// The text that must follow the beginning of a match.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
-    /// These parts in sequence. The secret is the start with all parts.
+    /// These parts in sequence. The secret consists of the start and all parts.
     Parts(&'static [Part]),
     /// These parts in sequence. The start is public, and the secret is the rest.
     After(&'static [Part]),
@@ -28,7 +28,7 @@ pub(crate) enum Part {
     Text(&'static str),
     /// A run of bytes in the set, with this minimum length.
     Run(Set, usize),
-    /// Exactly this number of bytes in the set, and none after them.
+    /// Exactly this number of bytes in the set. The next byte must not be in the set.
     Just(Set, usize),
 }
 
@@ -124,7 +124,7 @@ fn header(text: &str, at: usize) -> Option<Range<usize>> {
 }
 
 fn url_password(text: &str, at: usize) -> Option<Range<usize>> {
-    // These characters end a user or a password. A text without them is too long to be one.
+    // These characters end a user or a password. If none of them follows within the maximum length, the text is neither.
     let end = |from: usize, longest: usize| {
         let rest = text.as_bytes().get(from..)?;
         let stop = |byte: &u8| byte.is_ascii_whitespace() || b"/:@\"'`<>".contains(byte);

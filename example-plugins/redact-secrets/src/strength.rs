@@ -3,14 +3,14 @@
 /// Minimum entropy of a secret, in bits per character. English words of this length have about 2.5, random hexadecimal 3.3 and more.
 const BITS: f64 = 2.7;
 
-/// Returns true if a value may be a secret, for values whose name says so.
+/// Returns true if a value is random enough to be a secret. The value's name must already show that it is a secret.
 pub(crate) fn is_strong(value: &str) -> bool {
     let has_letter = value.chars().any(char::is_alphabetic);
     let has_other = value.chars().any(|c| c.is_ascii_digit() || "!@#$%^&*?~+|".contains(c));
     is_no_placeholder(value) && !is_path(value) && has_letter && has_other && entropy(value) >= BITS
 }
 
-/// Returns true if a token mixes characters as random ones do: `sk-loading-spinner-container` does not.
+/// Returns true if a token looks random. For example, `sk-loading-spinner-container` does not.
 pub(crate) fn is_random_token(value: &str) -> bool {
     let has = |class: fn(&char) -> bool| value.chars().any(|c| class(&c));
     has(char::is_ascii_digit)

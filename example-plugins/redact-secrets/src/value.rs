@@ -4,11 +4,12 @@ use std::ops::Range;
 
 /// Minimum length of a secret, in bytes.
 const MIN_LENGTH: usize = 8;
-/// Number of bytes that are judged. The whole value is masked, but a text with many beginnings must not be read many times.
+/// Number of bytes of a value that are checked. The whole value is masked, but checking it in full would be slow in a text that contains
+/// many beginnings of values.
 const MAX_JUDGED: usize = 64;
 
-/// Returns the start of the value assigned to the name that ends at `at`: after `=`, `:`, `:=` or `=>`, with quotes around either side,
-/// which may be escaped. `["TOKEN"] = …` counts, too.
+/// Returns the start of the value that is assigned to the name that ends at `at`. The value follows after `=`, `:`, `:=` or `=>`. Name and
+/// value may be in quotes, which may be escaped. `["TOKEN"] = …` is an assignment too.
 pub(crate) fn beginning(text: &str, at: usize) -> Option<usize> {
     let skip = |at: usize, most: usize, which: &[u8]| {
         let rest = text.as_bytes().get(at..).unwrap_or_default();
@@ -25,7 +26,7 @@ pub(crate) fn beginning(text: &str, at: usize) -> Option<usize> {
     Some(skip(quote, 1, b"\"'`"))
 }
 
-/// Returns the value that begins at `start`, if `check` takes it for a secret.
+/// Returns the value that begins at `start`, if `check` returns true for it.
 pub(crate) fn place(text: &str, start: usize, check: fn(&str) -> bool) -> Option<Range<usize>> {
     let before = &text[..start];
     let quote = before.chars().next_back().filter(|c| matches!(c, '"' | '\'' | '`'));
@@ -46,7 +47,7 @@ fn end(text: &str, quote: Option<char>, escaped: bool) -> usize {
         None => text.find(|c: char| c.is_whitespace() || "\"'`,;<>(){}[]".contains(c)),
     };
     let end = end.unwrap_or(text.len());
-    // If the opening quote is escaped, the closing one is, too.
+    // If the opening quote is escaped, the closing quote is escaped too.
     if escaped { text[..end].trim_end_matches('\\').len() } else { end }
 }
 

@@ -1,16 +1,16 @@
 //! Shortens a result and adds a last line that says how many bytes are missing.
 //!
-//! A tool, or a file that it shows, can contain such a line. Therefore a line counts only with the mark of the event, which the plugins of
-//! one chain share and a tool does not have. A model that reads the session's own files could compute the mark. It would only gain a number
-//! that is too high: the bytes that are cut now are counted now.
+//! A tool's own output can contain such a line. Therefore a line is recognised only by the mark of the event, which the plugins of one
+//! chain can compute and a tool cannot. A model that reads the session's own files could compute the mark as well. It could only make the
+//! number too high, because the plugin itself counts the bytes that it cuts and adds them.
 
 use sha2::{Digest, Sha256};
 
 const BEFORE: &str = "[";
 const AFTER: &str = " bytes dropped #";
 
-/// Cuts `text` to `most` bytes, without its note. Returns it with the number of bytes dropped now, or `None` if it is short enough. The
-/// number in the note of another plugin is added to this one's.
+/// Cuts `text` to `most` bytes and adds a note. Returns the new text with the number of bytes dropped now, or `None` if `text` is short
+/// enough. If `text` ends with the note of another plugin, the numbers of both notes are added.
 pub(crate) fn cut(text: &str, most: usize, event: &str) -> Option<(String, usize)> {
     let mark = mark(event);
     let (body, before) = noted(text, &mark);
@@ -23,8 +23,8 @@ pub(crate) fn cut(text: &str, most: usize, event: &str) -> Option<(String, usize
     Some((format!("{}\n{BEFORE}{total}{AFTER}{mark}]", &body[..kept]), dropped))
 }
 
-/// Returns eight digits by which the plugins that subscribe to one event recognise each other's notes. No other event has them, so a number
-/// in a result that is read again later does not count.
+/// Returns eight digits by which the plugins that subscribe to one event recognise each other's notes. Other events have other digits, so
+/// a note in a result that is read again later is not recognised.
 fn mark(event: &str) -> String {
     let digest = Sha256::new().chain_update("tool-policy.cut ").chain_update(event).finalize();
     digest[..4].iter().map(|byte| format!("{byte:02x}")).collect()

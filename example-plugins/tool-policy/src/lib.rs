@@ -30,23 +30,25 @@
 //! max-output = 4000                      # bytes of a result that the model reads
 //! ```
 //!
-//! Rules are checked in order. The first that denies decides, then the first that asks. A rule without `deny`, `ask`, `rate` or
-//! `max-output` is an error, and so is an invalid pattern. A condition names an argument by its path (`a.b.0`) and has one of `equals`,
-//! `not`, `matches` (a regular expression for a text, or for the JSON of another value), or `present`. An absent argument matches only
-//! `present = false` and `not`.
+//! Rules are checked in order. The first rule that denies decides; if none denies, the first rule that asks decides. A rule without
+//! `deny`, `ask`, `rate` or `max-output` is an error, and so is an invalid pattern. A condition names an argument by its path (`a.b.0`)
+//! and has one of `equals`, `not`, `matches` and `present`. `matches` is a regular expression for a string, or for the JSON of another
+//! value. An absent argument matches only `present = false` and `not`.
 //!
 //! # Cutting results
 //!
-//! The smallest matching `max-output` counts. A shortened result ends with a line that gives the number of missing bytes, such as
-//! `[4000 bytes dropped #5d1c09ae]`. If an earlier entry of this plugin in the chain has shortened it already, one line has the sum. Such a
-//! line is recognised by its digits, which belong to the event. A line that the tool printed itself is part of its result like any other.
+//! The smallest `max-output` of all matching rules applies. A shortened result ends with a line that gives the number of missing bytes,
+//! such as `[4000 bytes dropped #5d1c09ae]`. If an earlier entry of this plugin in the chain has already shortened the result, a single
+//! line has the sum. The plugin recognises the line of the earlier entry by its digits, which depend on the event. If a tool prints such
+//! a line itself, the line is an ordinary part of its result.
 //!
 //! # Counting calls
 //!
-//! A `rate` holds for any period of that many seconds, and counts the calls that no rule here refused. A call that a person was asked about
-//! counts, whatever the answer. By default, the whole run counts together: the session of the user and all sub-agents below it. With
-//! `scope = "session"`, each session counts by itself; with `scope = "plugin"`, all sessions count together. Sessions that ask at the same
-//! moment do not see each other's call yet: each may make the last one, and all of them count from then on.
+//! A `rate` applies to any period of the given number of seconds. It counts the calls that no rule of this plugin refused. If a person is
+//! asked about a call, the call is counted even if the answer is no. By default, all calls of the run are counted together, in the session
+//! of the user and in all sub-agents below it. With `scope = "session"`, the calls of each session are counted separately; with
+//! `scope = "plugin"`, the calls of all sessions are counted together. If several sessions make the last permitted call at the same
+//! moment, all these calls are allowed, because the sessions do not see each other's calls yet. Afterwards, all of them are counted.
 
 mod condition;
 mod cut;
@@ -128,7 +130,7 @@ impl Plugin for ToolPolicy {
             report(rule, call, "deny", reason);
             return Refusal::new(reason).code(&rule.id).into();
         }
-        // A call that one rate refuses counts for no other rate.
+        // If one rate refuses a call, the other rates do not count it.
         let mut counted = Vec::new();
         for (rule, rate) in fitting().filter_map(|rule| Some((rule, rule.rate?))) {
             match rule.count(rate) {
@@ -205,7 +207,7 @@ impl Rule {
         self.tool.matches_with(tool, options) && self.when.iter().all(|condition| condition.fits(arguments))
     }
 
-    /// Counts this call. Returns the calls with it, or the number of seconds to wait if it is one too many.
+    /// Counts this call. Returns the counted calls, or the number of seconds to wait if the limit is exceeded.
     fn count(&self, rate: Rate) -> Result<Result<Calls, u64>, state::Error> {
         let (scope, now) = (rate.scope, event::time());
         let mut calls: Calls = state::get_json(scope, &self.key())?.unwrap_or_default();

@@ -5,7 +5,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// A question for a person. The serialised form has the asker beside the fields of the question:
+/// A question for a person. In the serialised form, the asker is a field beside the fields of the question:
 /// `{"plugin": "careful", "question": …}`, or `{"configuration": true, "question": …}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -80,7 +80,8 @@ pub struct Answered {
     pub reason: Option<String>,
     /// Time until the answer, in microseconds.
     pub micros: u64,
-    /// True if the approval is valid for the rest of the session. It then covers only questions of the configuration.
+    /// True if the approval is valid for the rest of the session. Such an approval covers only questions of the
+    /// configuration.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_session: bool,
     /// The person who answered, by the name that the asking program uses.

@@ -1,4 +1,4 @@
-//! The names of events, the composition of the answers, and an example of each event.
+//! The names of events, the way in which answers are combined, and an example of each event.
 
 use crate::EventKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 /// A JSON object with one payload per event.
 const EXAMPLES: &str = include_str!("examples.json");
 
-/// The way in which the answers of several plugins to one event compose.
+/// The way in which the answers of several plugins to one event are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// The event is about to happen: a plugin can stop, change or defer it.
     Gate,
-    /// The event passes a value on: a plugin can replace it.
+    /// The event passes a value on: a plugin can replace this value.
     Transform,
     /// The plugins' answers are tasks for the agent.
     Collect,

@@ -82,8 +82,8 @@ impl FailureKind {
         matches!(self, Self::Compute | Self::Deadline | Self::OutOfFuel)
     }
 
-    /// Returns the text between the plugin's name and [`Failure::detail`] in a sentence. It is empty if the failure is
-    /// not the plugin's fault; the detail then follows the name.
+    /// Returns the text between the plugin's name and [`Failure::detail`] in a sentence. If the failure is not the
+    /// plugin's fault, this text is empty, so that the detail follows the name.
     #[must_use]
     pub fn opening(self) -> &'static str {
         match self {

@@ -14,19 +14,19 @@ pub struct Session {
     pub id: String,
     /// The agent program: "hookhost", "claude-code", "codex", …
     pub agent: String,
-    /// Model calls made so far in this session.
+    /// The number of model calls so far in this session.
     pub turn: u32,
-    /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
+    /// 0 for the agent that the user talks to, 1 for its sub-agents, 2 for the sub-agents of these sub-agents, and so on.
     pub depth: u32,
     /// Absolute working directory.
     pub cwd: String,
     /// Absolute root of the project that the agent works on.
     pub workspace: String,
-    /// Whether a person is there to be asked.
+    /// Whether a person is present who can answer questions.
     pub interactive: bool,
 }
 
-/// "No", and what the agent is to learn from it.
+/// The payload of a `reject`: why it happens, and whether the agent may try again or must stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Refusal {
@@ -34,34 +34,34 @@ pub struct Refusal {
     pub reason: String,
     /// Stable identifier of the rule, e.g. "shell.rm-rf-root".
     pub code: Option<String>,
-    /// Whether another attempt, differently made, may succeed.
+    /// Whether the model may succeed if it tries in a different way.
     pub retryable: bool,
-    /// true ends the whole run, sub-agents included, unless the operator narrows that to the session; false lets the model
-    /// continue with the refusal as its result.
+    /// If true, the refusal ends the whole run with all sub-agents, unless the operator limits the effect to the session. If
+    /// false, the model can continue, with the refusal as the result.
     pub stop: bool,
 }
 
-/// "A person must decide."
+/// The payload of an `escalate`: the question that a person must answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Escalation {
-    /// What the person is asked.
+    /// The question to the person.
     pub question: String,
     /// Stable identifier of the rule that asks.
     pub code: Option<String>,
 }
 
-/// Who brought a tool.
+/// Who provides a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolOrigin {
     /// The agent itself.
     Builtin,
-    /// The plugin of this name.
+    /// The plugin with this name.
     Plugin(String),
-    /// The MCP server of this name.
+    /// The MCP server with this name.
     Mcp(String),
-    /// The agent's surroundings.
+    /// Something else outside the agent, for example an MCP server whose name is unknown.
     External,
 }
 
@@ -69,13 +69,13 @@ pub enum ToolOrigin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShellDialect {
-    /// sh, bash, zsh and their kin.
+    /// sh, bash, zsh and similar shells.
     Posix,
     /// PowerShell.
     Powershell,
     /// cmd.exe.
     Cmd,
-    /// The agent does not say.
+    /// The agent does not report the language.
     Unknown,
 }
 
@@ -83,9 +83,9 @@ pub enum ShellDialect {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ShellCommand {
-    /// The text that the shell reads.
+    /// The command line that the shell executes.
     pub command: String,
-    /// Working directory: the tool's own argument where it has one, otherwise the session's.
+    /// The working directory: an argument of the tool if the tool takes a directory, otherwise that of the session.
     pub cwd: String,
     /// The language of `command`.
     pub dialect: ShellDialect,
@@ -95,13 +95,13 @@ pub struct ShellCommand {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct McpTool {
-    /// The server's name, where it is known.
+    /// The server's name, if it is known.
     pub server: Option<String>,
     /// The tool's name on that server.
     pub tool: String,
 }
 
-/// What a tool call does. Paths are as the agent spelt them: a guard normalises before it compares.
+/// What a tool call does. Paths are spelt as in the agent's call, so a plugin must normalise them before it compares them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
@@ -109,7 +109,7 @@ pub enum Action {
     Shell(ShellCommand),
     /// Reads this file or directory.
     ReadFile(String),
-    /// Every path that the call creates, changes or deletes.
+    /// Creates, changes or deletes files or directories. The list contains each of their paths.
     WriteFiles(Vec<String>),
     /// Fetches this URL.
     Fetch(String),
@@ -117,14 +117,14 @@ pub enum Action {
     Mcp(McpTool),
     /// Starts a sub-agent with this task.
     SpawnAgent(String),
-    /// None of the above; a word for it where the agent has one, else empty. Where the arguments of a tool of a known kind
-    /// cannot be read, the kind's name: "shell", "read-file", "write-files", "fetch" or "spawn-agent". A guard of that kind
-    /// is asked about these, too.
+    /// Does something else. The text is the agent's word for the action, or empty if the agent has none. If the host knows
+    /// what the tool does but cannot read the arguments of the call, the text is "shell", "read-file", "write-files", "fetch"
+    /// or "spawn-agent". Plugins that are called for this kind of action are called for such a call too.
     Other(String),
 }
 
 /// --- tools
-/// A call of a tool that the model asked for.
+/// A tool call that the model requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ToolCall {
@@ -132,23 +132,23 @@ pub struct ToolCall {
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// The whole arguments object.
+    /// The arguments, as a JSON object.
     pub arguments: Json,
-    /// What the call does, whatever the tool and its arguments are called.
+    /// What the call does. The action does not depend on the names of the tool and of its arguments.
     pub action: Action,
-    /// Who brought the tool.
+    /// Who provides the tool.
     pub origin: ToolOrigin,
 }
 
-/// What a tool answered.
+/// The result of a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ToolResult {
-    /// What the model reads.
+    /// The text that the model reads.
     pub text: String,
     /// Whether the tool failed.
     pub is_error: bool,
-    /// The whole result where it is more than text: images, structured content.
+    /// The complete result if it contains more than text, such as images or structured content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<Json>,
 }
@@ -157,9 +157,9 @@ pub struct ToolResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResultSource {
-    /// The tool ran.
+    /// The tool ran and returned the result.
     Tool,
-    /// A plugin answered in its place.
+    /// A plugin returned the result, and the tool did not run.
     Plugin,
 }
 
@@ -167,19 +167,20 @@ pub enum ResultSource {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolCallVerdict {
-    /// No objection. Does not skip a person's approval.
+    /// No objection. If the configuration requires a person's approval, the person is still asked.
     Allow,
-    /// Allow, and no person need be asked; the text says why. Counts only with the grant `approve`; otherwise it is `allow`.
+    /// No objection, and no person needs to be asked. The text is the reason. Without the grant `approve`, the verdict has the
+    /// effect of `allow`.
     Approve(String),
-    /// Run with these arguments instead: a whole JSON object.
+    /// Run the tool with these arguments instead. They are a complete JSON object.
     Modify(Json),
-    /// Do this instead: the host writes it back into the tool's own arguments, whatever they are called.
+    /// Do this instead. The host converts the action to arguments of the tool.
     Rewrite(Action),
-    /// A person must decide; the other plugins are still asked, and a later `reject` outranks it.
+    /// A person must decide. The host still calls the next plugins, and a `reject` of one of them takes precedence.
     Escalate(Escalation),
-    /// The tool does not run; the model gets the refusal as its result.
+    /// The tool does not run. The model gets the refusal as the result of the call.
     Reject(Refusal),
-    /// Do not run the tool: this is its result.
+    /// The tool does not run. The model gets this result.
     Respond(ToolResult),
 }
 
@@ -189,9 +190,9 @@ pub enum ToolCallVerdict {
 pub enum BatchVerdict {
     /// No objection.
     Allow,
-    /// A person must decide about the batch.
+    /// A person must decide about all calls together.
     Escalate(Escalation),
-    /// None of the calls runs.
+    /// None of the calls runs. The model gets the refusal as the result of each call.
     Reject(Refusal),
 }
 
@@ -199,16 +200,16 @@ pub enum BatchVerdict {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolResultVerdict {
-    /// It is used as it is.
+    /// The model gets the result unchanged.
     Keep,
-    /// This result is used in its place.
+    /// The model gets this result instead.
     Replace(ToolResult),
     /// The model gets the refusal instead.
     Reject(Refusal),
 }
 
-/// What was used so far: by the session, and by the whole run: by the session that the user talks to and by all sub-agents
-/// below it.
+/// The usage so far, in the session and in the whole run. The run consists of the session that the user talks to and of all
+/// sub-agents below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Totals {
@@ -224,7 +225,7 @@ pub struct Totals {
     /// Tokens written in the run.
     #[serde(default)]
     pub run_output_tokens: u64,
-    /// Requests to models that were sent in the run, repeated tries included.
+    /// The number of requests to models in the run, including retries.
     #[serde(default)]
     pub run_requests: u32,
 }
@@ -234,7 +235,7 @@ pub struct Totals {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Inference {
-    /// Name of the provider as the agent is configured.
+    /// Name of the provider in the agent's configuration.
     pub provider: String,
     /// Name of the model.
     pub model: String,
@@ -242,17 +243,17 @@ pub struct Inference {
     pub system_prompt: String,
     /// The last user message.
     pub prompt: String,
-    /// Names of the tools that the model is offered.
+    /// Names of the tools that the request offers to the model.
     pub tools: Vec<String>,
     /// Estimated size of the request, in tokens.
     pub input_tokens: u64,
-    /// What was used before it; in JSON nothing where it is left out.
+    /// The usage before this request. If JSON does not contain this field, all numbers are 0.
     #[serde(default)]
     pub used: Totals,
 }
 
-/// Changes to an `inference`. Absent fields stay as they are. They touch this request only; `tools` can only become
-/// fewer, `provider` and `model` can only be configured ones: anything else is a failure of the plugin.
+/// Changes to an `inference`. An absent field changes nothing. The changes apply to this request only. `tools` can only
+/// remove tools, and `provider` and `model` must be configured. Otherwise the plugin has failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct InferenceChanges {
@@ -264,7 +265,7 @@ pub struct InferenceChanges {
     pub system_prompt: Option<String>,
     /// Another last user message.
     pub prompt: Option<String>,
-    /// Fewer tools.
+    /// Names of the remaining tools.
     pub tools: Option<Vec<String>>,
 }
 
@@ -274,30 +275,30 @@ pub struct InferenceChanges {
 pub enum InferenceVerdict {
     /// No objection.
     Allow,
-    /// Change this request.
+    /// Send the request with these changes.
     Modify(InferenceChanges),
     /// A person must decide.
     Escalate(Escalation),
-    /// Do not send it.
+    /// Do not send the request.
     Reject(Refusal),
-    /// Do not send it: this is the answer.
+    /// Do not send the request. This text is the model's answer.
     Respond(String),
 }
 
-/// What the model answered.
+/// An answer of the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Response {
     /// The text of the answer, possibly empty.
     pub text: String,
-    /// The tool calls that it asks for, in order.
+    /// The tool calls that the answer requests, in order.
     pub tool_calls: Vec<ToolCall>,
-    /// Why the model stopped, as the provider says it.
+    /// The reason why the model stopped, in the provider's words.
     pub stop_reason: String,
 }
 
-/// Tokens of the last model call, of the session so far, and of the whole run so far: of the session that the user talks
-/// to and of all sub-agents below it.
+/// Tokens of the last model call, of the session so far, and of the whole run so far. The run consists of the session that
+/// the user talks to and of all sub-agents below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Usage {
@@ -305,9 +306,9 @@ pub struct Usage {
     pub provider: String,
     /// Name of the model.
     pub model: String,
-    /// Tokens read in the last call, cached ones included.
+    /// Tokens read in the last call, including cached tokens.
     pub input_tokens: u64,
-    /// Of those, the ones that the provider had cached.
+    /// The part of `input-tokens` that the provider had cached.
     pub cached_input_tokens: u64,
     /// Tokens written in the last call.
     pub output_tokens: u64,
@@ -315,10 +316,10 @@ pub struct Usage {
     pub session_input_tokens: u64,
     /// Tokens written in the session so far.
     pub session_output_tokens: u64,
-    /// Tokens read in the whole run so far; in JSON 0 where it is left out.
+    /// Tokens read in the whole run so far. 0 if JSON does not contain this field.
     #[serde(default)]
     pub run_input_tokens: u64,
-    /// Tokens written in the whole run so far; in JSON 0 where it is left out.
+    /// Tokens written in the whole run so far. 0 if JSON does not contain this field.
     #[serde(default)]
     pub run_output_tokens: u64,
 }
@@ -329,30 +330,30 @@ pub struct Usage {
 pub enum UsageVerdict {
     /// No objection.
     Allow,
-    /// No further model call in this task.
+    /// The task makes no further model calls.
     Reject(Refusal),
 }
 
-/// What a plugin answers to an event about a text on its way.
+/// What a plugin answers to `prompt-submit`, `stream-delta`, `finalize-content` and `after-compaction`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TextVerdict {
-    /// It is used as it is.
+    /// The text is used unchanged.
     Keep,
-    /// This text is used in its place.
+    /// This text is used instead.
     Replace(String),
-    /// It is withheld.
+    /// The text is withheld.
     Reject(Refusal),
 }
 
 /// --- tasks
-/// Work for the agent's queue.
+/// A task of the agent's queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Task {
-    /// What the agent is told to do.
+    /// The instructions for the agent.
     pub prompt: String,
-    /// A short name for people.
+    /// A short name that people read.
     pub title: Option<String>,
 }
 
@@ -360,12 +361,12 @@ pub struct Task {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Plan {
-    /// A short name for people.
+    /// A short name that people read.
     pub title: String,
     /// The tasks, in order.
     pub tasks: Vec<Task>,
-    /// Whether the waiting tasks of the agent's own earlier plans are dropped first; tasks of plugins and of the user
-    /// stay.
+    /// Whether the host first removes the waiting tasks of the agent's earlier plans from the queue. Tasks of plugins and of
+    /// the user stay.
     pub clear_existing: bool,
 }
 
@@ -375,11 +376,11 @@ pub struct Plan {
 pub enum PlanVerdict {
     /// No objection.
     Allow,
-    /// This plan instead.
+    /// Queue this plan instead.
     Modify(Plan),
     /// A person must decide.
     Escalate(Escalation),
-    /// Nothing is queued.
+    /// No task of the plan is queued.
     Reject(Refusal),
 }
 
@@ -389,7 +390,7 @@ pub enum PlanVerdict {
 pub struct Completion {
     /// "success", "rejected", "max-turns", "max-tokens", "max-time", "error" or "cancelled".
     pub status: String,
-    /// Model calls of the task.
+    /// The number of model calls in the task.
     pub turns: u32,
     /// Tokens read in the task.
     pub input_tokens: u64,
@@ -401,7 +402,7 @@ pub struct Completion {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CompletionVerdict {
-    /// Nothing to add.
+    /// The plugin adds no tasks.
     Finish,
     /// These tasks join the queue.
     GoOn(Vec<Task>),
@@ -413,7 +414,7 @@ pub enum CompletionVerdict {
 pub enum TaskVerdict {
     /// No objection.
     Allow,
-    /// This task instead.
+    /// Begin this task instead.
     Modify(Task),
     /// A person must decide.
     Escalate(Escalation),
@@ -427,19 +428,19 @@ pub enum TaskVerdict {
 pub struct PlanSummary {
     /// The plan's title.
     pub title: String,
-    /// How many tasks it had.
+    /// The number of tasks in the plan.
     pub tasks: u32,
-    /// How many of them ended as "success".
+    /// The number of tasks that ended as "success".
     pub completed: u32,
 }
 
-/// What a session has done so far.
+/// The totals of a session so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Progress {
-    /// Tasks that have ended.
+    /// The number of tasks that have ended.
     pub tasks: u32,
-    /// Model calls.
+    /// The number of model calls.
     pub turns: u32,
     /// Tokens read.
     pub input_tokens: u64,
@@ -452,9 +453,9 @@ pub struct Progress {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Turn {
-    /// Turns begun in the session, this one included.
+    /// The number of this turn in the session, from 1.
     pub number: u32,
-    /// Turns begun in the task, this one included.
+    /// The number of this turn in the task, from 1.
     pub number_in_task: u32,
 }
 
@@ -470,21 +471,21 @@ pub enum TurnVerdict {
     Reject(Refusal),
 }
 
-/// What a turn came to.
+/// The outcome of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TurnSummary {
-    /// As in `turn`.
+    /// The number of the turn in the session, as in `turn`.
     pub number: u32,
-    /// As in `turn`.
+    /// The number of the turn in the task, as in `turn`.
     pub number_in_task: u32,
-    /// How many tools its answer called.
+    /// The number of tool calls in the turn's answer.
     pub tool_calls: u32,
-    /// Tokens read by its model call, cached ones included.
+    /// Tokens read by the turn's model call, including cached tokens.
     pub input_tokens: u64,
-    /// Of those, the ones that the provider had cached.
+    /// The part of `input-tokens` that the provider had cached.
     pub cached_input_tokens: u64,
-    /// Tokens written by its model call.
+    /// Tokens written by the turn's model call.
     pub output_tokens: u64,
 }
 
@@ -499,13 +500,13 @@ pub struct ModelChoice {
     pub model: String,
 }
 
-/// The model that a session is to use, and those that it can use.
+/// The model that a session will use, and all models that it could use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Resolution {
-    /// The one it is to use.
+    /// The model that the session will use.
     pub chosen: ModelChoice,
-    /// All that are configured.
+    /// All configured models.
     pub candidates: Vec<ModelChoice>,
 }
 
@@ -515,13 +516,13 @@ pub struct Resolution {
 pub enum ResolutionVerdict {
     /// No objection.
     Allow,
-    /// This one of the candidates instead.
+    /// Use this candidate instead.
     Modify(ModelChoice),
-    /// The session uses none.
+    /// The session uses no model, and ends.
     Reject(Refusal),
 }
 
-/// A request as the provider's protocol has it.
+/// A request in the format of the provider's protocol.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RawRequest {
@@ -529,7 +530,7 @@ pub struct RawRequest {
     pub provider: String,
     /// Name of the model.
     pub model: String,
-    /// The body alone, never a header or a key.
+    /// The body of the request. The host does not show headers and keys to plugins.
     pub body: Json,
 }
 
@@ -539,15 +540,15 @@ pub struct RawRequest {
 pub enum RequestVerdict {
     /// No objection.
     Allow,
-    /// This body instead.
+    /// Send this body instead.
     Modify(Json),
     /// A person must decide.
     Escalate(Escalation),
-    /// Do not send it.
+    /// Do not send the request.
     Reject(Refusal),
 }
 
-/// An answer as it came, put together where it came in pieces.
+/// An answer of a provider. If the answer was streamed, the host has joined the pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RawResponse {
@@ -555,8 +556,8 @@ pub struct RawResponse {
     pub provider: String,
     /// Name of the model.
     pub model: String,
-    /// An object of "text", "tool-calls" (each with "id", "name" and "arguments"), "stop-reason" and, where the provider
-    /// counts, "usage".
+    /// A JSON object with the members "text", "tool-calls" (each with "id", "name" and "arguments") and "stop-reason". If the
+    /// provider counts tokens, the object also has the member "usage".
     pub body: Json,
 }
 
@@ -564,24 +565,24 @@ pub struct RawResponse {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResponseVerdict {
-    /// It is used as it is.
+    /// The answer is used unchanged.
     Keep,
-    /// This answer is used in its place.
+    /// This answer is used instead.
     Replace(Json),
-    /// Nothing of it is used.
+    /// No part of the answer is used.
     Reject(Refusal),
 }
 
 /// --- sub-agents
-/// A sub-agent that is about to be started.
+/// A sub-agent that is about to start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Subagent {
-    /// The tool call that asks for it.
+    /// The id of the tool call that requests the sub-agent.
     pub call_id: String,
-    /// How deep it will be: 1 for one that the user's own agent starts.
+    /// The depth of the sub-agent's session: 1 if the agent that the user talks to starts the sub-agent.
     pub depth: u32,
-    /// Its task.
+    /// The task of the sub-agent.
     pub prompt: String,
 }
 
@@ -591,40 +592,40 @@ pub struct Subagent {
 pub enum SubagentVerdict {
     /// No objection.
     Allow,
-    /// This prompt instead.
+    /// Start the sub-agent with this prompt instead.
     Modify(String),
     /// A person must decide.
     Escalate(Escalation),
-    /// It is not started.
+    /// The sub-agent does not start.
     Reject(Refusal),
 }
 
-/// The outcome of a sub-agent. The numbers are of its whole session.
+/// The outcome of a sub-agent. The numbers are totals of its session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SubagentSummary {
-    /// Its own session's id.
+    /// The id of the sub-agent's session.
     pub session: String,
-    /// The tool call that asked for it.
+    /// The id of the tool call that requested the sub-agent.
     pub call_id: String,
-    /// As in `completion`.
+    /// How the sub-agent ended. The words are those of `status` in `completion`.
     pub status: String,
-    /// Its final text, as it may be shown.
+    /// The sub-agent's final text, after changes by plugins.
     pub text: String,
-    /// Model calls of its session.
+    /// The number of model calls in the sub-agent's session.
     pub turns: u32,
-    /// Tokens read in its session.
+    /// Tokens read in the sub-agent's session.
     pub input_tokens: u64,
-    /// Tokens written in its session.
+    /// Tokens written in the sub-agent's session.
     pub output_tokens: u64,
 }
 
 /// --- compaction
-/// A conversation that nears its limit.
+/// A conversation that nears the limit of its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Compaction {
-    /// How many messages would be summarised.
+    /// The number of messages that would be summarised.
     pub messages: u32,
     /// Estimated size of the next request, in tokens.
     pub input_tokens: u64,
@@ -638,9 +639,9 @@ pub struct Compaction {
 pub enum CompactionVerdict {
     /// No objection.
     Allow,
-    /// It is not compacted.
+    /// The conversation is not compacted.
     Reject(Refusal),
-    /// This text is the summary.
+    /// This text is the summary. No model is called.
     Respond(String),
 }
 
@@ -649,9 +650,9 @@ pub enum CompactionVerdict {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Custom {
-    /// Which event.
+    /// The name of the event.
     pub name: String,
-    /// What it carries.
+    /// The payload of the event.
     pub payload: Json,
 }
 
@@ -661,11 +662,11 @@ pub struct Custom {
 pub enum CustomVerdict {
     /// No objection.
     Allow,
-    /// This payload instead.
+    /// Use this payload instead.
     Modify(Json),
     /// A person must decide.
     Escalate(Escalation),
-    /// The program is told no.
+    /// The program gets a rejection.
     Reject(Refusal),
 }
 
@@ -673,61 +674,61 @@ pub enum CustomVerdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum EventKind {
-    /// Once, when a session opens; awaited before any gate.
+    /// Once, when a session opens.
     SessionStart,
-    /// Once, when a session ends, however it ends.
+    /// Once, when a session ends, for whatever reason.
     SessionEnd,
     /// When the user has sent a prompt, before the model sees it.
     PromptSubmit,
-    /// When a turn begins, before its request is put together.
+    /// When a turn begins, before its request is built.
     TurnStart,
-    /// When a turn has ended: its calls have their results, or its text is final.
+    /// When a turn has ended, because its tool calls have results or its text is final.
     TurnEnd,
-    /// When it is settled which model a session uses; before its first task.
+    /// When the model of a session is chosen, before the session's first task.
     ProviderResolve,
     /// Before each request to a model.
     BeforeInference,
-    /// After `before-inference`, about the body that is sent, in the provider's own protocol.
+    /// After `before-inference`, with the body to send, in the provider's own protocol.
     RequestSend,
-    /// An answer, whole, before anything of it is used.
+    /// A complete answer, before any part of it is used.
     ResponseReceive,
-    /// While an answer streams in: whole lines, what there is of one before a tool call or the end, or 4 KiB where a line is longer.
+    /// A part of the text for the user, while an answer streams in.
     StreamDelta,
-    /// When the stream of one answer has ended; `text` is all of its text.
+    /// When the stream of one answer has ended.
     StreamEnd,
     /// When one answer of the model is complete.
     AfterInference,
-    /// After each answer of the model, with what it used.
+    /// After each answer of the model, with the tokens that the answer used.
     TokenUsage,
-    /// The final text of a task, before the user sees it and before it is stored; and text beside tool calls, before the user sees it: once its answer is complete, unless text is shown while it streams in.
+    /// The final text of a task, before the user sees it and before it is stored.
     FinalizeContent,
-    /// The calls of one response together, after each has been settled by `before-tool-call`.
+    /// All tool calls of one response, after each call has passed `before-tool-call`.
     BeforeTools,
-    /// Before each tool call, and again whenever another plugin has changed the call since this one last saw it.
+    /// Before each tool call, and again if another plugin has changed the call after this plugin saw it.
     BeforeToolCall,
     /// The result of a tool call, before the model sees it.
     AfterToolCall,
-    /// Before a sub-agent is started, in the session of the agent that starts it.
+    /// When a sub-agent is about to start.
     SubagentStart,
-    /// When a sub-agent has ended, in the session of the agent that started it.
+    /// When a sub-agent has ended.
     SubagentEnd,
     /// When the conversation nears the model's context window, before its older part is summarised.
     BeforeCompaction,
-    /// The summary that takes the place of the older part of the conversation.
+    /// The summary that replaces the older part of the conversation.
     AfterCompaction,
-    /// Before a task of the queue begins, the user's own prompt included.
+    /// Before a task of the queue begins.
     TaskStart,
     /// When the agent proposes a plan, before its tasks are queued.
     PlanSubmit,
     /// When a task has ended.
     TaskComplete,
-    /// When all tasks of a plan have ended, or were taken out of the queue.
+    /// When all tasks of a plan have ended or were removed from the queue.
     PlanComplete,
     /// When all tasks have ended and none is queued, before the session ends.
     QueueEmpty,
-    /// When the agent could not continue: a provider failed, a limit was reached.
+    /// When the agent could not continue because a provider failed or a limit was reached.
     AgentError,
-    /// An event that an embedding program defines for itself; `event.name` says which.
+    /// An event that an embedding program defines for itself.
     CustomEvent,
     /// Every record of the audit log, after it was written, for plugins with the grant `audit`.
     AuditRecord,

@@ -32,8 +32,8 @@ use std::str::FromStr;
 #[derive(Clone)]
 pub struct Json {
     text: String,
-    /// True if `serde_json` has written the text from a [`Value`] that contains no fractions. If `serde_json` reads such
-    /// a text, it writes the same text again.
+    /// True if `serde_json` has written the text from a [`Value`] that contains no fractions. If `serde_json` parses
+    /// such a text and writes the value, the result is the same text.
     is_written: bool,
 }
 

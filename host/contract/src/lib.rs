@@ -12,9 +12,9 @@
 //! | `json` | [`Json`]: JSON texts inside typed records |
 //! | [`bytes`] | state values in JSON, and the size of values as JSON |
 //! | `types` | constructors and conversions of the generated types |
-//! | `event` | [`EventKind`] as text, its [`Shape`], an example payload of each event |
+//! | `event` | the names of events, their [`Shape`], and an example payload of each event |
 //! | `payload` | payloads of events with several parameters |
-//! | [`action`] | the action of a tool call, and the way back to the tool's arguments; a table per agent |
+//! | [`action`] | converts a tool call to its action, and a changed action back to the tool's arguments; has a table per agent |
 //! | `failure` | [`Failure`]: a plugin gave no valid answer |
 //! | `outcome` | the outcome of an event: [`Decision`], [`TransformOutcome`], [`Rejection`] |
 //! | `approval` | [`Question`]s to a person, and the answers |

@@ -30,13 +30,13 @@ pub enum Never {}
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[must_use]
 pub enum Decision<V, R = Never, P = Never> {
-    /// The event may happen, but only with this value and not with the original one.
+    /// The event may happen, but only with this value and not with the original value.
     Allowed {
         /// The value that may run.
         value: V,
     },
-    /// The event must not happen; this is its result. For a tool call, pass the result to `after_tool_call` like any
-    /// other, with [`ResultSource::Plugin`](crate::ResultSource::Plugin).
+    /// The event must not happen, because a plugin gave its result. For a tool call, pass this result to
+    /// `after_tool_call` like any other result, with [`ResultSource::Plugin`](crate::ResultSource::Plugin).
     Responded {
         /// The value that the response is about.
         value: V,
@@ -84,10 +84,11 @@ pub enum TransformOutcome<V> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
-    /// The whole run: the user's session and all its sub-agents, even if the plugin rejected in a sub-agent.
+    /// The whole run: the user's session and all its sub-agents, even if the plugin rejected an event of a sub-agent.
     #[default]
     Run,
-    /// The session of the event, and its sub-agents. The session that started it sees a failed sub-agent.
+    /// Only the session of the event, and the sub-agents of this session. The session that started this session sees
+    /// a failed sub-agent.
     Session,
 }
 
@@ -178,7 +179,7 @@ impl OutcomeKind {
         }
     }
 
-    /// Returns true for a rejection.
+    /// Returns true if the event was rejected or its value was withheld.
     #[must_use]
     pub fn is_no(self) -> bool {
         matches!(self, Self::Rejected | Self::Withheld)
@@ -262,8 +263,8 @@ impl<V, R, P> std::fmt::Display for Decision<V, R, P> {
 }
 
 impl Rejection {
-    /// Creates a rejection by a plugin. If `refusal` has `stop` set, the rejection ends the scope `stop`. A longer
-    /// reason than [`Refusal::MAX_REASON`] is truncated.
+    /// Creates a rejection by a plugin. If `refusal` has `stop` set, the rejection ends the scope `stop`. A reason
+    /// that is longer than [`Refusal::MAX_REASON`] is truncated.
     #[must_use]
     pub fn verdict(by: &str, mut refusal: Refusal, stop: Stop) -> Self {
         cut(&mut refusal.reason);
@@ -271,7 +272,7 @@ impl Rejection {
         Self { by: vec![by.to_owned()], cause: Cause::Verdict, refusal, ends }
     }
 
-    /// Creates a rejection by the host. A longer reason than [`Refusal::MAX_REASON`] is truncated.
+    /// Creates a rejection by the host. A reason that is longer than [`Refusal::MAX_REASON`] is truncated.
     #[must_use]
     pub fn host(by: Vec<String>, cause: Cause, mut reason: String) -> Self {
         cut(&mut reason);

@@ -31,7 +31,7 @@ impl Refusal {
         self
     }
 
-    /// Ends the agent's loop.
+    /// Makes the refusal also end the agent's loop.
     #[must_use]
     pub fn stop(mut self) -> Self {
         self.stop = true;

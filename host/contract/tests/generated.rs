@@ -1,4 +1,4 @@
-//! The checked-in types are those of the WIT.
+//! Checks that the checked-in types match the WIT.
 
 #[test]
 fn the_generated_types_are_those_of_the_wit() {

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, Weak};
 
 /// Pools of instances, their clocks, and compiled code. Cheap to clone; all clones are the same engine.
 ///
-/// A pool reserves a terabyte of address space, so a process has room for about a hundred pools. Hosts and rule sets
-/// that share an engine share its pools. The engine has one pool for each value of `concurrent-calls`, and creates
-/// another if a plugin's limits are larger than those of the existing pools. Equal entries share one compiled plugin.
-/// Pools and plugins that are no longer used are freed.
+/// A pool reserves a terabyte of address space, so a process can have about a hundred pools. Hosts and rule sets that
+/// share an engine share its pools. The engine has one pool for each value of `concurrent-calls`. If a plugin's
+/// limits are larger than the limits of the existing pools, the engine creates another pool. Equal entries share one
+/// compiled plugin. Pools and plugins that are no longer used are freed.
 ///
 /// ```
 /// use hookhost::{Config, Engine, Host};
@@ -52,7 +52,7 @@ pub enum CompileError {
 #[derive(Default)]
 struct CodeInUse {
     sandboxes: Vec<Weak<Sandbox>>,
-    /// By the digest of their files.
+    /// The plugins, by the digest of their files.
     plugins: HashMap<Digest, Vec<Weak<ConfiguredPlugin>>>,
 }
 
@@ -64,7 +64,7 @@ impl Engine {
     }
 
     /// Compiles the component of an entry. [`Entry::from_compiled`](crate::config::Entry::from_compiled) uses the
-    /// result, in this process or in a later one on the same kind of machine.
+    /// result, in this process or in a later process on the same kind of machine.
     ///
     /// # Errors
     /// If the entry names no component, if the component does not implement the contract or takes longer to compile

@@ -51,7 +51,7 @@ pub struct Host {
 
 struct HostInner {
     services: Arc<Services>,
-    /// Locked while a new configuration is loaded, so that only one is loaded at a time.
+    /// Locked while a new configuration is loaded, so that only one configuration is loaded at a time.
     reloading: tokio::sync::Mutex<()>,
     loading: Loading,
     /// Entries that the program adds to each configuration.
@@ -114,7 +114,7 @@ pub enum Error {
     /// An entry of [`HostBuilder::plugin`] cannot be used.
     #[error(transparent)]
     Config(#[from] crate::config::ConfigError),
-    /// A plugin of the allowlist cannot be loaded. Then no entry of the allowlist is loaded.
+    /// A plugin of the allowlist cannot be loaded. In this case, no other plugin of the allowlist is loaded either.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The machine has no address space for the sandbox.
@@ -123,7 +123,8 @@ pub enum Error {
     /// The database for the audit log and the state cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A capability of [`HostBuilder::capability`] has an invalid name or interface, which one sentence describes.
+    /// A capability of [`HostBuilder::capability`] has an invalid name or interface. The string is a sentence that
+    /// describes the problem.
     #[error("{0}")]
     Capability(String),
     /// There is no tokio runtime.
@@ -217,18 +218,18 @@ impl Host {
         self.shared.services.rules.settings()
     }
 
-    /// Returns the active configuration, including the entries that the program adds. An entry names its code by
-    /// digest; [`Self::plugins`] returns the loaded plugins. A reload that changes no rule does not replace this
-    /// configuration.
+    /// Returns the active configuration, including the entries that the program adds. An entry contains the
+    /// digest of its plugin's code, but not the code; [`Self::plugins`] returns the loaded plugins. A reload that
+    /// changes no rule does not replace this configuration.
     #[must_use]
     pub fn config(&self) -> Config {
         self.shared.services.rules.config()
     }
 
     /// Activates another configuration while sessions run. The new plugins are loaded and checked first, and then
-    /// replace the old ones between two events. An event in progress is decided, recorded and dispatched to observers
-    /// under the plugins with which it began. So no event is lost, dispatched twice, or decided by a mix of old and
-    /// new plugins. Unchanged plugins are not compiled again. The log records the change.
+    /// replace the old plugins between two events. If an event is in progress at that moment, the plugins with which
+    /// the event began still decide it and observe it. So no event is lost, dispatched twice, or decided by a mix of
+    /// old and new plugins. Unchanged plugins are not compiled again. The log records the change.
     ///
     /// A new plugin takes part in an open session from the session's next event on, so it gets no `session-start`.
     /// For a changed plugin, the count of failures in a row starts at 0 again, but the count of its model calls
@@ -240,7 +241,8 @@ impl Host {
         self.reload_rules(&self.shared.services.rules, config).await
     }
 
-    /// Like [`Self::reload`], for the rules of a rule set and the sessions that use it.
+    /// Like [`Self::reload`], but replaces the configuration of the rule set `rules`, which affects only the sessions
+    /// that use this rule set.
     ///
     /// # Errors
     /// As [`HostBuilder::build`]. The previous configuration then stays active.
@@ -261,14 +263,15 @@ impl Host {
         Ok(changes)
     }
 
-    /// Returns the host's own rules. A session uses them if its specification names no others.
+    /// Returns the host's own rule set. A session uses it unless the specification of the session names another rule
+    /// set.
     #[must_use]
     pub fn rules(&self) -> RuleSet {
         self.shared.services.rules.clone()
     }
 
-    /// Loads another configuration in addition to the host's own. Sessions that name it use its rules
-    /// ([`SessionSpec::rules`]).
+    /// Loads another configuration in addition to the host's own, and returns its rule set. A session uses this rule
+    /// set if the specification of the session names it ([`SessionSpec::rules`]).
     ///
     /// # Errors
     /// As [`HostBuilder::build`].
@@ -278,9 +281,9 @@ impl Host {
         Ok(RuleSet::new(ActiveConfig::load(loading, &config).await?))
     }
 
-    /// Waits, for `deadline` at most, until observers have handled all events and their calls are recorded. Call this
-    /// last in a process that has opened sessions. Events that observers have not handled by then are dropped; their
-    /// number is recorded and returned.
+    /// Waits, for `deadline` at most, until observers have handled all events and the calls of the observers are
+    /// recorded. Call this last in a process that has opened sessions. Events that observers have not handled by then
+    /// are dropped; the number of dropped events is recorded and returned.
     ///
     /// # Errors
     /// If the last records could not be written.
@@ -290,7 +293,8 @@ impl Host {
         Ok(given_up)
     }
 
-    /// Writes all records so far to the store. Otherwise, records that are not urgent are written within 20 ms.
+    /// Writes all records so far to the store. Without this call, records that are not urgent are written within 20
+    /// ms.
     ///
     /// # Errors
     /// If the records could not be written. The host tries again later.
@@ -316,7 +320,8 @@ impl Host {
         self.shared.services.answer(id, approval).await
     }
 
-    /// Queues the outcome of a call for the store, where later hosts find it.
+    /// Queues the outcome of a call for the store. Later hosts with the same store find it with
+    /// [`Self::kept_outcomes`].
     ///
     /// # Errors
     /// If too many changes wait to be written.
@@ -345,10 +350,10 @@ impl Host {
         services.store.outcomes(services.now()).await
     }
 
-    /// Takes the notices of closed sessions for the user: those that the session's own
-    /// [`take_notices`](crate::Session::take_notices) has not returned, and those of observers that ran after the
-    /// session was closed. Each notice is returned once. At most 256 are kept. When the process ends, call this after
-    /// [`Self::drain`].
+    /// Takes the notices of closed sessions for the user. These are the notices that the session's own
+    /// [`take_notices`](crate::Session::take_notices) has not returned, and the notices of observers that ran after
+    /// the session was closed. Each notice is returned once. At most 256 notices are kept. When the process ends,
+    /// call this after [`Self::drain`].
     #[must_use]
     pub fn take_notices(&self) -> Vec<Notice> {
         self.shared.services.take_notices()
@@ -356,16 +361,17 @@ impl Host {
 }
 
 impl HostBuilder {
-    /// Adds a plugin of the program itself. It stays loaded under each configuration that the host gets later.
+    /// Adds a plugin of the program itself. The plugin stays loaded under each configuration that the host gets
+    /// later.
     #[must_use]
     pub fn plugin(mut self, entry: Entry) -> Self {
         self.entries.push(Ok(entry));
         self
     }
 
-    /// Adds a rule of the program itself, without WebAssembly: a closure that is asked about each tool call. It
-    /// returns a [`ToolCallVerdict`], or a value that converts to one: a `Refusal`, an `Escalation`, or an `Option`
-    /// of either. For other events, use a [`Rule`] with [`Entry::from_rule`].
+    /// Adds a rule of the program itself, without WebAssembly. The rule is a closure that is asked about each tool
+    /// call. The closure returns a [`ToolCallVerdict`], or a value that converts to one: a `Refusal`, an
+    /// `Escalation`, or an `Option` of either. For other events, use a [`Rule`] with [`Entry::from_rule`].
     #[must_use]
     pub fn rule<V: Into<ToolCallVerdict>>(
         self,
@@ -376,7 +382,8 @@ impl HostBuilder {
     }
 
     /// Adds a plugin that is written with the guest SDK and compiled into the program, without WebAssembly. `P` is
-    /// the type from which a component would be built. `config` is the plugin's configuration, an object or `null`.
+    /// the type that implements the SDK's `Plugin` trait, as in a component. `config` is the plugin's configuration,
+    /// an object or `null`.
     #[cfg(feature = "native")]
     #[must_use]
     pub fn native<P: hookhost_guest::Plugin + 'static>(mut self, name: &str, config: serde_json::Value) -> Self {
@@ -424,10 +431,10 @@ impl HostBuilder {
         self
     }
 
-    /// Keeps compiled code in this directory, which is created if it is missing. Only the user may have access to it:
-    /// a directory or file that others can access is not used, and the log says so. By default it is the directory of
-    /// the command `hookhost`: `compiled` in `HOOKHOST_CACHE_DIR`, or in `hookhost` in the platform's cache
-    /// directory. If neither is known, every start compiles.
+    /// Keeps compiled code in this directory, which is created if it is missing. Only the user may have access to the
+    /// directory and its files. If others can access them, they are not used, and a warning is logged. By default,
+    /// the host uses the directory of the command `hookhost`: `compiled` in `HOOKHOST_CACHE_DIR`, or in `hookhost` in
+    /// the platform's cache directory. If neither directory is known, every start compiles.
     #[cfg(feature = "cache")]
     #[must_use]
     pub fn cache(mut self, directory: impl Into<PathBuf>) -> Self {
@@ -435,7 +442,7 @@ impl HostBuilder {
         self
     }
 
-    /// Keeps no compiled code, so that every start compiles.
+    /// Keeps no compiled code, so that every start compiles all plugins.
     #[cfg(feature = "cache")]
     #[must_use]
     pub fn without_cache(mut self) -> Self {
@@ -443,8 +450,8 @@ impl HostBuilder {
         self
     }
 
-    /// Keeps the audit log and the state of plugins in this database, which is created if it is missing; several
-    /// processes may share it. Without a store, only the sink of [`Self::audit`] gets records, and the state of
+    /// Keeps the audit log and the state of plugins in this database file, which is created if it is missing. Several
+    /// processes may share the file. Without a store, only the sink of [`Self::audit`] gets records, and the state of
     /// plugins is lost when the host is dropped.
     #[must_use]
     pub fn store(mut self, file: impl Into<PathBuf>) -> Self {
@@ -452,8 +459,8 @@ impl HostBuilder {
         self
     }
 
-    /// Also gives each record of the audit log to `sink`, with or without a store. A sink ([`AuditSink`]) is for
-    /// example a [`MemoryLog`](crate::audit::MemoryLog) or a function.
+    /// Also gives each record of the audit log to `sink`, with or without a store. Examples of a sink ([`AuditSink`])
+    /// are a [`MemoryLog`](crate::audit::MemoryLog) and a function.
     #[must_use]
     pub fn audit(mut self, sink: impl AuditSink + 'static) -> Self {
         self.sink = Some(Arc::new(sink));
@@ -468,7 +475,7 @@ impl HostBuilder {
     }
 
     /// Lets other processes with the same store ([`Self::store`]) answer questions, too. Every program that can write
-    /// the file of the store can then say yes, including programs that the agent has started as this user. So do not
+    /// the store's file can then approve calls, including programs that the agent has started as this user. So do not
     /// call this if a tool of the agent can write that file.
     #[must_use]
     pub fn share_questions(mut self) -> Self {

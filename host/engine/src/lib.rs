@@ -1,8 +1,9 @@
 //! Runs policies for LLM agents as sandboxed WebAssembly components.
 //!
-//! A [`Host`] loads the plugins that an allowlist names by digest. A [`Session`] has one method for each event of an agent.
-//! The method asks the plugins that subscribe to the event, each in a fresh sandboxed instance under limits, and returns
-//! the outcome. The crate does not depend on any agent: it reads no terminal and calls no model.
+//! A [`Host`] loads the plugins of an allowlist, which names each plugin by its digest. A [`Session`] has one method
+//! for each event of an agent. The method asks the plugins that subscribe to the event, and returns the outcome. Each
+//! plugin runs in a fresh sandboxed instance under limits. The crate does not depend on any agent program: it does
+//! not read from a terminal, and it does not call a model.
 //!
 //! ```
 //! use hookhost::config::Entry;
@@ -34,7 +35,7 @@
 //!
 //! | in the repository, below `host/engine` | what it shows |
 //! |---|---|
-//! | `examples/gate.rs` | may this tool call run? |
+//! | `examples/gate.rs` | how to decide whether a tool call may run |
 //! | `examples/blocking.rs` | the same without `async` |
 //! | `examples/approvals_over_a_channel.rs` | a person answers in another part of the program |
 //! | `examples/streaming.rs` | an answer is shown as it streams in |
@@ -54,9 +55,9 @@
 //! | `unseen` | characters that are invisible |
 //! | `marked_line` | a line of a text with a marked part |
 //! | `runtime` | the tokio runtime of the thread, and whether it has a timer |
-//! | `boxed` | futures in boxes |
+//! | `boxed` | boxed futures |
 //! | `locked` | mutexes whose holder may have panicked |
-//! | `callback` | calls into the embedding program: catches its panics, and detects events that it sends while one waits |
+//! | `callback` | calls into the embedding program: catches its panics, and detects events that would wait for themselves |
 //! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
 //! | `failure_policy` | the consequences of a failed call |
 //! | [`native`] | native rules: plugins that are part of the program |
@@ -65,15 +66,15 @@
 //! | `compose` | combines the answers of several plugins to one event, without I/O |
 //! | `wire` | the contract's types as wasmtime passes them |
 //! | `state` | key-value state of plugins: snapshots and writes, without I/O |
-//! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
-//! | `event` | the typed events: the payload that a plugin's `handle` gets, and the meaning of the verdict that it returns |
-//! | [`plugin`] | from bytes to a component that is checked, compiled and configured |
+//! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] exports the parts that an embedder uses) |
+//! | `event` | the typed events: the payload that a plugin's `handle` gets, and the meaning of the verdict that `handle` returns |
+//! | [`plugin`] | loads a component: checks, compiles and configures it |
 //! | `engine` | the resources that all rules of a process share: pools of instances, compiled code ([`Engine`]) |
-//! | [`audit`] | the records of the log, their hash chain and their redaction, pure |
+//! | [`audit`] | the records of the log, their hash chain and their redaction, without I/O |
 //! | `active_config` | the active configuration: plugins in chain order, ask rules, settings |
-//! | [`store`] | the database: log and state, committed together, and reading them back |
+//! | [`store`] | the database: commits the log and the state together, and reads them |
 //! | [`approval`] | asking a person |
-//! | [`session`] | asks the chain, decides the event, records it, dispatches it to observers |
+//! | [`session`] | asks the plugins about an event, decides and records it, and dispatches it to observers |
 //! | `host` | combines the modules above ([`Host`]) |
 //! | [`blocking`] | the host for programs without `async` |
 //! | [`replay`] | asks plugins about recorded events a second time |

@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// Maximum width of a line, in columns. If a line is longer, the second number is the maximum width of the text
+/// Maximum width of a line, in columns. If a line is longer, `MAX_COLUMNS_BEFORE` is the maximum width of the text
 /// before the part.
 const MAX_COLUMNS: usize = 110;
 const MAX_COLUMNS_BEFORE: usize = 30;
@@ -14,12 +14,12 @@ pub struct MarkedLine {
     pub before: String,
     /// The part.
     pub part: String,
-    /// The text after it.
+    /// The text after the part.
     pub after: String,
 }
 
 impl MarkedLine {
-    /// Creates the line from the texts before, in and after the marked part. They must not contain control
+    /// Creates the line from the texts before, in and after the marked part. The texts must not contain control
     /// characters. A line of more than 110 columns is cut, but the beginning of the part is kept.
     #[must_use]
     pub fn new([before, part, after]: [String; 3]) -> Self {
@@ -45,7 +45,8 @@ impl MarkedLine {
     }
 }
 
-/// Returns the beginning of a text that fits into this number of columns. It ends with `…` if the text was cut.
+/// Returns the beginning of a text that fits into this number of columns. The result ends with `…` if the text was
+/// cut.
 fn first_columns(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
@@ -55,7 +56,7 @@ fn first_columns(text: &str, columns: usize) -> String {
     format!("{}…", text.get(..end).unwrap_or_default())
 }
 
-/// Like `first_columns`, for the end of the text.
+/// Like `first_columns`, but returns the end of the text. The result begins with `…` if the text was cut.
 fn last_columns(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();

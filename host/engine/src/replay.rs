@@ -1,9 +1,9 @@
 //! Replay: asks plugins about recorded events a second time.
 //!
 //! The plugins of a host judge each recorded event again. They get the inputs that the record contains: identifier,
-//! time, state, and the answers of the capabilities. The same plugins give the same verdicts; other plugins show what
-//! a new rule would have decided. Nothing is recorded, no person is asked, and state that plugins write exists only
-//! during the replay.
+//! time, state, and the answers of the capabilities. The same plugins give the same verdicts. With other plugins, the
+//! replay shows what a new rule would have decided. Nothing is recorded, and no person is asked. State that plugins
+//! write exists only during the replay.
 //!
 //! ```
 //! use hookhost::config::Entry;
@@ -59,9 +59,9 @@ pub struct Compared {
     pub seq: u64,
     /// The recorded event.
     pub recorded: EventRecord,
-    /// The replayed event; absent if it could not be replayed.
+    /// The replayed event; absent if the event could not be replayed.
     pub again: Option<EventRecord>,
-    /// The differences between the two, in chain order, even if the event is not replayable.
+    /// The differences between the record and the replay, in chain order, even if the event is not replayable.
     pub differences: Vec<Difference>,
     /// The reasons why the outcome may differ, one sentence for each. Empty if the event is replayable.
     pub not_replayable: Vec<String>,
@@ -72,18 +72,18 @@ pub struct Compared {
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[non_exhaustive]
 pub enum Difference {
-    /// The outcome differs, or the plugins that decided it, or the reason.
+    /// The outcome, the reason, or the plugins that decided the outcome are different.
     Outcome {
         /// The recorded outcome.
         recorded: OutcomeKind,
         /// The outcome of the replay.
         again: OutcomeKind,
     },
-    /// The final value differs, or the response that takes its place.
+    /// The final value, or the response in place of the value, is different.
     Value,
     /// The questions to a person differ, or the plugins that ask these questions or waive them.
     Questions,
-    /// A plugin was asked in this round both times, and gave different answers.
+    /// A plugin was asked in this round both in the record and in the replay, and gave different answers.
     Verdict {
         /// The plugin.
         plugin: String,
@@ -126,7 +126,8 @@ pub async fn replay(host: &Host, log: &Log, each: impl FnMut(&Compared)) -> Resu
     replay_lines(host, log.verified_lines()?, each).await
 }
 
-/// Like [`replay`], for a log that cannot be trusted: a part of a log, or one that somebody may have changed.
+/// Like [`replay`], but does not verify the records. Use this for a part of a log, or for a log that somebody may
+/// have changed.
 ///
 /// # Errors
 /// If the log cannot be read. A line that is not a valid record, or has a later version, counts as an event that is not
@@ -163,7 +164,7 @@ async fn replay_lines(
             Ok(Record::SessionEnded(ended)) => {
                 if let Entry::Occupied(mut known) = sessions.entry(ended.header.session) {
                     known.get_mut().handles -= 1;
-                    // The session goes on while another of its handles is open.
+                    // The session continues while another of its handles is open.
                     if known.get().handles == 0 {
                         known.remove();
                     }
@@ -195,7 +196,7 @@ struct RecordedSession {
 enum ReplayedSession {
     Announced(Box<SessionOpened>),
     Open(Session),
-    /// The session cannot be opened. Holds the reason.
+    /// The session cannot be opened. The string is the reason.
     Closed(String),
 }
 

@@ -25,8 +25,8 @@ pub(crate) fn check() -> Result<(), Missing> {
     if CHECKED.get() == Some(runtime) {
         return Ok(());
     }
-    // Tokio has no function for this question. It looks for its timer when a `Sleep` is created, and panics if there
-    // is none.
+    // Tokio has no function that tells whether a runtime has a timer. When a `Sleep` is created, tokio looks for the
+    // timer, and panics if there is none.
     catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).map_err(|_| Missing::Timer)?;
     CHECKED.set(Some(runtime));
     Ok(())

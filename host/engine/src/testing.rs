@@ -107,13 +107,13 @@ impl TestHost {
         locked(&self.records).clone()
     }
 
-    /// Returns the session, for all other events.
+    /// Returns the session, which has methods for all other events.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// The host.
+    /// Returns the host.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host

@@ -3,8 +3,9 @@
 use unicode_general_category::{GeneralCategory, get_general_category};
 
 /// Returns true if a character controls a terminal, reorders a text, breaks its line, or is invisible. With such a
-/// character, a text can look like another text. They are the control and format characters, the line and paragraph
-/// separators, and the characters that Unicode calls default ignorable, except the two variation selectors of emoji.
+/// character, a text can look like another text. These characters are the control and format characters, the line and
+/// paragraph separators, and the characters that Unicode calls default ignorable, except the two variation selectors
+/// of emoji.
 ///
 /// ```
 /// assert!(['\u{1b}', '\u{202e}', '\u{2028}', '\u{ad}', '\u{e0041}'].into_iter().all(hookhost::is_unseen));
@@ -13,7 +14,7 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 #[must_use]
 pub fn is_unseen(character: char) -> bool {
     use GeneralCategory::{Control, Format, LineSeparator, ParagraphSeparator};
-    // Most of what is read is ASCII.
+    // Most characters are ASCII.
     if character.is_ascii() {
         return character.is_ascii_control();
     }

@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Guard {
-    /// Anybody may write the file. Other data, such as a digest, decides if its content is trusted.
+    /// Anybody may write the file. Other data, such as a digest, decides whether the content of the file is trusted.
     Anybodys,
     /// Nobody but the user and root may be able to write the file, or to replace it.
     OnlyMineToWrite,
@@ -142,15 +142,15 @@ pub fn read_opened(path: &Path, file: &File, most: u64) -> Result<Vec<u8>, FileE
     Ok(bytes)
 }
 
-/// Refuses a path that leads out of the directory `root` by a symbolic link, because the author of the link would
-/// choose the file. For a missing path, checks the nearest existing directory above it.
+/// Refuses a path that leads out of the directory `root` through a symbolic link, because the author of the link
+/// would then choose the file. If the path does not exist, the nearest existing directory above it is checked.
 ///
 /// # Errors
 /// [`FileError::Io`] if a directory cannot be read; [`FileError::Refused`] if the path leads out of `root`.
 pub fn check_within(path: &Path, root: &Path) -> Result<(), FileError> {
     let is_missing = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
     let real = path.ancestors().map(Path::canonicalize).find(|real| !real.as_ref().is_err_and(is_missing));
-    // For a link to a missing file, only its directory is checked. Opening it fails later.
+    // For a link to a missing file, only the directory of the link is checked, because opening the link fails later.
     let real = real.unwrap_or_else(|| Path::new("/").canonicalize())?;
     if real.starts_with(root.canonicalize()?) {
         return Ok(());
@@ -159,7 +159,7 @@ pub fn check_within(path: &Path, root: &Path) -> Result<(), FileError> {
     Err(refused(path, fault, "put the file itself in the link's place".to_owned()).into())
 }
 
-/// Checks a file by its path, for a file that other code opens, such as a database.
+/// Checks a file by its path. Use this for a file that other code opens, such as a database.
 ///
 /// # Errors
 /// The errors of [`open`].
@@ -169,7 +169,8 @@ pub fn look(path: &Path, guard: Guard) -> Result<(), FileError> {
 }
 
 /// Checks a file like [`look`], and also its directory, because SQLite treats other files beside a database as a part
-/// of the database. So nobody else may be able to add a file to the directory. In `/tmp`, for example, everybody can.
+/// of the database. Therefore nobody else may be able to add a file to the directory. In `/tmp`, for example,
+/// everybody can add files.
 ///
 /// # Errors
 /// The errors of [`look`], and an error if others can write the directory.

@@ -5,14 +5,16 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Timeout for the lock. Each process holds it only while it writes one small file.
+/// Timeout for the lock. Each process holds the lock only while it writes one small file.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// Poll interval for the lock.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A lock that allows one process at a time to read, change and write trusted files: configuration, approvals, keys.
-/// The kernel releases it when this value is dropped or the process ends. A process must not take the lock twice.
+/// The kernel releases the lock when this value is dropped or the process ends. A process must not take the lock a
+/// second time, because it would wait for itself.
+/// twice.
 #[derive(Debug)]
 pub struct Lock {
     _held: File,
@@ -66,7 +68,8 @@ fn close(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Opens a lock file, and creates it if it is missing. Does not wait for the other end of a pipe.
+/// Opens a lock file, and creates it if it is missing. If the path is a pipe, this does not wait for the pipe's other
+/// end.
 ///
 /// # Errors
 /// [`FileError::Io`] if the file cannot be opened; [`FileError::Refused`] if it is a link or no regular file, or others

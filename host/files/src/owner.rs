@@ -58,7 +58,7 @@ pub(super) fn locked_out(_: &Path, _: Access) -> Option<Refused> {
     None
 }
 
-/// On Windows, a user's directories are private by default.
+/// On Windows, a user's directories are private by default, so nothing is checked.
 #[cfg(not(unix))]
 pub(super) fn check(_: &Path, _: &Metadata, _: Guard) -> Result<(), Refused> {
     Ok(())

@@ -14,9 +14,9 @@ pub enum NewFile {
     Usual,
 }
 
-/// Replaces the content of a file, by writing a new file beside it and renaming the new file. A reader sees the old or
-/// the new content, and so does the next reader after a crash. An existing file keeps its permissions. `path` must not
-/// be a symbolic link.
+/// Replaces the content of a file, by writing a new file beside it and renaming the new file. A reader sees either
+/// the old or the new content, even after a crash. An existing file keeps its permissions. `path` must not be a
+/// symbolic link.
 ///
 /// # Errors
 /// Fails if the file cannot be written. The file is then unchanged.

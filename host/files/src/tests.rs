@@ -1,4 +1,4 @@
-//! Whose word is believed, and that nobody is waited for.
+//! Tests which files are trusted, and that opening a file does not wait for another process.
 
 use super::owner::unix::{Fault, Found, Me};
 use super::{
@@ -69,13 +69,13 @@ fn a_file_that_its_own_owner_cannot_use_is_refused_by_its_mode_and_names_the_uma
         );
         assert!(refused.remedy.contains("umask"), "{refused}");
     }
-    // Something else denies it.
+    // If the modes allow the access, something else denies it, so the error is passed on.
     assert!(matches!(denied(Access::Write), FileError::Io(_)));
 }
 
 #[test]
 fn a_file_counts_where_nobody_but_the_user_and_root_can_have_written_it() {
-    // Of the groups, only the private ones of the user and of root have no other member.
+    // In this test, the private groups are those of the two users and of root. All other groups have other members.
     let me = Me { uid: ADA, is_private: |gid| gid == ADA || gid == EVE || gid == 0 };
     let found = |uid, gid, mode| Found { uid, gid, mode, has_list: false };
     let others = |uid, gid, mode| found(uid, gid, mode).fault(&me, Guard::OnlyMineToWrite);
@@ -90,7 +90,7 @@ fn a_file_counts_where_nobody_but_the_user_and_root_can_have_written_it() {
         (ADA, ADA, 0o664, None),
         (0, ADA, 0o664, None),
         (0, 0, 0o664, None),
-        // Another user's private group holds another user.
+        // The private group of another user contains that user.
         (ADA, EVE, 0o664, writable(0o664)),
         (ADA, ADA, 0o666, writable(0o666)),
         (ADA, ADA, 0o602, writable(0o602)),
@@ -134,7 +134,7 @@ fn a_refusal_names_the_path_the_fault_and_the_command() {
     mode(&file, 0o644);
     let said = refused(open(&file, Guard::OnlyMineToRead, Links::Refused)).to_string();
     assert!(said.contains("other users can read it (mode 644)") && said.contains("`chmod 600 '"), "{said}");
-    // Only root can give a file away, and so make one that is another user's.
+    // Only root can change the owner of a file, so only root can test a file of another user.
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(&file, Some(EVE), None).unwrap();
         let said = refused(open(&file, Guard::OnlyMineToWrite, Links::Refused)).to_string();
@@ -154,7 +154,7 @@ fn a_directory_in_which_others_can_put_another_file_makes_its_files_not_count() 
         assert_eq!(refused.path, directory);
         assert!(refused.remedy.contains("`chmod go-w '"), "{refused}");
     }
-    // As in `/tmp`: others can add files, and touch only their own.
+    // In a directory such as `/tmp`, others can add files, but can change only their own files.
     mode(directory, 0o1777);
     assert!(open(&file, Guard::OnlyMineToWrite, Links::Refused).is_ok());
     mode(directory, 0o755);
@@ -226,7 +226,7 @@ fn one_holds_the_lock_and_the_next_waits_until_it_is_free() {
     assert!(said.contains("another hookhost holds it: let that one finish"), "{said}");
     drop(held);
     Lock::take(&directory).unwrap();
-    // A directory of ours is closed to others, unless it is meant for all.
+    // Taking the lock closes the user's own directory to others, unless the directory is shared by all users.
     mode(&directory, 0o755);
     Lock::take(&directory).unwrap();
     assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
@@ -234,7 +234,7 @@ fn one_holds_the_lock_and_the_next_waits_until_it_is_free() {
     assert!(refused(Lock::take(&directory)).fault.contains("(mode 777)"));
     assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o7777, 0o1777);
     mode(&directory, 0o700);
-    // A pipe in its place would be waited on for ever.
+    // Opening a pipe in place of the lock file would wait forever.
     fs::remove_file(directory.join("trust.lock")).unwrap();
     pipe(&directory.join("trust.lock"));
     assert_eq!(refused(Lock::take(&directory)).fault, "it is not a regular file");

@@ -2,13 +2,13 @@
 
 use std::process::{Command, Stdio};
 
-/// The options by which this machine makes namespaces.
+/// The options of `unshare` that create namespaces on this machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Confined {
     options: &'static [&'static str],
 }
 
-/// The options for root, and those for a user where users may make namespaces.
+/// The options for root, and the options for other users, who can create namespaces only on some machines.
 const WAYS: &[&[&str]] = &[
     &["--net", "--pid", "--fork", "--kill-child", "--mount-proc"],
     &["--map-root-user", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"],
@@ -18,12 +18,12 @@ impl Confined {
     /// Finds the options that work here.
     ///
     /// # Errors
-    /// A sentence on the reason if none work.
+    /// If no options work. The error is a sentence with the reason.
     pub(crate) fn find() -> Result<Self, String> {
         let mut why = String::new();
         for options in WAYS {
             let mut unshare = Command::new("unshare");
-            // The same step is needed inside: loopback has to be brought up.
+            // Setting loopback up is tested too, because each case needs it inside the namespaces.
             let tried = unshare.args(*options).args(["ip", "link", "set", "lo", "up"]).stdin(Stdio::null()).output();
             match tried {
                 Ok(output) if output.status.success() => return Ok(Self { options }),
@@ -42,10 +42,10 @@ impl Confined {
     }
 }
 
-/// Brings loopback up, inside the namespaces.
+/// Sets loopback up. This is called inside the namespaces.
 ///
 /// # Errors
-/// A sentence on the reason if this fails.
+/// If this fails. The error is a sentence with the reason.
 pub(crate) fn loopback_up() -> Result<(), String> {
     match Command::new("ip").args(["link", "set", "lo", "up"]).status() {
         Ok(status) if status.success() => Ok(()),

@@ -1,5 +1,5 @@
 //! `real-agents [--keep] [--hookhost FILE --hook FILE --plugin FILE | --stand-in FILE] [NAME…]` runs people's own agents offline,
-//! against a scripted model, with the hook installed as by a user.
+//! against a scripted model. The hook is installed in the same way as by a user.
 //!
 //! | module | purpose |
 //! |---|---|
@@ -8,9 +8,9 @@
 //! | [`confine`] | namespaces |
 //! | [`place`] | the directories of a case |
 //! | [`process`] | runs an agent |
-//! | [`hook`] | the subject of the test: installs it, and reads the events that it received |
-//! | [`agents`] | the requirements of each agent |
-//! | [`run`] | the runs of an agent in a case, and the observations of them |
+//! | [`hook`] | the hook under test: installs the hook, and reads the events that the hook received |
+//! | [`agents`] | the setup of each agent |
+//! | [`run`] | runs an agent in a case, and records what the runs do |
 //! | [`cases`] | the checks |
 //! | [`report`] | prints a line for each check |
 //! | [`mcp`] | `real-agents mcp --hookhost FILE`: runs public MCP servers and the protocol's conformance suite behind the proxy |

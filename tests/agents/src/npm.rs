@@ -12,14 +12,14 @@ pub(crate) struct Package {
     /// The first part of the name of its directory.
     pub(crate) short: &'static str,
     pub(crate) name: &'static str,
-    /// The exact version. Otherwise npm takes an old one if the newest does not fit the machine's Node.
+    /// The exact version. Without it, npm would install an older version if the newest does not support the machine's Node.
     pub(crate) version: &'static str,
 }
 
-/// The Node that runs the agents. Some need a newer one than machines have.
+/// The Node that runs the agents. Some agents need a newer version than most machines have.
 pub(crate) const NODE: Package = Package { short: "node", name: "node", version: "22.23.3" };
 
-/// Variables of the caller that npm keeps, to reach the registry.
+/// Variables of the caller that npm needs in order to reach the registry.
 const KEPT: &[&str] = &[
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -31,7 +31,7 @@ const KEPT: &[&str] = &[
     "SSL_CERT_FILE",
 ];
 
-/// Time limit of npm for one package, in seconds as `timeout` takes them.
+/// Time limit of npm for one package, in seconds. This is an argument of `timeout`.
 const LIMIT: &str = "600";
 
 impl Package {
@@ -43,7 +43,7 @@ impl Package {
     /// Installs the package unless it is installed.
     ///
     /// # Errors
-    /// A sentence on the reason.
+    /// If the installation fails. The error is a sentence with the reason.
     pub(crate) fn install(&self, cache: &Path) -> Result<()> {
         self.install_with(cache, &[])
     }
@@ -51,7 +51,7 @@ impl Package {
     /// Installs the package and others in the same directory, unless they are installed.
     ///
     /// # Errors
-    /// A sentence on the reason.
+    /// If the installation fails. The error is a sentence with the reason.
     pub(crate) fn install_with(&self, cache: &Path, others: &[Self]) -> Result<()> {
         let directory = cache.join(self.directory());
         let (done, home) = (directory.join(".installed"), cache.join("npm-home"));
@@ -62,7 +62,7 @@ impl Package {
         fs::create_dir_all(&directory)?;
         fs::write(directory.join("package.json"), "{\"private\":true}\n")?;
         println!("==> installing {} {}", self.name, self.version);
-        // Packages run scripts of their own, so they get only the variables that are needed to reach the registry.
+        // Packages can run scripts when they are installed, so npm gets only the variables that are needed to reach the registry.
         let mut npm = Command::new("timeout");
         npm.args([LIMIT, "npm"]).env_clear().envs(std::env::vars_os().filter(|(name, _)| {
             let name = name.to_string_lossy();

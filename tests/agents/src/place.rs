@@ -16,10 +16,10 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Makes the directories.
+    /// Creates the directories.
     ///
     /// # Errors
-    /// If one cannot be made.
+    /// If a directory cannot be created.
     pub(crate) fn make(root: &Path, cache: &Path, model: String) -> Result<Self> {
         let place = Self { root: root.to_owned(), cache: cache.to_owned(), model };
         for directory in [place.home(), place.project(), place.temporary(), place.bin(), place.recorded()] {
@@ -28,32 +28,32 @@ impl Place {
         Ok(place)
     }
 
-    /// The user's home directory.
+    /// Returns the user's home directory.
     pub(crate) fn home(&self) -> PathBuf {
         self.root.join("home")
     }
 
-    /// The project. The agent starts in it.
+    /// Returns the directory of the project, in which the agent starts.
     pub(crate) fn project(&self) -> PathBuf {
         self.root.join("project")
     }
 
-    /// The directory for temporary files.
+    /// Returns the directory for temporary files.
     pub(crate) fn temporary(&self) -> PathBuf {
         self.root.join("tmp")
     }
 
-    /// The directory of the hook program.
+    /// Returns the directory of the hook program.
     pub(crate) fn bin(&self) -> PathBuf {
         self.root.join("bin")
     }
 
-    /// The directory to which the stand-in writes each message and its reply.
+    /// Returns the directory to which the stand-in writes each message and its reply.
     pub(crate) fn recorded(&self) -> PathBuf {
         self.root.join("recorded")
     }
 
-    /// The directory of compiled plugins, shared by all cases of a run.
+    /// Returns the directory of compiled plugins, which all cases share.
     pub(crate) fn compiled(&self) -> PathBuf {
         self.root.ancestors().nth(2).unwrap_or(&self.root).join("compiled")
     }
@@ -66,7 +66,7 @@ impl Place {
     /// Writes a file below the home directory.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub(crate) fn write_home(&self, name: &str, text: &str) -> Result<()> {
         write(&self.home().join(name), text)
     }
@@ -74,16 +74,16 @@ impl Place {
     /// Writes a file below the project.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub(crate) fn write_project(&self, name: &str, text: &str) -> Result<()> {
         write(&self.project().join(name), text)
     }
 }
 
-/// Writes a file, and creates its directories.
+/// Writes a file. Missing directories above it are created.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the file cannot be written.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time limit of an agent. On an idle machine the slowest one needs a tenth of it.
+/// Time limit of an agent. On an idle machine, the slowest agent needs a tenth of this time.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// A program to start, with its arguments and variables.
@@ -21,7 +21,7 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// A program with these arguments.
+    /// Creates a `Start` of a program with these arguments.
     pub(crate) fn new(program: PathBuf, arguments: &[&str]) -> Self {
         let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
         Self { program, arguments, variables: Vec::new() }
@@ -34,10 +34,10 @@ impl Start {
     }
 }
 
-/// The end of a program.
+/// The result of a program that has ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
-    /// The exit code; `None` if a signal ended it, such as that of the time limit.
+    /// The exit code, or `None` if a signal ended the program, for example at the time limit.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -50,7 +50,7 @@ impl Ended {
     }
 }
 
-/// Returns the variables of every program of a case.
+/// Returns the environment variables of every program of a case.
 pub(crate) fn variables(place: &Place) -> Vec<(String, String)> {
     let node = place.cache.join(crate::npm::NODE.directory()).join("node_modules/node/bin");
     let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -60,7 +60,7 @@ pub(crate) fn variables(place: &Place) -> Vec<(String, String)> {
         ("TMPDIR".into(), text(&place.temporary())),
         ("TERM".into(), "xterm".into()),
         ("LANG".into(), "C.UTF-8".into()),
-        // All other directories of hookhost are below the home directory. Compiled plugins are the same in each case.
+        // Only this directory of hookhost is not below the home directory. All cases share it, because they use the same compiled plugins.
         ("HOOKHOST_CACHE_DIR".into(), text(&place.compiled())),
     ]
 }
@@ -68,7 +68,7 @@ pub(crate) fn variables(place: &Place) -> Vec<(String, String)> {
 /// Runs a program in the project until it ends, for at most `limit`.
 ///
 /// # Errors
-/// If it cannot be started.
+/// If the program cannot be started.
 pub(crate) fn run(place: &Place, start: &Start, limit: Duration) -> Result<Ended> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -88,7 +88,7 @@ pub(crate) fn run(place: &Place, start: &Start, limit: Duration) -> Result<Ended
             child.kill()?;
             break child.wait()?;
         }
-        // The standard library cannot wait for a process with a time limit.
+        // The standard library has no function that waits for a process with a time limit, so the exit code is polled.
         thread::sleep(Duration::from_millis(10));
     };
     let read = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());

@@ -7,7 +7,7 @@ use std::fmt;
 pub(crate) struct Report {
     kind: Kind,
     what: String,
-    /// More lines, to find the cause of a failure.
+    /// Further lines that help to find the cause of a failure.
     details: String,
 }
 
@@ -29,28 +29,28 @@ impl Kind {
 }
 
 impl Report {
-    /// The check has passed.
+    /// Creates the outcome of a check that has passed.
     pub(crate) fn pass(what: impl Into<String>) -> Self {
         Self { kind: Kind::Pass, what: what.into(), details: String::new() }
     }
 
-    /// The check has failed.
+    /// Creates the outcome of a check that has failed.
     pub(crate) fn fail(what: impl Into<String>, details: impl Into<String>) -> Self {
         Self { kind: Kind::Fail, what: what.into(), details: details.into() }
     }
 
-    /// The check was skipped. `what` contains the reason.
+    /// Creates the outcome of a check that was skipped. `what` contains the reason.
     pub(crate) fn skip(what: impl Into<String>) -> Self {
         Self { kind: Kind::Skip, what: what.into(), details: String::new() }
     }
 
-    /// Returns the line in which a case reports it.
+    /// Returns the line in which a case reports this outcome.
     pub(crate) fn line(&self) -> String {
         let details = self.details.trim_end().replace('\n', "\x1f");
         format!("{}\t{}\t{details}", self.kind.name(), self.what.replace(['\n', '\t'], " "))
     }
 
-    /// Parses such a line.
+    /// Parses a line that [`line`](Self::line) returned.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let mut parts = line.splitn(3, '\t');
         let kind = match parts.next()? {
@@ -64,7 +64,7 @@ impl Report {
     }
 }
 
-/// The numbers of checks that have passed, failed and been skipped.
+/// The numbers of passed, failed and skipped checks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) passed: u32,

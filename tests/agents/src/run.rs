@@ -1,4 +1,4 @@
-//! The runs of an agent in a case, and the observations of them.
+//! Runs an agent in a case, and records what the runs do.
 
 use crate::agents::RealAgent;
 use crate::hook::{Hook, Received};
@@ -17,7 +17,7 @@ use std::path::Path;
 pub(crate) struct Run<'a> {
     pub(crate) agent: &'a dyn RealAgent,
     pub(crate) place: Place,
-    /// The end of each run.
+    /// The result of each run.
     pub(crate) ended: Vec<Ended>,
     /// Additional variables for the agent.
     pub(crate) variables: Vec<(String, String)>,
@@ -52,7 +52,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs the agent with a prompt once, and `meanwhile` at the same time. Its second argument returns true if the agent has ended.
+    /// Runs the agent with a prompt once, and calls `meanwhile` at the same time. The second argument of `meanwhile` is a function that
+    /// returns true if the agent has ended.
     ///
     /// # Errors
     /// If the agent cannot be started, or if `meanwhile` fails.
@@ -76,10 +77,10 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Does something with the model other than a run of the agent without a terminal.
+    /// Calls `does` while the model follows these scripts. This is for cases that do not run the agent with [`once`](Self::once).
     ///
     /// # Errors
-    /// The errors of `does`.
+    /// Returns the errors of `does`.
     pub(crate) fn meanwhile<T>(&mut self, scripts: Vec<Script>, does: impl FnOnce(&Place) -> Result<T>) -> Result<T> {
         self.model.follow(scripts);
         let done = does(&self.place);
@@ -110,7 +111,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Returns true if the model received this text.
+    /// Returns true if a request to the model contained this text.
     pub(crate) fn sent(&self, text: &str) -> bool {
         self.exchanges.iter().any(|exchange| exchange.body.contains(text))
     }
@@ -119,7 +120,8 @@ impl<'a> Run<'a> {
         self.hook.told(&self.place)
     }
 
-    /// Returns the agent's abilities at the hook point of an event, by its adapter; `None` if no hook is installed for the event.
+    /// Returns what the agent can do at the hook point of an event, according to its adapter. Returns `None` if no hook is installed for
+    /// the event.
     pub(crate) fn can(&self, event: EventKind) -> Option<Abilities> {
         if let Some(point) = self.agent.says(event) {
             return self.known.point(point).map(|point| point.abilities);
@@ -152,7 +154,7 @@ impl<'a> Run<'a> {
         println!("{}", Report::skip(what).line());
     }
 
-    /// Describes all runs, to find the cause of a failure.
+    /// Describes all runs, to help find the cause of a failure.
     fn details(&self) -> String {
         let mut details = String::new();
         for ended in &self.ended {

@@ -1,4 +1,4 @@
-//! Which steps there are in a state.
+//! Lists the steps that are possible in a state.
 
 use crate::state::{Action, Answerer, At, BYTES, Cleaner, EVENTS, Event, State, Verdict, number};
 use crate::{Sessions, properties};
@@ -28,7 +28,7 @@ impl Model for Sessions {
         if !other.is_dead {
             self.actions_of_the_other(state, actions);
         }
-        // Where all are dead nothing happens any more.
+        // At most one process is killed. With both dead, no further step is possible.
         let all_live = state.processes.iter().all(|process| !process.is_dead);
         for (number, process) in (0..).zip(&state.processes) {
             if all_live {
@@ -57,7 +57,7 @@ impl Model for Sessions {
     }
 }
 
-/// Whether a step is taken sooner or later, whatever people do and whatever fails.
+/// Returns true if a step is certain to be taken at some time, even if no person acts and something fails.
 pub(crate) fn is_taken_sooner_or_later(action: Action) -> bool {
     match action {
         Action::Step(_)
@@ -78,24 +78,24 @@ pub(crate) fn is_taken_sooner_or_later(action: Action) -> bool {
 }
 
 impl Sessions {
-    /// Whether the next step of an event commutes with all that others do, and what may come before it may as well come after it,
-    /// or is the same without it: then it is taken at once.
+    /// Returns true if the order of the event's next step and of the steps of others makes no difference. In a reduced model, such a step
+    /// is taken at once, because the other orders lead to the same states.
     fn is_alone_in_what_it_does(&self, event: &Event) -> bool {
         match event.at {
-            // What locks the door waits for it anyway.
+            // Any event that locks the door has to wait for this step anyway.
             At::Open => self.protocol.scans_behind_the_door,
-            // The verdict is the event's own until it commits.
+            // Nobody else sees the verdict before the event commits.
             At::Ask => true,
-            // There is no question yet that somebody could find.
+            // The question is not in the database yet, so nobody can find it.
             At::Show => true,
-            // The record is there, or is not, whatever comes.
+            // No later step changes whether the event has a record.
             At::Run => true,
             _ => false,
         }
     }
 
-    /// Whether a host gives back the ticket that it keeps. Where nobody waits for it, that shows nothing new: the next event arrives
-    /// as the first one did.
+    /// Returns true if a host can give back the ticket that it keeps. In a reduced model, it does so only if an event of another host
+    /// waits. Otherwise the step leads to no new states, because the next event then arrives in the same way as the first one.
     fn gives_back(&self, state: &State, host: usize) -> bool {
         let waits = |event: usize| state.events[event].at == At::Wait && state.world.host(event) != host;
         state.hosts[host].kept.is_some() && (!self.is_reduced || (0..EVENTS).any(waits))
@@ -106,7 +106,7 @@ impl Sessions {
         let now = &state.events[event];
         let is_ready = match now.at {
             At::Away => {
-                // Events of one process are alike except the first: they come in order.
+                // Events 1 and 2 are interchangeable if they belong to the same process. So event 2 arrives only after event 1.
                 let is_like_one_before =
                     self.is_reduced && event == 2 && state.world.owners[1] == state.world.owners[2] && now.round == 0;
                 if is_like_one_before && state.events[1].at == At::Away {
@@ -134,7 +134,7 @@ impl Sessions {
             }
             At::Ask => {
                 actions.push(Action::Answered(index, Verdict::Allow));
-                // A rejected event differs in that it does not run.
+                // A rejection is tried for the first event only. It differs from an allowed event only because the call does not run.
                 if event == 0 {
                     actions.push(Action::Answered(index, Verdict::Reject));
                 }
@@ -160,7 +160,8 @@ impl Sessions {
         if is_ready {
             actions.push(Action::Step(index));
         }
-        // Where it awaits something. To be given up before one has a ticket is to be given up with it.
+        // The agent can give up an event wherever the event waits for something. Giving up an event before it has a ticket is the same as
+        // giving it up with a ticket.
         if matches!(now.at, At::Wait | At::Yes | At::Commit | At::Pending | At::Answer) {
             actions.push(Action::GiveUp(index));
         }
@@ -177,7 +178,7 @@ impl Sessions {
                 actions.push(Action::List);
             }
         }
-        // If the question is gone, it learns that.
+        // If the question no longer exists, the answer is not accepted, so this step is left out.
         if let Answerer::Listed(seen) = state.answerer
             && round == Some(seen)
         {
@@ -190,7 +191,7 @@ impl Sessions {
                 Cleaner::FoundDead(_) => true,
                 Cleaner::Done(seen) => round.is_some_and(|round| round > *seen),
             };
-            // The first may have looked for long; the second looks when there is something to do.
+            // The first cleaner can read the question at any time. The second one reads it only after the asking process has ended.
             if is_ready && (index == 0 || state.is_asker_gone()) {
                 actions.push(Action::Clean(index));
             }

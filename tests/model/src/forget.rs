@@ -1,9 +1,9 @@
-//! What nobody will look at any more: states that differ in nothing else are one.
+//! Clears data that no later step reads, so that states that differ only in such data become one state.
 
 use crate::state::{Answerer, At, EVENTS, Event, Host, Plan, Read, Settled, State};
 
 impl State {
-    /// Forgets what nobody will look at any more, so that what differs in nothing else is one state.
+    /// Resets all fields that no later step and no property reads.
     pub(crate) fn forget(&mut self) {
         for event in &mut self.events {
             let before = *event;

@@ -16,16 +16,17 @@ pub use properties::Rule;
 pub use protocol::Protocol;
 pub use state::{Action, State, Verdict, World};
 
-/// The model: a protocol, and how often the first event may be escalated.
+/// The model of a protocol, with the number of escalations and the arrangements of processes that are explored.
 #[derive(Clone, Debug)]
 pub struct Sessions {
-    /// What the protocol does.
+    /// The choices of the protocol.
     pub protocol: Protocol,
-    /// Questions about the first event, at least 1: a plugin that is asked again may ask something else.
+    /// Maximum number of questions about the first event, at least 1. There may be several, because a plugin that is asked again after a
+    /// yes can escalate again.
     pub questions: u8,
-    /// Where the events arrive.
+    /// The arrangements of events, hosts and processes to explore.
     pub worlds: Vec<World>,
-    /// Leaves out what shows nothing new: steps that commute with all others are taken at once, and what nobody looks at any
-    /// more is forgotten.
+    /// If true, the model has fewer states but the same properties: a step whose order makes no difference is taken at once, and data
+    /// that no later step reads is cleared.
     pub is_reduced: bool,
 }

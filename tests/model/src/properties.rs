@@ -1,4 +1,4 @@
-//! What must hold.
+//! The properties that must hold in every state.
 
 use crate::state::{At, Settled, State};
 use crate::{Sessions, actions};
@@ -7,26 +7,28 @@ use stateright::{Model, Property};
 /// A promise of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// An event that the log has as settled has its effects in the database, and no others are there.
+    /// The database has the effects of each event that is settled in the log, and no other effects.
     NoEffectIsLost,
     /// The effects of an event are written at most once.
     NoEffectTwice,
-    /// What is settled was agreed to under the rules and the state of its turn.
+    /// An event is settled only with a decision of the plugins under the rules and the state of the event's own turn.
     NoStaleYes,
-    /// A call runs after the log says so, once, and what was shown.
+    /// A call runs at most once, after its record in the log, and with the value that was shown to the person.
     OnlyWhatIsRecordedRuns,
-    /// One answer is in the log, and one sender is told that it counts: the same.
+    /// The log has at most one answer to a question. At most one sender learns that its answer was accepted, and this is the answer in
+    /// the log.
     OneAnswer,
-    /// One event at a time has a turn, the one that came first.
+    /// Only one event at a time has a turn. It is the event that arrived first.
     InOrderOfArrival,
     /// No two events of the log have one number.
     NoNumberTwice,
-    /// If no step is left but those of people, failures and new events, every event of a live process has ended, and no question of a dead one is left.
+    /// If the only possible steps are those of people, failures and new events, then every event of a live process has ended, and the
+    /// database has no question of a dead process.
     NobodyIsStuck,
 }
 
 impl Rule {
-    /// All of them.
+    /// All rules.
     pub const ALL: [Self; 8] = [
         Self::NoEffectIsLost,
         Self::NoEffectTwice,
@@ -38,12 +40,12 @@ impl Rule {
         Self::NobodyIsStuck,
     ];
 
-    /// Its bit among the rules that a step has broken.
+    /// Returns the rule's bit in `State::broken`.
     pub(crate) const fn bit(self) -> u8 {
         1 << self as u8
     }
 
-    /// Its name among the model's properties.
+    /// Returns the name of the rule's property in the model.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -61,7 +63,7 @@ impl Rule {
 
 type Holds = fn(&Sessions, &State) -> bool;
 
-/// The rules, and that what is to be explored is reached at all.
+/// Returns a property for each rule, and properties which check that the interesting states are reached at all.
 pub(crate) fn all() -> Vec<Property<Sessions>> {
     let rule = |rule: Rule, holds: Holds| Property::always(rule.name(), holds);
     let reached = |name, is_there: Holds| Property::sometimes(name, is_there);
@@ -101,7 +103,7 @@ fn effects_are_those_of_the_log(state: &State) -> bool {
     })
 }
 
-/// Whether a step is left that needs no person, no failure and no new event.
+/// Returns true if a step is possible that needs no person, no failure and no new event.
 fn has_steps_of_its_own(model: &Sessions, state: &State) -> bool {
     let mut actions = Vec::new();
     model.actions(state, &mut actions);

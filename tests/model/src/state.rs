@@ -1,145 +1,145 @@
-//! What there is: processes, hosts, events, the file of turns, the database.
+//! The state of the model: processes, hosts, events, the file of turns, and the database.
 
-/// Events of the session. The first may be escalated.
+/// Number of events of the session. The first event may be escalated.
 pub(crate) const EVENTS: usize = 3;
 
-/// Processes. The first event is one of process 0; process 1 answers and cleans up, too.
+/// Number of processes. The first event belongs to process 0. Process 1 also answers questions and cleans up after process 0.
 pub(crate) const PROCESSES: usize = 2;
 
-/// Bytes of the file of turns: the door, and the tickets.
+/// Number of bytes in the file of turns: byte 0 is the door, and the others are tickets.
 pub(crate) const BYTES: usize = 8;
 
-/// The other handles in process 1 that look for questions of dead processes.
+/// Number of handles in process 1 that look for questions of dead processes.
 pub(crate) const CLEANERS: usize = 2;
 
-/// A moment.
+/// A state of the whole model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub(crate) world: World,
     pub(crate) processes: [Process; PROCESSES],
     pub(crate) hosts: [Host; EVENTS],
     pub(crate) events: [Event; EVENTS],
-    /// Which host has each byte locked.
+    /// The host that has locked each byte.
     pub(crate) locks: [Option<u8>; BYTES],
-    /// The host that had the last turn, as the file of turns has it.
+    /// The host that had the last turn, according to the file of turns.
     pub(crate) last_turn: Option<u8>,
     pub(crate) database: Database,
     pub(crate) answerer: Answerer,
     pub(crate) cleaners: [Cleaner; CLEANERS],
     /// Events with a ticket, in order of arrival.
     pub(crate) line: Vec<u8>,
-    /// The rules that a step has broken: a bit for each.
+    /// The rules that a step has broken, with one bit per rule.
     pub(crate) broken: u8,
 }
 
-/// What does not change.
+/// The arrangement of events, hosts and processes. No step changes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct World {
-    /// The process of each event, 0 or 1; of the first 0.
+    /// The process of each event, 0 or 1. The first event belongs to process 0.
     pub owners: [u8; EVENTS],
-    /// Each event has a host of its own; otherwise each process has one.
+    /// True if each event has its own host; otherwise each process has one host.
     pub has_host_for_each_event: bool,
-    /// Answers are taken from the store.
+    /// True if the asking process accepts answers from the store.
     pub shares_questions: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
     pub(crate) is_dead: bool,
-    /// The version of the rules that it has taken up.
+    /// The version of the rules that the process uses.
     pub(crate) rules: u8,
 }
 
 /// A host with its handle of the session, and one open file of turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Host {
-    /// The event of the host that takes its ticket.
+    /// The event of the host that is taking a ticket at present.
     pub(crate) order: Option<u8>,
     /// The byte of a ticket that the host keeps for its next event.
     pub(crate) kept: Option<u8>,
-    /// Its byte is locked: it is alive.
+    /// True if the host has locked its byte, which shows other processes that it is alive.
     pub(crate) is_shown: bool,
-    /// Its copy of the row, with what is not yet written.
+    /// The host's copy of the session's row, with changes that are not written yet.
     pub(crate) copy: Row,
-    /// Numbers in the copy that are not yet in the row.
+    /// How many event numbers are taken in the copy, but not yet in the row.
     pub(crate) unwritten: u8,
-    /// The copy was read.
+    /// True if the copy has been read.
     pub(crate) has_copy: bool,
 }
 
 /// The row of the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Row {
-    /// Effects in it: a bit for each event.
+    /// The events whose effects the row contains, with one bit per event.
     pub(crate) effects: u8,
-    /// Numbers of events that are taken.
+    /// How many event numbers are taken.
     pub(crate) numbers: u8,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Database {
-    /// The state of the plugin: a value that each event reads at its beginning and writes as a whole, with its bit.
+    /// The state of the plugin, a single value. Each event reads the value in its turn, sets its own bit, and writes the whole value.
     pub(crate) state: u8,
     pub(crate) row: Row,
     pub(crate) question: Option<Question>,
-    /// How often each event's effects were written.
+    /// The number of times that each event's effects were written.
     pub(crate) written: [u8; EVENTS],
-    /// What the log says of each event.
+    /// The outcome of each event in the log.
     pub(crate) settled: [Option<Settled>; EVENTS],
-    /// Numbers of events in the log: a bit for each.
+    /// The numbers of the events in the log, with one bit per number.
     pub(crate) numbers: u8,
-    /// Answers in the log to the question of this round.
+    /// The number of answers in the log to the question of this round.
     pub(crate) answers: u8,
-    /// The answer to this round of which its sender was told that it counts.
+    /// The answer to this round's question whose sender was told that the answer was accepted.
     pub(crate) accepted: Option<bool>,
 }
 
-/// What the log says of an event.
+/// The outcome of an event in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Settled {
-    /// It may run, with this value; its effects hold.
+    /// The call may run with this value. The effects are written.
     Allowed(u8),
-    /// It does not run; its effects hold, or do not.
+    /// The call does not run. True if the effects are written.
     Rejected(bool),
 }
 
-/// The row of a question.
+/// The row of a question in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Question {
     pub(crate) round: u8,
     pub(crate) answer: Option<bool>,
 }
 
-/// An event.
+/// An event of the session, from its arrival to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Event {
     pub(crate) at: At,
-    /// Questions that it has asked and that are taken up.
+    /// The number of the event's questions whose answers it has received.
     pub(crate) round: u8,
-    /// The byte that it holds, or that it looks at.
+    /// The byte of the ticket that the event holds, or that it examines next.
     pub(crate) byte: u8,
-    /// The number that it has taken, if any.
+    /// The number that the event has taken, if any.
     pub(crate) number: Option<u8>,
-    /// What was read in this turn.
+    /// The versions that the event read in this turn.
     pub(crate) read: Read,
-    /// What the plugins last answered about.
+    /// The versions that were current when the plugins last answered.
     pub(crate) agreed: Read,
     /// The version of the rules of its process when its turn began.
     pub(crate) rules_at_turn: u8,
-    /// The value as the plugins have it; 0 as it came.
+    /// The value after changes by plugins. 0 is the original value.
     pub(crate) value: u8,
-    /// The value of which a person was shown the snapshot.
+    /// The value that was shown to a person.
     pub(crate) shown: Option<u8>,
-    /// The answer that counts, or that is to count.
+    /// The person's answer. The event may still have to write it to the store.
     pub(crate) answer: Option<bool>,
-    /// The answer is in the log.
+    /// True if the answer is in the log.
     pub(crate) is_answer_recorded: bool,
-    /// What is to be committed.
+    /// What the event will commit.
     pub(crate) plan: Plan,
     pub(crate) has_run: bool,
 }
 
-/// Rules and state, as they were read.
+/// The versions of the rules and of the state that an event read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Read {
     pub(crate) rules: u8,
@@ -149,56 +149,56 @@ pub(crate) struct Read {
 /// What an event does next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum At {
-    /// It has not come; or it comes back with an answer.
+    /// Has not arrived yet, or is about to return with an answer.
     #[default]
     Away,
-    /// Looks whether another host's event came after the ticket that its host keeps.
+    /// Checks whether an event of another host has a later ticket than the one that its own host keeps.
     Look,
     /// Locks the door.
     Door,
-    /// Looks for a locked byte from its own on.
+    /// Searches for a locked byte, beginning with `byte`.
     Scan,
-    /// Locks its byte.
+    /// Locks the byte that becomes its ticket.
     Take,
     /// Unlocks the door.
     Open,
-    /// Waits until nobody is before it.
+    /// Waits until no lower ticket is held.
     Wait,
-    /// Looks who had the last turn, and notes that it has one.
+    /// Reads from the file which host had the last turn, and writes its own host there.
     Note,
-    /// Reads the row, if somebody else had a turn.
+    /// Reads the session's row if another host had the last turn.
     Row,
     /// Reads the rules.
     Rules,
     /// Reads the state.
     State,
-    /// Writes that the answer was yes, and that the question is settled, before it asks the plugins again.
+    /// Records the yes and removes the question's row, before it asks the plugins again.
     Yes,
     /// Asks the plugins.
     Ask,
     /// Locks the byte by which its host shows that it is alive.
     Show,
-    /// Runs before the commit: a mistake.
+    /// Runs the call before the commit, which is a mistake.
     RunFirst,
     /// Commits.
     Commit,
-    /// Commits what was left out: a mistake.
+    /// Commits in a second transaction what the first one left out, which is a mistake.
     Rest,
-    /// The same for showing that its host is alive.
+    /// Locks the host's byte only after the commit, which is a mistake too.
     ShowLate,
-    /// Unlocks its byte.
+    /// Unlocks its ticket, or leaves the ticket to its host.
     Leave,
-    /// Runs.
+    /// Runs the call.
     Run,
     /// Waits for an answer.
     Pending,
-    /// Writes an answer, unless there is one.
+    /// Writes its answer to the store, unless the question has an answer already.
     Answer,
-    /// Waits until its process writes what is left of it.
+    /// Was given up. Waits until its process records this.
     Late,
-    /// Waits until its process removes the question: a mistake.
+    /// Was given up and recorded. Its process removes the question in a second transaction, which is a mistake.
     LateRest,
-    /// Nothing any more; or its process was killed.
+    /// Has ended, or its process was killed.
     Ended,
 }
 
@@ -210,7 +210,7 @@ pub(crate) enum Plan {
     Allow,
     /// Rejected by the plugins.
     Reject,
-    /// A person is to be asked.
+    /// A person must be asked.
     Escalate,
     /// The person said yes, and nothing has changed.
     Yes,
@@ -218,49 +218,49 @@ pub(crate) enum Plan {
     No,
 }
 
-/// What answers in process 1.
+/// The part of process 1 that answers questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Answerer {
     #[default]
     Idle,
-    /// It has read the question of this round, and has not answered.
+    /// It has read the question of this round, and has not answered yet.
     Listed(u8),
-    /// It has answered that question.
+    /// It has answered the question of this round.
     Answered(u8),
 }
 
-/// What looks in process 1 for questions of dead processes.
+/// A handle in process 1 that looks for questions of dead processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Cleaner {
     #[default]
     Idle,
     /// It has read the question of this round.
     Listed(u8),
-    /// And has found that its process is gone.
+    /// It has read the question of this round, and found that the asking process has ended.
     FoundDead(u8),
-    /// It has given the question up, or found it given up.
+    /// It has given up the question of this round, or found that the question was given up already.
     Done(u8),
 }
 
-/// What plugins answer.
+/// The verdict of the plugins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// It may run.
+    /// The call may run.
     Allow,
-    /// It may not.
+    /// The call must not run.
     Reject,
-    /// A person is to be asked.
+    /// A person must be asked.
     Escalate,
 }
 
-/// A step.
+/// A step of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// An event comes.
+    /// An event arrives.
     Come(u8),
-    /// An event does what is next, of which there is one outcome.
+    /// An event takes its next step, which has only one possible outcome.
     Step(u8),
-    /// An event looks for a locked byte, and gets this one.
+    /// An event searches for a locked byte, and finds this one.
     SawLocked(u8, u8),
     /// The plugins answer an event.
     Answered(u8, Verdict),
@@ -270,29 +270,29 @@ pub enum Action {
     Deadline,
     /// The asking process looks for an answer in the store, and finds one, or no question.
     Poll,
-    /// The agent does not wait for the event any more.
+    /// The agent stops waiting for the event.
     GiveUp(u8),
-    /// The other process reads the questions.
+    /// The other process reads the list of questions.
     List,
     /// The other process writes an answer.
     AnswerElsewhere(bool),
-    /// One who looks for questions of dead processes does what is next.
+    /// A cleaner takes its next step.
     Clean(u8),
     /// A host gives back the ticket that it keeps.
     GiveBack(u8),
-    /// A process takes up the rules that the operator has changed.
+    /// A process begins to use the rules that the operator has changed.
     TakeUpRules(u8),
     /// A process is killed.
     Kill(u8),
 }
 
 impl World {
-    /// The host of an event.
+    /// Returns the host of an event.
     pub(crate) fn host(&self, event: usize) -> usize {
         if self.has_host_for_each_event { event } else { usize::from(self.owners[event]) }
     }
 
-    /// The process of a host; a host that no event has is of its own number's.
+    /// Returns the process of a host. If every process has one host, the host's number is that of the process.
     pub(crate) fn process(&self, host: usize) -> usize {
         if self.has_host_for_each_event { usize::from(self.owners[host]) } else { host % PROCESSES }
     }
@@ -315,7 +315,7 @@ impl State {
         }
     }
 
-    /// What a step from here does, for people.
+    /// Describes a step from this state for people.
     #[must_use]
     pub fn describe(&self, action: Action) -> String {
         match action {
@@ -325,7 +325,7 @@ impl State {
         }
     }
 
-    /// Grows with each step, so that no state comes twice on one way.
+    /// Returns a number that grows with each step, so no path reaches a state twice.
     pub(crate) fn rank(&self) -> u32 {
         let event = |event: &Event| match event.at {
             At::Late => 8_000,
@@ -361,7 +361,7 @@ impl State {
     }
 }
 
-/// The number of an event, a host or a byte.
+/// Converts the index of an event, a host or a byte to a `u8`.
 pub(crate) fn number(index: usize) -> u8 {
     u8::try_from(index).unwrap_or(u8::MAX)
 }

@@ -1,4 +1,4 @@
-//! What a step changes.
+//! Applies a step to a state.
 
 use crate::state::{
     Action, Answerer, At, Cleaner, EVENTS, Event, PROCESSES, Plan, Question, Read, Row, Settled, State, Verdict, number,
@@ -34,7 +34,7 @@ impl Sessions {
         }
     }
 
-    /// The next step of an event.
+    /// Takes the next step of an event.
     fn step(&self, state: &mut State, event: usize) {
         let (host, process) = (state.world.host(event), usize::from(state.world.owners[event]));
         match state.events[event].at {
@@ -74,7 +74,7 @@ impl Sessions {
             }
             At::Scan => state.go(event, At::Take),
             At::Take => {
-                // Another event of the host may have left meanwhile.
+                // Another event of the host may have left its ticket to the host meanwhile.
                 state.give_back(host);
                 let byte = usize::from(state.events[event].byte);
                 if state.is_unlocked_for(host, byte) {
@@ -82,7 +82,7 @@ impl Sessions {
                     state.line.push(number(event));
                     state.go(event, At::Open);
                 } else {
-                    // It fails, and that is a no.
+                    // The event cannot get its ticket, so it fails and counts as rejected.
                     state.events[event].byte = 0;
                     self.unlock_door(state, host);
                     self.give_up(state, event);
@@ -130,7 +130,7 @@ impl Sessions {
                 state.database.question = None;
                 state.go(event, At::Ask);
             }
-            // `answered` takes it from there.
+            // Other actions continue from these states, such as `Action::Answered`.
             At::Ask | At::Pending | At::Ended => {}
             At::Show => {
                 state.hosts[host].is_shown = true;
@@ -175,7 +175,7 @@ impl Sessions {
                 let counts =
                     if state.world.shares_questions { self.write_answer(state, round, wanted) } else { Some(wanted) };
                 let event = &mut state.events[event];
-                // Who finds no question was taken for dead.
+                // If there is no question, another process has treated this one as dead and removed the row.
                 event.answer = Some(counts.unwrap_or(false));
                 (event.round, event.at, event.plan) = (event.round + 1, At::Away, Plan::Nothing);
             }
@@ -202,14 +202,14 @@ impl Sessions {
         }
     }
 
-    /// Begins to look for the ticket after the highest one.
+    /// Begins the search for the ticket after the highest ticket that is held.
     fn look_for_a_ticket(&self, state: &mut State, event: usize) {
         let own = state.tickets_of(state.world.host(event)).max().filter(|_| self.protocol.knows_its_own_tickets);
         state.events[event].byte = own.unwrap_or(0) + 1;
         state.go(event, if self.protocol.scans_behind_the_door { At::Door } else { At::Scan });
     }
 
-    /// Reads the row, unless the copy is as it is; and takes a number.
+    /// Reads the row, unless the host's copy is current. A new event also takes a number.
     fn read_row(&self, state: &mut State, event: usize) {
         let row = state.database.row;
         let host = &mut state.hosts[state.world.host(event)];
@@ -222,7 +222,7 @@ impl Sessions {
         }
     }
 
-    /// What comes once all is read: the plugins, or what the answer leads to.
+    /// Returns the next step after everything is read. Without an answer, the plugins are asked. Otherwise the step depends on the answer.
     fn after_reading(&self, state: &mut State, event: usize) -> At {
         let changes = state.events[event].read != state.events[event].agreed;
         let next = match state.events[event].answer {
@@ -238,11 +238,11 @@ impl Sessions {
         At::Commit
     }
 
-    /// The plugins have answered.
+    /// Applies the verdict of the plugins on an event.
     fn answered(&self, state: &mut State, event: usize, verdict: Verdict) {
         let now = &mut state.events[event];
         now.agreed = now.read;
-        // A value that was shown is asked about as it is; otherwise the rules change it.
+        // A value that was shown to a person stays unchanged. Any other value depends on the version of the rules.
         if now.shown.is_none() || !self.protocol.asks_about_what_was_shown {
             now.value = 1 + now.read.rules;
         }
@@ -259,7 +259,7 @@ impl Sessions {
         state.go(event, next);
     }
 
-    /// The transaction that settles an event, or has a person asked.
+    /// Runs the transaction that settles an event or stores a question for a person.
     fn commit(&self, state: &mut State, event: usize) {
         let host = state.world.host(event);
         let now = state.events[event];
@@ -309,7 +309,7 @@ impl Sessions {
         event.at = if self.protocol.shows_itself_first { At::Leave } else { At::ShowLate };
     }
 
-    /// Writes an answer; gives the one that counts, if there is such a question.
+    /// Writes an answer to the question of this round. Returns the answer that decides, or `None` if there is no such question.
     fn write_answer(&self, state: &mut State, round: u8, answer: bool) -> Option<bool> {
         let question = state.database.question.as_mut().filter(|question| question.round == round)?;
         if question.answer.is_none() || !self.protocol.answers_if_unanswered {
@@ -323,11 +323,11 @@ impl Sessions {
         state.database.question.and_then(|question| question.answer)
     }
 
-    /// The log has the answer to an event's question.
+    /// Writes the answer to an event's question to the log.
     fn record_answer(&self, state: &mut State, event: usize, answer: bool) {
         state.count_answer();
         let is_of_sender = state.database.accepted.is_none_or(|accepted| accepted == answer);
-        // The agent that gives the event up outranks the person who has answered.
+        // If the agent has given up the event, this takes precedence over the person's answer.
         if !is_of_sender && state.events[event].at != At::Late {
             state.breaks(Rule::OneAnswer);
         }
@@ -350,7 +350,7 @@ impl Sessions {
         };
     }
 
-    /// Nobody waits for the event any more: it leaves, and what there is to say of it is written later.
+    /// Gives up an event because the agent no longer waits for it. Its ticket is released at once, and its record is written later.
     fn give_up(&self, state: &mut State, event: usize) {
         let now = state.events[event];
         state.leave(event);
@@ -397,12 +397,12 @@ impl State {
         self.broken |= rule.bit();
     }
 
-    /// Whether a byte is locked by no other host; one's own locks are not told.
+    /// Returns true if no other host has locked a byte. A host cannot detect its own locks.
     pub(crate) fn is_unlocked_for(&self, host: usize, byte: usize) -> bool {
         self.locks[byte].is_none_or(|by| usize::from(by) == host)
     }
 
-    /// The tickets that a host holds.
+    /// Returns the tickets that a host holds for its events.
     pub(crate) fn tickets_of(&self, host: usize) -> impl Iterator<Item = u8> {
         let of_host = self.line.iter().filter(move |event| self.world.host(usize::from(**event)) == host);
         of_host.map(|event| self.events[usize::from(*event)].byte)
@@ -414,19 +414,19 @@ impl State {
         }
     }
 
-    /// Whether no other host holds a ticket after this one.
+    /// Returns true if no other host holds a later ticket than this one.
     fn is_last(&self, host: usize, byte: u8) -> bool {
         (usize::from(byte) + 1..self.locks.len()).all(|byte| self.is_unlocked_for(host, byte))
     }
 
-    /// A host gives back the ticket that it keeps.
+    /// Gives back the ticket that a host keeps.
     fn give_back(&mut self, host: usize) {
         if let Some(byte) = self.hosts[host].kept.take() {
             self.unlock(host, usize::from(byte));
         }
     }
 
-    /// An event is done. Its host keeps its ticket, unless another of its events has one.
+    /// Ends an event's turn. The event's host keeps the ticket, unless another event of the host has a ticket.
     fn keep_or_leave(&mut self, event: usize) {
         let (host, byte) = (self.world.host(event), self.events[event].byte);
         let is_only_one = self.line.contains(&number(event)) && self.tickets_of(host).count() == 1;
@@ -460,7 +460,7 @@ impl State {
         self.database.question.filter(|question| question.round == round)
     }
 
-    /// The asking process has an answer.
+    /// Passes an answer to the asking process.
     fn answers(&mut self, answer: bool) {
         self.events[0].answer = Some(answer);
         self.go(0, At::Answer);
@@ -487,12 +487,12 @@ impl State {
         }
     }
 
-    /// A host writes what it has changed of the row.
+    /// Writes a host's new event numbers to the row.
     fn write_row(&mut self, host: usize) {
         self.database.row.numbers += std::mem::take(&mut self.hosts[host].unwritten);
     }
 
-    /// An event's effects are written: the state as the plugins made it, and the row as the host has it.
+    /// Writes an event's effects: the state that the plugins computed, and the row from the host's copy.
     fn write_effects(&mut self, event: usize) {
         let host = &mut self.hosts[self.world.host(event)];
         self.database.state = self.events[event].agreed.state | 1 << event;
@@ -501,7 +501,7 @@ impl State {
         self.database.written[event] += 1;
     }
 
-    /// The call of an event runs.
+    /// Runs the call of an event, and checks that this is permitted.
     fn run(&mut self, event: usize) {
         let now = self.events[event];
         let is_recorded = self.database.settled[event] == Some(Settled::Allowed(now.value));

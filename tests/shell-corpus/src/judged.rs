@@ -1,4 +1,4 @@
-//! The two ways in which a command is judged: natively, in this process, and as the component in a host.
+//! Judges commands in two ways: natively, in this process, and through the component in a host.
 
 use crate::table::{Label, Row};
 use anyhow::{Context as _, Result, bail};
@@ -16,48 +16,48 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The directory in which each command is judged, which is also the workspace.
+/// The working directory of each command, which is also the workspace.
 const WORKSPACE: &str = "/work/project";
 
-/// What happens to a command.
+/// The decision about a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It runs as it is.
+    /// The command runs unchanged.
     Allow,
-    /// Somebody is asked.
+    /// A person is asked.
     Ask,
-    /// It is refused.
+    /// The command is refused.
     Deny,
-    /// This runs in its place.
+    /// This command runs instead.
     Rewrite(String),
 }
 
 impl Decision {
-    /// Whether the command runs neither as it is nor changed, unless somebody says so.
+    /// Returns true if the command does not run, neither unchanged nor rewritten, unless a person allows it.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(self, Self::Ask | Self::Deny)
     }
 }
 
-/// What was decided about one command, and why.
+/// The decision about one command, and the rules that led to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
-    /// What happens to it.
+    /// The decision.
     pub decision: Decision,
-    /// The rules that had something to say, the most important first.
+    /// The rules that matched the command, the most important first.
     pub rules: Vec<String>,
 }
 
-/// The rules of `shell-guard` in this process.
+/// The rules of `shell-guard`, running natively in this process.
 #[derive(Debug)]
 pub struct Native(Guard);
 
 impl Native {
-    /// With the default config, and no stack.
+    /// Loads the rules with the default configuration and without stacks.
     ///
     /// # Errors
-    /// The embedded catalogues do not load.
+    /// If the embedded catalogues do not load.
     pub fn new() -> Result<Self> {
         let config = serde_json::from_value(serde_json::json!({ "stacks": [] }))?;
         Guard::new(config).map(Self).map_err(anyhow::Error::msg)
@@ -66,7 +66,7 @@ impl Native {
     /// Judges one command.
     ///
     /// # Errors
-    /// The verdict is one that `shell-guard` never gives.
+    /// If the verdict is one that `shell-guard` never gives.
     pub fn judge(&self, command: &str) -> Result<Judged> {
         use hookhost_guest::prelude::{Action, ToolCallVerdict};
         testing::prime(|_| {});
@@ -83,39 +83,39 @@ impl Native {
     }
 }
 
-/// What judging all commands as a component took.
+/// The cost of judging all commands through the component.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
-    /// Units of fuel, of all commands together.
+    /// The total units of fuel of all commands.
     pub fuel: u64,
-    /// Questions to the model.
+    /// The number of questions to the model.
     pub questions: u64,
-    /// Bytes of the instructions and the inputs of these questions.
+    /// The total size of the instructions and inputs of these questions, in bytes.
     pub question_bytes: u64,
 }
 
-/// A component in a host.
+/// A component that is loaded in a host.
 #[derive(Debug)]
 pub struct Component {
     session: Session,
     model: Arc<Labels>,
-    // The compiled code lies here.
+    // The directory of the compiled code, which is removed when this value is dropped.
     _cache: tempfile::TempDir,
 }
 
 impl Component {
-    /// `shell-guard`, from the directory of built plugins.
+    /// Loads `shell-guard` from the directory of built plugins.
     ///
     /// # Errors
-    /// The component cannot be read or does not load.
+    /// If the component cannot be read or does not load.
     pub async fn guard(plugins: &Path) -> Result<Self> {
         Self::load(plugins, "shell_guard.wasm", Vec::new()).await
     }
 
-    /// `shell-guard-classifier`, with a model that answers as the table is labelled.
+    /// Loads `shell-guard-classifier` with a model that answers each question with the label in the table.
     ///
     /// # Errors
-    /// The component cannot be read or does not load.
+    /// If the component cannot be read or does not load.
     pub async fn classifier(plugins: &Path, rows: &[Row]) -> Result<Self> {
         Self::load(plugins, "shell_guard_classifier.wasm", rows.to_vec()).await
     }
@@ -125,7 +125,7 @@ impl Component {
         let missing = || format!("cannot read {}: `cargo xtask plugins` builds it", path.display());
         let digest = Digest::of_file(&path).with_context(missing)?;
         let mut entry = Entry::new("shell-guard", &path, digest);
-        // What counts here is the fuel; a busy machine may take its time.
+        // The limits are high because only the fuel is measured, and a busy machine may need more time.
         (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(60)), Some(Duration::from_secs(60)));
         entry.config = serde_json::Map::from_iter([("stacks".to_owned(), serde_json::json!([]))]);
         if file.contains("classifier") {
@@ -143,10 +143,10 @@ impl Component {
         Ok(Self { session, model, _cache: cache })
     }
 
-    /// Judges one command, and adds to `cost` what it took.
+    /// Judges one command, and adds its cost to `cost`.
     ///
     /// # Errors
-    /// The component failed, or its verdict is one that `shell-guard` never gives.
+    /// If the component fails, or if its verdict is one that `shell-guard` never gives.
     pub async fn judge(&self, command: &str, cost: &mut Cost) -> Result<Judged> {
         let arguments = serde_json::json!({ "command": command });
         let call = self.session.tool_call("1", "bash", &arguments, ToolOrigin::Builtin);
@@ -172,7 +172,7 @@ impl Component {
     }
 }
 
-/// A model that is always right: it answers as the table is labelled. What it adds is the most that a model can add.
+/// A model that is always right, because it answers with the label in the table. No real model can give better figures.
 #[derive(Debug)]
 struct Labels {
     labels: HashMap<String, Label>,
@@ -182,7 +182,7 @@ struct Labels {
 
 impl Labels {
     fn new(rows: Vec<Row>) -> Self {
-        // The plugin asks about a command without the blanks around it.
+        // The plugin removes blanks around a command before it asks the model.
         let labels = rows.into_iter().map(|row| (row.command.trim().to_owned(), row.label)).collect();
         Self { labels, questions: AtomicU64::new(0), bytes: AtomicU64::new(0) }
     }

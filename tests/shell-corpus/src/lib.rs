@@ -1,4 +1,4 @@
-//! Judges a table of shell commands with `shell-guard`, natively and through its component in a host, which must agree.
+//! Judges a table of shell commands with `shell-guard`, both natively and through its component in a host. The results must agree.
 
 pub mod judged;
 pub mod report;
@@ -10,21 +10,22 @@ use report::Report;
 use std::path::Path;
 use table::Row;
 
-/// The figures of a table, and what they took.
+/// The figures of a table, and the cost of judging it.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Of `shell-guard`.
+    /// The figures of `shell-guard`.
     pub guard: Report,
-    /// What the component took for all commands.
+    /// The cost of all commands in the component of `shell-guard`.
     pub guard_cost: Cost,
-    /// Of `shell-guard-classifier`, where that was wanted.
+    /// The figures and the cost of `shell-guard-classifier`, if they were requested.
     pub classifier: Option<(Report, Cost)>,
 }
 
-/// Judges each row natively and through the component in `plugins`; and with a model that is always right, where that is wanted.
+/// Judges each row natively and through the component in `plugins`. If `with_classifier` is true, also judges each row with
+/// `shell-guard-classifier` and a model that is always right.
 ///
 /// # Errors
-/// Names the first command that both judge differently, or on which the component failed.
+/// If a component fails, or if the native rules and the component differ on a command. The error contains the first such command.
 pub async fn judge(rows: &[Row], plugins: &Path, with_classifier: bool) -> Result<Outcome> {
     let (native, component) = (Native::new()?, Component::guard(plugins).await?);
     let (mut guard, mut guard_cost) = (Report::default(), Cost::default());

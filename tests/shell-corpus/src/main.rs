@@ -1,5 +1,5 @@
-//! `shell-corpus --plugins DIRECTORY [--classifier] FILE` judges a table of commands and prints the figures. It ends with 2 where the table
-//! cannot be judged.
+//! `shell-corpus --plugins DIRECTORY [--classifier] FILE` judges a table of commands and prints the figures. The exit code is 2 if the
+//! table cannot be judged.
 
 use anyhow::{Context as _, Result, bail};
 use hookhost_shell_corpus::judged::Cost;

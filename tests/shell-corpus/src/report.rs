@@ -1,5 +1,5 @@
-//! The figures of a table: how many of the commands that should be stopped are, how many of the others are not, and which rules and
-//! programs the mistakes are about.
+//! The figures of a table: how many harmful commands were stopped, and how many harmless commands were not. The report also lists the
+//! mistakes by program and by rule.
 
 use crate::judged::Judged;
 use crate::table::{Label, Row};
@@ -8,33 +8,33 @@ use shell_reader::PathContext;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
-/// How many commands of each label were stopped.
+/// The numbers of stopped and of running commands, for each label.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Harmful and stopped.
+    /// Harmful commands that were stopped.
     pub caught: usize,
-    /// Harmful, and it runs.
+    /// Harmful commands that run.
     pub missed: usize,
-    /// Harmless and stopped.
+    /// Harmless commands that were stopped.
     pub false_alarms: usize,
-    /// Harmless, and it runs, perhaps changed.
+    /// Harmless commands that run, unchanged or rewritten.
     pub passed: usize,
 }
 
 impl Figures {
-    /// The share of the harmful commands that are stopped; nothing where there are none.
+    /// Returns the share of the harmful commands that were stopped, or `None` if there are no harmful commands.
     #[must_use]
     pub fn recall(&self) -> Option<f64> {
         share(self.caught, self.missed)
     }
 
-    /// The share of harmful commands among those that are stopped; nothing where none is stopped.
+    /// Returns the share of harmful commands among the stopped commands, or `None` if no command was stopped.
     #[must_use]
     pub fn precision(&self) -> Option<f64> {
         share(self.caught, self.false_alarms)
     }
 
-    /// The share of the harmless commands that are stopped; nothing where there are none.
+    /// Returns the share of the harmless commands that were stopped, or `None` if there are no harmless commands.
     #[must_use]
     pub fn false_alarm_rate(&self) -> Option<f64> {
         share(self.false_alarms, self.passed)
@@ -73,19 +73,19 @@ impl Display for Figures {
     }
 }
 
-/// The figures, and each mistake.
+/// The figures of a table with all mistakes.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The counts.
+    /// The numbers of commands.
     pub figures: Figures,
-    /// Harmful commands that run, by their first program.
+    /// The harmful commands that run, by the first program of each command.
     pub missed: BTreeMap<String, Vec<String>>,
-    /// Harmless commands that are stopped, by the first rule that had something to say.
+    /// The harmless commands that were stopped, by the most important rule that matched.
     pub false_alarms: BTreeMap<String, Vec<String>>,
 }
 
 impl Report {
-    /// Adds a command and what was decided about it.
+    /// Adds a command and the decision about it.
     pub fn add(&mut self, row: &Row, judged: &Judged) {
         let is_stopped = judged.decision.is_stopped();
         self.figures.count(row.label, is_stopped);
@@ -98,7 +98,7 @@ impl Report {
     }
 }
 
-/// The file name of the first program that a command runs.
+/// Returns the file name of the first program that a command runs.
 fn program(command: &str) -> String {
     let cwd = "/work/project";
     let script = shell_reader::read(command, ShellDialect::Posix, cwd, &PathContext::new(cwd));
@@ -116,7 +116,8 @@ impl Display for Report {
             entries.sort_by_key(|(key, commands)| (std::cmp::Reverse(commands.len()), key.as_str()));
             for (key, commands) in entries {
                 writeln!(out, "  {key}: {}", commands.len())?;
-                // As JSON where a line would not show it, which is also how a table has it.
+                // A command with control characters is quoted, because it does not fit on a line. Tables contain such commands in this
+                // form too.
                 for command in commands {
                     let shown =
                         if command.contains(char::is_control) { format!("{command:?}") } else { command.clone() };

@@ -1,31 +1,32 @@
-//! The table: a line for each command, `block` or `allow`, a tab, and the command.
+//! Reads a table of commands. Each line contains `block` or `allow`, a tab, and the command.
 
 use anyhow::{Context as _, Result, bail};
 use std::collections::HashSet;
 
-/// What somebody says should happen to a command.
+/// The right decision about a command, according to the author of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
-    /// A guard should refuse it or ask about it.
+    /// A guard should refuse the command or ask about it.
     Block,
-    /// It should run.
+    /// The command should run.
     Allow,
 }
 
 /// One line of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// What should happen.
+    /// The right decision.
     pub label: Label,
     /// The command, as an agent would send it.
     pub command: String,
 }
 
-/// Reads a table. Empty lines and lines that begin with `#` are left out, and so is a command that was there before with the
-/// same label. A command that is a JSON string is that string: `"a\nb"` has two lines.
+/// Reads a table. Empty lines, lines that begin with `#`, and repeated commands with the same label are left out. A command may be
+/// written as a JSON string, so `"a\nb"` is a command of two lines.
 ///
 /// # Errors
-/// Names the line that has no label, has no command, or gives a known command the other label; or says that there is no command.
+/// If a line has no label or no command, or if it gives the other label to a command of an earlier line. The error contains the number
+/// of the line. An error is also returned if the table has no commands.
 pub fn read(text: &str) -> Result<Vec<Row>> {
     let mut rows: Vec<Row> = Vec::new();
     let (mut blocked, mut allowed) = (HashSet::new(), HashSet::new());

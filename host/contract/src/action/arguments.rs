@@ -50,40 +50,41 @@ const SUPPOSED: &[&str] = &[
     "terminalcommand",
 ];
 
-/// Names that also count as [`SUPPOSED`] if the tool's name suggests a shell.
+/// Further names under which a tool may take a command, if the tool's own name suggests a shell.
 const SUPPOSED_OF_SHELLS: &[&str] = &["code", "data", "input", "keys", "line", "run", "text"];
 
 /// Words in a tool's name that suggest a shell.
 const SHELLS: &[&str] =
     &["bash", "cmd", "command", "console", "exec", "powershell", "script", "shell", "stdin", "terminal", "tmux", "zsh"];
 
-/// Names of the argument with the words of a command, if the command itself is only a program.
+/// Names of the argument that contains the words after the program, if the argument for the command contains only the
+/// program.
 const WORDS: &[&str] = &["args", "arguments", "argv", "params"];
 
-/// Folds a name so that spellings with different case are equal, as for readers that ignore case. Go's `encoding/json`
-/// is such a reader: it also treats `ſ` as `s` and the Kelvin sign as `k`.
+/// Folds a name, so that spellings that differ only in case become equal. This is necessary because some parsers
+/// ignore case. Go's `encoding/json` is such a parser: it also treats `ſ` as `s` and the Kelvin sign as `k`.
 #[must_use]
 pub fn folded(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
     }
-    // The first conversion to lower case is for `ẞ`. The last one is for characters that share an upper case letter,
-    // such as `ſ`, `ς` and the Kelvin sign.
+    // The first conversion to lower case is for `ẞ`. The last conversion is for characters that share an upper case
+    // letter, such as `ſ`, `ς` and the Kelvin sign.
     let lower = name.chars().flat_map(char::to_lowercase);
     lower.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
-/// Returns the first of these names that differs from an earlier one only in case.
+/// Returns the first of these names that differs from an earlier name only in case.
 pub fn twin<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut seen = HashSet::new();
     names.into_iter().find(|name| !seen.insert(folded(name)))
 }
 
 impl ActionMap {
-    /// Returns the reason why rules and the tool could read different arguments, as the end of a sentence, or `None`.
-    /// The reason is that at some depth, an argument that rules read has two spellings that differ only in case. The
-    /// names that rules read are those in the tables of all agents and in the embedder's rows, and those of the bundled
-    /// plugins.
+    /// Checks whether rules and the tool could read different arguments. This is possible if, at any depth, an
+    /// argument that rules read has two spellings that differ only in case. In this case, returns the reason as the
+    /// end of a sentence. The names that rules read are the names in the tables of all agents and in the
+    /// embedder's rows, and the names that the bundled plugins read.
     #[must_use]
     pub fn ambiguity(&self, arguments: &Value) -> Option<String> {
         match arguments {
@@ -123,7 +124,7 @@ fn read() -> &'static HashSet<String> {
 }
 
 impl ToolShape {
-    /// Returns the kind of the tool, for a call with unreadable arguments.
+    /// Returns the word for the tool's kind, which is used if the arguments of a call cannot be read.
     pub(super) fn kind(&self) -> &str {
         match self {
             Self::Shell { .. } | Self::Commands { .. } => "shell",
@@ -155,7 +156,7 @@ impl ToolShape {
         one.iter().chain(other).map(String::as_str)
     }
 
-    /// Returns the name of the argument that a single string stands for, or `None` if the tool has several arguments.
+    /// Returns the name of the tool's only argument, or `None` if the tool has several arguments.
     pub(super) fn only_argument(&self) -> Option<&str> {
         let (Self::Shell { command: names, .. }
         | Self::ReadFile(names)
@@ -183,8 +184,9 @@ impl ToolShape {
 
 /// Returns the commands that a call of an unknown tool may run: strings and lists of words in arguments with a name
 /// such as `command`, at any depth. A guard that checks shell commands should also check these texts if the action is
-/// [`Action::Mcp`](crate::Action::Mcp) or [`Action::Other`](crate::Action::Other). But the texts may not be commands,
-/// so the guard should not object to a text only because it does not parse as a command or runs no known program.
+/// [`Action::Mcp`](crate::Action::Mcp) or [`Action::Other`](crate::Action::Other). Because not every such text is a
+/// command, the guard should not object to a text only because it does not parse as a command or runs no known
+/// program.
 ///
 /// ```
 /// use hookhost_contract::action::supposed_commands;
@@ -234,7 +236,8 @@ fn collect(value: &Value, is_of_a_shell: bool, commands: &mut Vec<String>) {
 }
 
 /// Returns the commands that a member may contain. A string is combined with the words and variables in the members
-/// beside it. A list gives the line of its words, and also each string that may be a command by itself.
+/// beside it. A list is returned as one command that consists of its words, and each string of the list that may be a
+/// command is also returned by itself.
 fn commands_of(value: &Value, members: &Map<String, Value>) -> Vec<String> {
     match value {
         Value::String(text) => {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 /// Returns the text that a shell would read. If a list runs a shell on a script, the text is the script. For any other
 /// list, the text is its words, quoted where necessary.
 ///
-/// `None` for any other value, because its meaning for the tool is unknown.
+/// Returns `None` for any other value, because its meaning for the tool is unknown.
 pub(super) fn text(command: &Value) -> Option<String> {
     match command {
         Value::String(text) => Some(text.clone()),
@@ -24,7 +24,7 @@ pub(super) fn line(program: &str, words: &[Value]) -> Option<String> {
     Some(format!("{program} {}", words.join(" ")))
 }
 
-/// Returns variables in the form in which they precede a command, each with a space behind it. Omits names that a shell
+/// Returns variables in the form in which they precede a command, each followed by a space. Omits names that a shell
 /// does not accept.
 pub(super) fn environment(variables: &Map<String, Value>) -> String {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -32,10 +32,10 @@ pub(super) fn environment(variables: &Map<String, Value>) -> String {
     set.filter_map(|(name, value)| Some(format!("{name}={} ", quoted(value)?))).collect()
 }
 
-/// Returns the commands of a list, one text each. An item is a string, or a program with its arguments,
-/// `{"command", "args"}`, which runs without a shell.
+/// Returns one string for each command of a list. An item is a string, or a program with its arguments, `{"command",
+/// "args"}`, which runs without a shell.
 ///
-/// `None` for any other value, because its meaning for the tool is unknown.
+/// Returns `None` for any other value, because its meaning for the tool is unknown.
 pub(super) fn texts(commands: &Value) -> Option<Vec<String>> {
     commands.as_array()?.iter().map(entry).collect()
 }
@@ -50,7 +50,7 @@ fn entry(command: &Value) -> Option<String> {
     Some(words.map(quoted).collect::<Option<Vec<_>>>()?.join(" "))
 }
 
-/// Returns `command` in the form of `old`.
+/// Returns the new value of an argument that contained `old`: a list if `old` is a list, otherwise a string.
 pub(super) fn replaced(old: Option<&Value>, command: &str) -> Value {
     let Some(Value::Array(words)) = old else { return Value::String(command.to_owned()) };
     let mut words = words.clone();
@@ -62,7 +62,7 @@ pub(super) fn replaced(old: Option<&Value>, command: &str) -> Value {
 }
 
 /// Returns the index of the script in exactly `[shell, -c, script]`. A list with more words (a file, an rc file,
-/// operands), or with a shell in an unusual directory, does more than run its script, so plugins see all of it.
+/// operands), or with a shell in an unusual directory, does more than run its script, so plugins see the whole list.
 fn script(words: &[Value]) -> Option<usize> {
     const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "dash", "ksh", "ash", "fish"];
     const PLACES: [&str; 4] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"];

@@ -1,4 +1,4 @@
-//! The action map: it converts a tool's name and arguments into an action, and back.
+//! The action map: it converts a tool's name and arguments into an action, and a changed action back into arguments.
 //!
 //! Agents use different names for the same action: `bash {command}`, `exec_command {cmd}` or
 //! `run_command {CommandLine, Cwd}`. One name can also have different meanings in two agents. The map therefore has a
@@ -18,11 +18,12 @@ use agents::Table;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// The meaning of a tool's arguments. Each list contains the spellings of one argument, the preferred one first.
+/// The meaning of a tool's arguments. Each list contains the spellings of one argument, with the preferred spelling
+/// first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolShape {
-    /// Runs a command: a string, or an argv list.
+    /// Runs a command, which is a string or an argv list.
     Shell {
         /// The argument that holds the command.
         command: Vec<String>,
@@ -31,7 +32,7 @@ pub enum ToolShape {
         /// The command's language.
         dialect: ShellDialect,
     },
-    /// Runs several commands in order: a list of strings, or of programs with their arguments.
+    /// Runs several commands in order. The argument is a list of strings, or of programs with their arguments.
     Commands {
         /// The argument that holds the list.
         commands: Vec<String>,
@@ -51,7 +52,7 @@ pub enum ToolShape {
         /// The argument that contains the path of the file.
         path: Vec<String>,
     },
-    /// Applies a patch, and writes every file in its text.
+    /// Applies a patch, and writes every file that the patch names.
     Patch(Vec<String>),
     /// Fetches a URL.
     Fetch(Vec<String>),
@@ -64,17 +65,18 @@ pub enum ToolShape {
         /// The argument that contains the name of the server's tool.
         tool: Vec<String>,
     },
-    /// Any other action. Plugins see this word.
+    /// Any other action. Plugins see it as `other` with this word.
     Other(String),
 }
 
-/// Maps a tool's name to its [`ToolShape`], for each agent. It searches first in the rows of the embedder, then in the
-/// agent's own table, and then among the names that mean the same in every agent. For an agent without a table,
-/// ambiguous names have their strictest meaning.
+/// Maps a tool's name to its [`ToolShape`], for each agent. The map searches first in the rows of the embedder, then
+/// in the agent's own table, and then among the names that mean the same in every agent. For an agent without a
+/// table, ambiguous names have their strictest meaning.
 ///
-/// The comparison of tool names ignores case, `_` and `-`. If the arguments of a known tool cannot be read, the action
-/// is `other` with the name of the kind, such as `other("shell")`. This also applies to an argument whose name differs
-/// from the row only in case, because some tools would read it and others would not.
+/// The comparison of tool names ignores case, `_` and `-`. If the arguments of a known tool cannot be read, the
+/// action is `other` with the name of the kind, such as `other("shell")`. This also applies if the name of an
+/// argument differs only in case from a name in the row, because some tools would read such an argument and others
+/// would not.
 ///
 /// ```
 /// use hookhost_contract::action::{ActionMap, ToolShape};
@@ -125,7 +127,7 @@ pub enum WriteBackError {
 }
 
 impl ActionMap {
-    /// Adds a row for every agent. It replaces an earlier row for the same tool.
+    /// Adds a row for every agent. The row replaces an earlier row for the same tool.
     pub fn insert(&mut self, tool: &str, shape: ToolShape) -> &mut Self {
         self.rows.insert(folded(tool), shape);
         self
@@ -139,15 +141,16 @@ impl ActionMap {
 }
 
 impl AgentActions<'_> {
-    /// Returns the action of a call. `cwd` is the session's working directory, for commands without their own.
+    /// Returns the action of a call. `cwd` is the session's working directory, which applies to commands without
+    /// their own directory.
     #[must_use]
     pub fn action(self, tool: &str, arguments: &Value, origin: &ToolOrigin, cwd: &str) -> Action {
         let Some(shape) = self.shape(tool) else {
             return self.mcp_tool(tool, origin).map_or_else(|| Action::Other(String::new()), Action::Mcp);
         };
         let unreadable = || Action::Other(shape.kind().into());
-        // If an argument has several spellings, all must contain the same string. Otherwise the action is unknown, and
-        // it gets the name of the kind.
+        // If an argument has several spellings, all must contain the same string. Otherwise the action is `other`
+        // with the name of the kind.
         let text = |keys: &[String]| {
             let mut texts: Vec<&Value> = spellings(arguments, keys).collect();
             texts.dedup();
@@ -199,8 +202,8 @@ impl AgentActions<'_> {
         }
     }
 
-    /// Returns the arguments object for a call that gives only a string, for a tool that takes one string, such as a
-    /// command or a patch. Returns `None` if the tool has several arguments.
+    /// Returns the arguments object for a call that consists only of a string. The tool must take one string, such as
+    /// a command or a patch. Returns `None` if the tool has several arguments.
     #[must_use]
     pub fn arguments_of_text(self, tool: &str, text: &str) -> Option<Value> {
         let name = self.shape(tool)?.only_argument()?;
@@ -326,13 +329,13 @@ fn folded(tool: &str) -> String {
     tool.chars().filter(|character| !matches!(character, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
-/// Returns the values of an argument, in the order of its spellings. There is usually one value. If there are several,
-/// a guard must see all of them, because only the tool knows which one it uses.
+/// Returns the values of an argument, in the order of its spellings. There is usually one value. If there are
+/// several, a guard must see all of them, because only the tool knows which value it uses.
 fn spellings<'a>(arguments: &'a Value, keys: &'a [String]) -> impl Iterator<Item = &'a Value> {
     keys.iter().filter_map(|key| arguments.get(key)).filter(|value| !value.is_null())
 }
 
-/// Returns the spelling that the arguments use, or the preferred one.
+/// Returns the spelling that the arguments use, or the preferred spelling.
 fn argument_name(arguments: &Map<String, Value>, keys: &[String]) -> String {
     keys.iter().find(|key| arguments.contains_key(*key)).or(keys.first()).cloned().unwrap_or_default()
 }

@@ -1,14 +1,16 @@
 //! Native rules: plugins that are part of the program, in Rust, without wasm.
 //!
-//! A native rule is the program's own code. Nothing sandboxes it: `limits.fuel`, `limits.compute`, `limits.memory` and
-//! `limits.output` do not hold, and what it reads of the world makes its verdict one that a replay cannot give again.
-//! What is the same as for a component: its place in the chain, its deadline, its `on-failure`, its tripping after failures
-//! in a row, the effects of its calls and their records.
+//! A native rule is code of the program itself, so nothing sandboxes it. `limits.fuel`, `limits.compute`,
+//! `limits.memory` and `limits.output` do not apply. A native rule can read anything that the program can read, so a
+//! replay may not be able to repeat its verdict. Like a component, a native rule has a place in the chain, a deadline
+//! and `on-failure`. It is also tripped after several failures in a row, and its calls are recorded with their
+//! effects.
 //!
-//! The session waits for its rules: an event that a rule sends to the same session is rejected.
+//! The session waits for its rules. Therefore an event that a rule sends to the same session is rejected.
 //!
-//! A rule about one event is a closure; one about several, with a configuration or with capabilities, is a plugin
-//! of the guest SDK. Both make a [`Rule`], and [`Entry::from_rule`](crate::config::Entry::from_rule) names it.
+//! A rule about one event is a closure. A rule about several events, or a rule with a configuration or with
+//! capabilities, is a plugin of the guest SDK. Both create a [`Rule`], and
+//! [`Entry::from_rule`](crate::config::Entry::from_rule) gives the rule its name.
 //!
 //! ```
 //! use hookhost::contract::{Refusal, ToolCall};
@@ -44,12 +46,12 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The result of `configure`; a closure keeps nothing.
+/// The result of `configure`. It is empty without the feature `native`, because closures have no configuration.
 #[cfg(not(feature = "native"))]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Configuration;
 
-/// A rule of the program itself: a function for each event that it is asked about.
+/// A rule of the program itself: one function for each kind of event about which the rule is asked.
 ///
 /// ```
 /// use hookhost::contract::{Refusal, Escalation};
@@ -69,54 +71,55 @@ pub struct Rule {
     pub(crate) tools: Option<Tools>,
 }
 
-/// A rule's answer to one event: `R` is what a component's `handle` returns. An error says what is wrong with it, as the
-/// end of "the plugin … ".
+/// The function of a rule for one event. `P` is the payload of the event, and `R` is the return type of `handle` in a
+/// component. An error describes what is wrong with the answer, as the end of a sentence that begins with "the plugin
+/// … ".
 pub(crate) type Handler<P, R> = Arc<dyn Fn(&Session, &P) -> Result<R, String> + Send + Sync>;
 
-/// Takes a configuration as JSON, while it can log.
+/// Configures a rule. The function takes the configuration as JSON, and may write log lines.
 pub(crate) type Configure = dyn Fn(&str, Log) -> Result<Configuration, String> + Send + Sync;
 
-/// Takes the lines that a rule logs.
+/// Receives the lines that a rule logs.
 #[cfg(feature = "native")]
 pub(crate) type Log = std::rc::Rc<dyn hookhost_guest::native::Capabilities>;
-/// A rule of closures logs nothing.
+/// A rule that consists of closures does not log anything.
 #[cfg(not(feature = "native"))]
 pub(crate) type Log = ();
 
-/// The tools that a rule brings.
+/// The tools that a rule provides.
 #[derive(Clone)]
 pub(crate) struct Tools {
-    /// Name, description and input schema of each.
+    /// Name, description and input schema of each tool.
     pub(crate) list: fn() -> Vec<[String; 3]>,
     pub(crate) call: fn(&Session, &str, &str) -> Result<ToolResult, String>,
 }
 
 impl Rule {
-    /// A rule that is asked about nothing so far.
+    /// Creates a rule that is not asked about any event yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets its version, which the records of its calls name in place of a component's digest. Without one, it is that of
-    /// the program ([`HostBuilder::version`](crate::HostBuilder::version)).
+    /// Sets the version of the rule. The records of its calls contain this version in place of a component's digest.
+    /// By default, the rule has the version of the program ([`HostBuilder::version`](crate::HostBuilder::version)).
     #[must_use]
     pub fn version(mut self, version: impl Into<Arc<str>>) -> Self {
         self.version = Some(version.into());
         self
     }
 
-    /// Its version, if it has one of its own.
+    /// Returns the version that was set for this rule, if there is one.
     pub(crate) fn own_version(&self) -> Option<&Arc<str>> {
         self.version.as_ref()
     }
 
-    /// The events that it is asked about.
+    /// Returns the events about which the rule is asked.
     pub(crate) fn events(&self) -> impl Iterator<Item = EventKind> {
         self.handlers.keys().copied()
     }
 
-    /// The function for an event, if it has one.
+    /// Returns the rule's function for an event, if there is one.
     pub(crate) fn handler<P: 'static, R: 'static>(&self, event: EventKind) -> Option<Handler<P, R>> {
         self.handlers.get(&event)?.downcast_ref::<Handler<P, R>>().cloned()
     }
@@ -132,8 +135,14 @@ impl Rule {
     }
 }
 
-/// Hands each event to a macro: how a closure and how a plugin of the SDK are given it, the method of both, what it carries,
-/// and what is answered.
+/// Calls a macro with one row for each event. The columns of a row are:
+///
+/// 1. the form in which a closure gets the payload, or `observed` if the event has no answer,
+/// 2. the form in which a plugin of the SDK gets the payload,
+/// 3. the event,
+/// 4. the name of the method,
+/// 5. the type of the payload,
+/// 6. the type of the answer, if the event has an answer.
 macro_rules! every_event {
     ($then:ident) => {
         $then! {
@@ -212,7 +221,8 @@ macro_rules! events {
 
 every_event!(events);
 
-/// The same functions, not functions that do the same.
+/// Two rules are equal if they have the same version and share the same functions, as clones do. Two separate
+/// functions are different, even if their code is the same.
 impl PartialEq for Rule {
     fn eq(&self, other: &Self) -> bool {
         let is_same = |event: EventKind| {

@@ -1,10 +1,10 @@
-//! A plugin of the guest SDK as a native rule: the very type of which a component is built.
+//! Converts a plugin of the guest SDK to a native rule. A component is built from the same Rust type.
 
 use super::*;
 use hookhost_guest::{Plugin, types};
 use std::fmt::Display;
 
-/// Gives the plugin's method an event's data in the SDK's spelling, and takes its answer.
+/// Converts the payload of an event to the SDK's types, calls the plugin's method, and converts the answer.
 macro_rules! methods {
     ($($shape:ident $given:ident $event:ident $method:ident($payload:ty) $(-> $answer:ty)?;)*) => {
         fn subscribed<P: Plugin>(rule: Rule, event: EventKind) -> Rule {
@@ -50,18 +50,19 @@ macro_rules! methods {
 
 every_event!(methods);
 
-/// An answer in the host's spelling.
+/// Converts an answer from the SDK's type to the host's type.
 ///
 /// # Errors
-/// What in it is not JSON, and would have to be.
+/// If a part of the answer is not JSON, but has to be JSON.
 fn answered<S, T: TryFrom<S, Error: Display>>(answer: S) -> Result<T, String> {
     T::try_from(answer).map_err(|error| error.to_string())
 }
 
 impl Rule {
-    /// A plugin of the guest SDK. The events are those whose methods it writes, as in its component.
+    /// Creates a rule from a plugin of the guest SDK. As in a component, the rule is asked about the events whose
+    /// methods the plugin implements.
     ///
-    /// Its version is that of its crate.
+    /// The version of the rule is the version of the plugin's crate.
     #[must_use]
     pub fn of<P: Plugin + 'static>() -> Self {
         let events = P::EVENTS.iter().filter_map(|name| EventKind::from_name(name));

@@ -5,7 +5,7 @@ use super::recorded_outcome::RecordedOutcome;
 use crate::contract::{Decision, ResultSource, ToolCall, ToolOrigin, ToolResult, TransformOutcome};
 use serde_json::Value;
 
-/// A tool call that may run. Run exactly this call, because plugins may have changed the one that was asked about.
+/// A tool call that may run. Run exactly this call, because plugins may have changed the original call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AllowedCall {
     call: ToolCall,
@@ -14,11 +14,11 @@ pub struct AllowedCall {
 }
 
 impl AllowedCall {
-    /// Creates the allowed call. `asked` is the original arguments, as JSON and as a value.
+    /// Creates the allowed call. `json` and `asked` are the original arguments, as JSON and as a value.
     fn new(call: ToolCall, changed_by: &[String], (json, asked): (&str, &Value)) -> Self {
         let arguments = match *call.arguments == *json {
-            // Do not parse this JSON again: numbers could differ in their last digit, and deep nesting would be an
-            // error.
+            // This JSON is not parsed again, because numbers could differ in their last digit, and deep nesting would
+            // be an error.
             true => asked.clone(),
             // The host wrote this JSON after it had parsed the plugin's change, so parsing it cannot fail.
             false => call.arguments.read().unwrap_or_default(),
@@ -32,7 +32,7 @@ impl AllowedCall {
         &self.call.name
     }
 
-    /// The arguments to run it with.
+    /// The arguments with which the tool must run.
     #[must_use]
     pub fn arguments(&self) -> &Value {
         &self.arguments
@@ -53,7 +53,7 @@ impl AllowedCall {
 
 impl Session {
     /// Asks `before-tool-call` about a call of one of the agent's own tools. The host gives the call an identifier.
-    /// If the model has given it one, use [`Self::before_tool_call`].
+    /// If the model has already given the call an identifier, use [`Self::before_tool_call`].
     pub async fn check_tool(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The dispatch of one event: asks the chain, decides, records, and applies the effects.
+//! The dispatch of one event: asks the plugins, decides, records, and applies the effects.
 
 mod again;
 mod ask_plugin;
@@ -53,7 +53,7 @@ pub(crate) struct Dispatch<'a> {
     record: OpenRecord,
     /// True if the record has been written, or must not be written.
     concluded: bool,
-    /// The earlier dispatches of this event, each with the yes to its questions.
+    /// The earlier dispatches of this event, each with the approval of its questions.
     earlier: Vec<(EventRecord, ApprovalRecord)>,
     /// Reminders from the earlier dispatches of this event.
     carried: HeldEffects,
@@ -75,8 +75,8 @@ pub(super) struct EventStart {
     pub(super) await_observers: bool,
 }
 
-/// A dispatch is dropped early if the sender of the event no longer waits. Then the calls so far are recorded, but
-/// none of their effects is applied.
+/// A dispatch is dropped early if the sender of the event no longer waits. In this case, the calls so far are
+/// recorded, but none of their effects is applied.
 impl Drop for Dispatch<'_> {
     fn drop(&mut self) {
         if self.concluded || self.replay.is_some() {
@@ -221,8 +221,8 @@ impl<'a> Dispatch<'a> {
                 return self.finish(Decision::Rejected(rejection));
             }
         };
-        // Keeps the session open while the question waits. Otherwise, without a log, a new handle would number the
-        // session's events from the start.
+        // Keeps the session open while the question waits. Otherwise, if there is no log, a new handle would number
+        // the session's events from the start.
         self.session.services.claim(&self.session.id, &self.session.root);
         let question = EventQuestion::<E> {
             session: Arc::clone(self.session),

@@ -90,7 +90,7 @@ macro_rules! dispatched {
 
         impl Session {
             /// Dispatches an event of this kind with a JSON payload.
-            // Not an `async fn`, because its future would be as large as that of the largest event.
+            // Not an `async fn`, because its future would be as large as the future of the largest event.
             pub(super) fn settle_kind(
                 &self,
                 event: EventKind,

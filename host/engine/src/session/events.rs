@@ -29,7 +29,7 @@ event_methods! {
     /// Asks plugins about the body of a request, without headers and keys (`request-send`). Send `Allowed.value`, not
     /// your argument.
     request_send(request: RawRequest) -> Decision<RawRequest> = RequestSend;
-    /// Asks plugins about an answer, before any part of it is used (`response-receive`).
+    /// Asks plugins about the raw answer of a provider, before any part of the answer is used (`response-receive`).
     response_receive(response: RawResponse) -> TransformOutcome<RawResponse> = ResponseReceive;
 
     // Events of the agent's task queue.
@@ -47,10 +47,10 @@ event_methods! {
     agent_error(message: String) -> Vec<Task> = AgentError;
 
     // Events of a turn.
-    /// Asks plugins about a turn, before its request is put together (`turn-start`).
+    /// Asks plugins about a turn, before the request of the turn is put together (`turn-start`).
     turn_start(turn: Turn) -> Decision<Turn> = TurnStart;
-    /// Reports the end of a turn (`turn-end`). Call this once for each turn that `turn-start` allowed, however it
-    /// ended.
+    /// Reports the end of a turn (`turn-end`). Call this once for each turn that `turn-start` allowed, however the
+    /// turn ended.
     turn_end(turn: TurnSummary) -> () = TurnEnd;
 
     // Events of a call of a model.
@@ -63,14 +63,14 @@ event_methods! {
     stream_end(text: String) -> () = StreamEnd;
     /// Reports the answer of a model (`after-inference`).
     after_inference(response: Response) -> () = AfterInference;
-    /// Asks plugins if the task may call a model again (`token-usage`).
+    /// Asks plugins whether the task may call a model again (`token-usage`).
     token_usage(usage: Usage) -> Decision<Usage> = TokenUsage;
     /// Asks plugins about the final text of a task (`finalize-content`).
     finalize_content(content: String) -> TransformOutcome<String> = FinalizeContent;
 
     // Events of the summary of a conversation.
-    /// Asks plugins about the compaction of a conversation (`before-compaction`). A plugin's response is a summary.
-    /// Pass it to [`Self::after_compaction`], like a summary of the model.
+    /// Asks plugins about the compaction of a conversation (`before-compaction`). If a plugin responds, its response
+    /// is the summary. Pass this summary to [`Self::after_compaction`], as you would pass a summary of the model.
     before_compaction(compaction: Compaction) -> Decision<Compaction, String> = BeforeCompaction;
     /// Asks plugins about a summary (`after-compaction`). A summary that is withheld must not replace any messages.
     after_compaction(summary: String) -> TransformOutcome<String> = AfterCompaction;

@@ -23,10 +23,11 @@ pub(super) enum NextCall {
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Caller {
     plugin: String,
-    /// True if the plugin observes, false if it answers. The two are counted separately: observers run at some later
-    /// time, so their failures must not affect outcomes.
+    /// True if the plugin observes, false if it answers. Failures of observers are counted separately from failures
+    /// of answers. Observers run at some later time, so their failures must not affect outcomes.
     observes: bool,
-    /// The digests of the plugin's file and configuration. So a plugin that was fixed starts without failures.
+    /// The digests of the plugin's file and configuration. A plugin that was fixed has other digests, so it starts
+    /// without failures.
     of: [Digest; 2],
 }
 
@@ -102,7 +103,7 @@ impl FailureCounts {
     /// Returns the notice about a failure that was just counted, if this failure trips the plugin.
     pub(super) fn notice(&self, caller: &Caller, failure: &Failure) -> Option<Notice> {
         let failure_count = self.of(caller).filter(|failure_count| failure_count.failures == FAILURES_TO_TRIP)?;
-        // A plugin may be tripped twice, as an observer and as a plugin that answers. The user gets one notice.
+        // A plugin may be tripped twice, as an observer and as a plugin that answers. The user gets only one notice.
         let other = Caller { observes: !caller.observes, ..caller.clone() };
         let is_told = self.of(&other).is_some_and(FailureCount::is_tripped);
         (!is_told).then(|| {
@@ -180,7 +181,7 @@ mod tests {
         assert_eq!(failure_counts.next_call(&caller(), later), NextCall::Made);
         assert!(failure_counts.is_trial(&caller()));
         failure_counts.tried(&caller(), later);
-        // While that call is under way the others wait.
+        // While that call is running, no other call is made.
         assert_eq!(failure_counts.next_call(&caller(), later), NextCall::Tripped);
         failure_counts.succeeded(&caller());
         assert_eq!(failure_counts.next_call(&caller(), later), NextCall::Made);

@@ -26,8 +26,8 @@ const MAX_TASK: usize = 80;
 ///
 /// Events of one session are decided one at a time, in order of arrival, even if several tasks, several handles, or
 /// several processes with the same store send them. Sessions do not wait for each other. A question to a person
-/// delays no other event. A session outlives its handles: opening a handle does not start the session, and dropping
-/// it does not end it.
+/// delays no other event. A session outlives its handles: opening a handle does not start the session, and dropping a
+/// handle does not end the session.
 ///
 /// ```
 /// use hookhost::contract::{ToolResult, Usage};
@@ -66,7 +66,7 @@ impl Session {
         let schemas = Schemas::compile(&spec.tools)
             .map_err(|(tool, error)| SessionError::Schema { tool, problem: error.to_string() })?;
         let id = spec.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
-        // The first event reads the row again in its turn. But reminders have to be known before that.
+        // The first event reads the row again when its turn comes, but reminders have to be known before that.
         let row = services.store.session(&id).unwrap_or_default();
         let root = spec.root.clone().or_else(|| state::root_in(&id, &row));
         let root = root.or_else(|| spec.parent.as_deref().map(|parent| services.root_of(parent)));
@@ -132,16 +132,17 @@ impl Session {
         &self.shared.id
     }
 
-    /// Returns true if this handle has started a new session: when it was opened, the host had no other handle of the
-    /// session and the store had no row of it. Then send `session-start` first.
+    /// Returns true if this handle has started a new session: when the handle was opened, the host had no other
+    /// handle of the session, and the store had no row for the session. In this case, send `session-start` before any
+    /// other event.
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.shared.is_new
     }
 
     /// Records that the outcome of the event `of` did not reach the agent unchanged, or that the agent got no
-    /// outcome. The record is written soon, and contains no value of the event. `note` is a sentence about what
-    /// happened at the hook point `point`.
+    /// outcome. The record is written in the background, and contains no data of the event. `note` is a sentence that
+    /// says what happened at the hook point `point`.
     pub fn note_delivery(&self, of: Option<&str>, point: &str, what: DeliveryKind, note: &str) {
         let shared = &self.shared;
         let info = shared.info();
@@ -150,15 +151,16 @@ impl Session {
         shared.record_soon(&shared.config(), &info, &Delivery { id, header, point, what, note });
     }
 
-    /// Returns the project files of [`Self::note_project_files`], each with the root of its project. A new session
-    /// inherits those of the session at the root of its tree.
+    /// Returns the project files that [`Self::note_project_files`] has added, each with the root of its project.
+    /// These files have to stay active until the user revokes their approval. A new session inherits the project
+    /// files of the session at the root of its tree.
     #[must_use]
     pub fn project_files(&self) -> BTreeMap<PathBuf, PathBuf> {
         self.shared.state.with(|state| state.project_files.clone())
     }
 
-    /// Adds project files that apply to the session, in the project with this root. They are stored with the
-    /// session's next record.
+    /// Adds project files that apply to the session. `root` is the root of their project. The files are stored with
+    /// the session's next record.
     pub fn note_project_files(&self, files: &[PathBuf], root: &Path) {
         let known = self.project_files();
         for file in files.iter().filter(|file| !known.contains_key(*file) && file.to_str().is_some()) {
@@ -167,7 +169,8 @@ impl Session {
         }
     }
 
-    /// Removes a project file that no longer has to apply to the session, because the user has revoked its approval.
+    /// Removes a project file that no longer has to be active in the session, because the user has revoked its
+    /// approval.
     pub fn forget_project_file(&self, file: &Path) {
         self.shared.state.change(Change::CountsNoMore(file.to_owned()));
     }
@@ -183,21 +186,21 @@ impl Session {
         *locked(&self.shared.transcript) = transcript;
     }
 
-    /// Takes the notices for the user, such as a tripped plugin, a failure that let an event pass, or a pattern that
-    /// matches no tool. Each notice is returned once. Notices of observers that run after the session was closed are
-    /// in [`Host::take_notices`](crate::Host::take_notices).
+    /// Takes the notices for the user, for example about a tripped plugin, a failure that let an event pass, or a
+    /// pattern that matches no tool. Each notice is returned once. Notices of observers that run after the session
+    /// was closed are in [`Host::take_notices`](crate::Host::take_notices).
     #[must_use]
     pub fn take_notices(&self) -> Vec<Notice> {
         self.shared.state.take_notices()
     }
 
-    /// Resets a tripped plugin, so that it is called for its next event as if it had not failed. Returns true if it
-    /// was tripped.
+    /// Resets a tripped plugin, so that it is called for its next event as if it had not failed. Returns true if the
+    /// plugin was tripped.
     pub fn reset_failures(&self, plugin: &str) -> bool {
         self.shared.state.reset(plugin)
     }
 
-    /// Stores the start of the prompt on which the agent works. It is shown with a question to a person.
+    /// Stores the start of the prompt on which the agent works. This text is shown with each question to a person.
     pub(crate) fn works_on(&self, prompt: &str) {
         let begins = prompt.trim_start().chars().take(MAX_TASK).collect();
         self.shared.state.change(Change::Task(begins));

@@ -42,14 +42,14 @@ pub(crate) struct SessionInner {
     pub(super) is_new: bool,
     /// True once the agent has ended the session with this handle.
     pub(super) is_ended: AtomicBool,
-    /// True once the handle was dropped, so that nobody takes its notices.
+    /// True once the handle was dropped, so that nobody takes the session's notices any more.
     pub(super) is_closed: AtomicBool,
     pub(super) observers: ObserverQueue,
 }
 
 impl SessionInner {
     /// Waits for the session's turn, and reads the changes of other handles. When this returns, the log contains all
-    /// records of the session from other stores.
+    /// records of the session, including the records from other stores.
     ///
     /// # Errors
     /// If the session does not get its turn, or its row cannot be read.
@@ -138,7 +138,7 @@ impl SessionInner {
 }
 
 impl Drop for SessionInner {
-    /// Runs after the last observer, which may run longer than the agent keeps the session.
+    /// Runs after the last observer has ended, which may be later than the end of the agent's handle.
     fn drop(&mut self) {
         self.services.store.forget(self.lineage());
     }

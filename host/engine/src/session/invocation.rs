@@ -69,11 +69,11 @@ impl Invocation<'_> {
 }
 
 /// Size of a large event, in bytes. A plugin that reaches a limit with a large event is not to blame. Most tool calls
-/// are smaller, so a plugin that never comes to an end is tripped by its first three calls.
+/// are smaller, so a plugin that never finishes is tripped by its first three calls.
 const LARGE_EVENT: usize = 8 * 1024;
 
-/// Returns the failure of a plugin whose limit for the input is below `bytes`. `had` is the beginning of the
-/// failure's sentence, up to the number.
+/// If `bytes` exceeds a plugin's limit for the input, returns the failure. `had` is the beginning of the sentence
+/// that describes the failure, up to the number of bytes.
 pub(super) fn too_large(plugin: &Plugin, had: &str, bytes: usize) -> Option<Failure> {
     let limit = plugin.entry().limits.input;
     (bytes > limit.get()).then(|| {
@@ -82,10 +82,10 @@ pub(super) fn too_large(plugin: &Plugin, had: &str, bytes: usize) -> Option<Fail
     })
 }
 
-/// Returns the failure of a call, in view of the size of its event. If a large event reaches a limit, the failure is
-/// `oversized`, because the plugin's work grows with the event. The same applies to a small event if a person is
-/// asked in place of the plugin (`asks`), because a shell command of a few bytes can take a parser longer than any
-/// limit.
+/// Returns the failure of a call, adjusted to the size of its event. If the plugin reaches a limit with a large
+/// event, the failure becomes `oversized`, because the plugin's work grows with the event. If a person is asked in
+/// place of the plugin (`asks`), the same applies to a small event, because a parser can exceed any limit on a shell
+/// command of a few bytes.
 pub(super) fn by_size(failure: Failure, bytes: usize, asks: bool) -> Failure {
     match failure.kind {
         FailureKind::OutOfFuel | FailureKind::Compute | FailureKind::OutOfMemory | FailureKind::AnswerTooLarge

@@ -1,5 +1,5 @@
-//! Keeps answers for the rest of a session. If the configuration asks about a call and the person says yes, the same
-//! question about the same call is not asked again. The answers are in memory only.
+//! Keeps answers for the rest of a session. If the configuration asks about a call, and a person approves it for the
+//! rest of the session, the same question about the same call is not asked again. The answers exist only in memory.
 
 use crate::active_config::ActiveConfig;
 use crate::audit::{KeptAnswer, raw};
@@ -7,17 +7,18 @@ use crate::config::Digest;
 use crate::contract::{Asker, Question, ToolCall};
 use std::sync::{Arc, Weak};
 
-/// The kept answers of one session. They belong to the rules under which they were given, and are dropped with them.
+/// The kept answers of one session. The answers belong to the rules under which they were given, and are dropped
+/// together with these rules.
 #[derive(Debug, Default)]
 pub(super) struct KeptAnswers {
-    /// A weak reference, so that it does not keep the rules alive. Dropped rules never equal other rules.
+    /// A weak reference, so that the answers do not keep the rules alive. Dropped rules never equal other rules.
     rules: Weak<ActiveConfig>,
     answers: Vec<KeptYes>,
 }
 
 #[derive(Debug)]
 struct KeptYes {
-    /// Digest of the call without its identifier. The call itself can be large.
+    /// Digest of the call without its identifier. A digest is kept because the call itself can be large.
     call: Digest,
     question: Question,
     /// Identifier of the event about which the person was asked.
@@ -25,8 +26,8 @@ struct KeptYes {
 }
 
 impl KeptAnswers {
-    /// Keeps the yes to `questions` about `call` for the rest of the session. `of` is the identifier of the event at which
-    /// the person said yes. A yes to a plugin's question is not kept.
+    /// Keeps the approval of `questions` about `call` for the rest of the session. `of` is the identifier of the
+    /// event that the person approved. An approval of a plugin's question is not kept.
     pub(super) fn keep(&mut self, rules: &Arc<ActiveConfig>, call: &ToolCall, questions: &[Question], of: &str) {
         self.forget_unless(rules);
         self.rules = Arc::downgrade(rules);
@@ -36,8 +37,8 @@ impl KeptAnswers {
         }
     }
 
-    /// Removes the questions that a kept yes answers: the same question about the same call, under the same rules. Returns
-    /// the answers.
+    /// Removes each question that a kept approval answers. The approval must be for the same question about the same
+    /// call under the same rules. Returns the answers that were used.
     pub(super) fn answer(
         &mut self,
         rules: &Arc<ActiveConfig>,

@@ -13,7 +13,7 @@
 //! | `not_asked` | the reasons why no plugin is asked about an event |
 //! | `failure_count` | counts failures in a row, which trip a plugin |
 //! | `replay_inputs` | recorded inputs of an event that is replayed |
-//! | `kept_answers` | answers that count for the rest of the session |
+//! | `kept_answers` | answers that are valid for the rest of the session |
 //! | `state` | the session's row in the store, and the changes to it |
 //! | `ids` | identifiers of events, calls and records |
 //! | `observer_queue` | events that wait for their observers |
@@ -21,7 +21,7 @@
 //! | `shared_questions` | questions that another process may answer |
 //! | `inner` | the part of a session that its handle, its events and its observers share |
 //! | `invocation` | one call of a plugin |
-//! | `dispatch` | one event: its chain, its record, its question and its observers |
+//! | `dispatch` | the dispatch of one event: its chain, its record, its question and its observers |
 //! | `handle` | the handle of a session |
 //! | `reminders` | reminders of plugins for the model |
 //! | `prepared` | a tool call, with the data that the host derives |

@@ -10,9 +10,9 @@ pub(crate) enum NotAsked {
     Store(StoreError),
     /// The session has ended.
     Ended,
-    /// There is no tokio runtime, or none with a timer.
+    /// There is no tokio runtime, or the runtime has no timer.
     NoRuntime(runtime::Missing),
-    /// The payload is invalid. Holds the reason.
+    /// The payload is invalid. The string is the reason.
     Invalid(String),
 }
 

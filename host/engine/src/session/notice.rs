@@ -7,8 +7,8 @@ use std::fmt;
 /// notices can leave this target out.
 pub(super) const TOLD: &str = "hookhost::told";
 
-/// Maximum number of notices that wait for the agent. It applies to each open session, and to all closed sessions
-/// together.
+/// Maximum number of notices that wait for the agent. The limit applies to each open session, and to all closed
+/// sessions together.
 pub(super) const MAX_NOTICES: usize = 256;
 
 /// Something that the user should read once. Its text is one sentence.
@@ -42,7 +42,7 @@ pub enum NoticeKind {
     TasksLeftOut,
     /// No plugin was asked about an event. The text contains the reason.
     NotAsked,
-    /// The user said yes, but the event was rejected, because the rules or the state had changed by then.
+    /// The user approved an event, but it was rejected, because the rules or the state had changed by then.
     YesDidNotCount,
 }
 

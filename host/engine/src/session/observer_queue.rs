@@ -26,11 +26,11 @@ pub(super) struct WaitingJobs {
     current: Option<EventKind>,
     /// True while a task calls observers.
     pub(super) running: bool,
-    /// The numbers of events that observers missed and that are not reported yet, by name.
+    /// For each name of an event, the number of events that observers missed and that are not reported yet.
     pub(super) dropped: BTreeMap<String, u64>,
 }
 
-/// Calling the observers of one event.
+/// The work of calling the observers of one event.
 pub(super) struct ObserverJob {
     pub(super) event: EventKind,
     /// The size of the event, in bytes of JSON.
@@ -73,7 +73,7 @@ impl WaitingJobs {
         *self.dropped.entry(event.name().to_owned()).or_default() += 1;
     }
 
-    /// Returns true if there is no room for a job. An empty queue also takes an event that is larger than the
+    /// Returns true if the queue is too full for a job. An empty queue also accepts an event that is larger than the
     /// maximum.
     pub(super) fn is_full_for(&self, job: &ObserverJob) -> bool {
         let full = self.jobs.len() >= MAX_WAITING || self.bytes.saturating_add(job.bytes) > MAX_BYTES;

@@ -6,7 +6,7 @@ use crate::contract::Json;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DispatchOptions {
-    /// The agent's own message, if the event came from outside.
+    /// The agent's own message about the event, if the event came from outside of the program.
     pub raw: Option<Json>,
     /// Waits for observers, so that the returned record contains their calls. Use this only to try out a plugin,
     /// because it makes the event as slow as its observers.

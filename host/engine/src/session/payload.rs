@@ -1,5 +1,5 @@
-//! Payloads of events as JSON. A tool call may leave out the members that the host derives itself, and a later
-//! version may add members that this version does not know.
+//! Payloads of events as JSON. A tool call may leave out the fields that the host derives itself, and a later version
+//! may add fields that this version does not know.
 
 use super::handle::Session;
 use crate::config::names;
@@ -80,7 +80,7 @@ fn tool_calls(event: EventKind, parameters: &mut Map<String, Value>) -> Vec<&mut
     calls.and_then(Value::as_array_mut).into_iter().flatten().collect()
 }
 
-/// Adds the optional members that the agent left out.
+/// Adds the optional fields that the agent left out.
 fn complete(call: &mut Value, session: &Session) {
     let Some(call) = call.as_object_mut() else { return };
     let origin = call.entry("origin").or_insert_with(|| "builtin".into());

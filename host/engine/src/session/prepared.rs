@@ -7,7 +7,8 @@ use serde_json::Value;
 use std::ops::Deref;
 
 /// A tool call that is ready for dispatch. Its arguments are normalised, so that a person, a plugin and the tool read
-/// the same, and its action is derived. Only a session creates it; read it like a [`ToolCall`].
+/// the same arguments, and the host has derived its action. Only a session creates a prepared call. Read it like a
+/// [`ToolCall`], to which it dereferences.
 #[derive(Clone, Debug)]
 pub struct PreparedCall {
     call: ToolCall,
@@ -18,14 +19,14 @@ pub struct PreparedCall {
 }
 
 impl PreparedCall {
-    /// Adds the agent's own message about the call, for the plugins that read it. [`Self::into_call`] drops the
-    /// message.
+    /// Adds the agent's own message about the call, for the plugins that read this message. [`Self::into_call`] drops
+    /// the message.
     #[must_use]
     pub fn raw(self, message: Json) -> Self {
         Self { raw: Some(message), ..self }
     }
 
-    /// Returns the call alone.
+    /// Returns the call without the agent's message.
     #[must_use]
     pub fn into_call(self) -> ToolCall {
         self.call

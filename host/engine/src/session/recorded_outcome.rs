@@ -31,13 +31,14 @@ use serde::Serialize;
 pub struct RecordedOutcome<O> {
     /// The outcome, which the agent has to follow.
     pub outcome: O,
-    /// The record of the event, with the answer of each plugin. If the plugins were asked again after a yes, this is
-    /// the last record.
+    /// The record of the event, with the answer of each plugin. If the plugins were asked again after an approval,
+    /// this is the last record.
     pub record: Box<EventRecord>,
-    /// The answer of a person, if the event of that record was escalated.
+    /// The answer of a person, if `record` says that the event was escalated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<ApprovalRecord>>,
-    /// The earlier records of the event, in order, each with its yes, if the plugins were asked again after a yes.
+    /// If the plugins were asked again after an approval, the earlier records of the event, in order, each with its
+    /// approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<(EventRecord, ApprovalRecord)>,
 }
@@ -49,7 +50,7 @@ impl<O> RecordedOutcome<O> {
         self.answer.as_ref().map_or(self.record.outcome, |answer| answer.outcome)
     }
 
-    /// Returns the same with another outcome.
+    /// Returns the same record with a converted outcome.
     pub(super) fn map<P>(self, map: impl FnOnce(O) -> P) -> RecordedOutcome<P> {
         let Self { outcome, record, answer, earlier } = self;
         RecordedOutcome { outcome: map(outcome), record, answer, earlier }
@@ -57,10 +58,10 @@ impl<O> RecordedOutcome<O> {
 }
 
 impl<V, R, P> RecordedOutcome<Decision<V, R, P>> {
-    /// Separates a final outcome from one that a person has to decide.
+    /// Returns the outcome if it is final.
     ///
     /// # Errors
-    /// The pending approval.
+    /// If a person has to decide, returns the pending approval.
     pub fn into_final(self) -> Result<RecordedOutcome<Decision<V, R>>, P> {
         let Self { outcome, record, answer, earlier } = self;
         Ok(RecordedOutcome { outcome: outcome.into_final()?, record, answer, earlier })

@@ -12,8 +12,8 @@ impl Session {
         self.kept_reminders().into_iter().map(|(_, reminder)| reminder).collect()
     }
 
-    /// Returns the live reminders of loaded plugins, each with the number of model calls before it. An agent can keep
-    /// them if the session may continue with another store.
+    /// Returns the live reminders of loaded plugins, each with the number of model calls before it. If the session
+    /// may continue with another store, the agent can save these reminders itself.
     #[must_use]
     pub fn kept_reminders(&self) -> Vec<(u32, Reminder)> {
         let (turn, rules) = (self.shared.info().turn, self.shared.config());
@@ -23,9 +23,9 @@ impl Session {
         self.shared.state.with(|state| state.reminders.iter().filter(lives).cloned().collect())
     }
 
-    /// Adds reminders that [`Self::kept_reminders`] returned with an earlier store. A reminder is added if its plugin
-    /// is loaded, if it is still live at the current number of model calls ([`Self::set_turn`]), and if it is not
-    /// known yet.
+    /// Adds reminders that [`Self::kept_reminders`] returned when the session had an earlier store. A reminder is
+    /// added if its plugin is loaded, if it is still live at the current number of model calls ([`Self::set_turn`]),
+    /// and if it is not known yet.
     pub fn take_up_reminders(&self, kept: Vec<(u32, Reminder)>) {
         let rules = self.shared.config();
         let turn = self.shared.info().turn;

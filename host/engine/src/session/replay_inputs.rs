@@ -17,20 +17,20 @@ pub(crate) struct ReplayInputs {
     pub(crate) time: u64,
     /// The calls of plugins about the event.
     pub(crate) calls: Vec<CallRecord>,
-    /// The yes before this record, if the plugins were asked again.
+    /// The approval before this record, if the plugins were asked again.
     pub(crate) asked_again: Option<ReplayedConsent>,
     /// The kept answers that replaced questions.
     pub(crate) kept: Vec<KeptAnswer>,
 }
 
-/// A person's yes after which the plugins were asked again.
+/// A person's approval after which the plugins were asked again.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplayedConsent {
     /// Number of rounds of questions that were answered with yes so far, from 1.
     pub(crate) round: u32,
     /// The response that was shown, as JSON.
     pub(crate) response: Option<String>,
-    /// The questions that the yes answers.
+    /// The questions that the approval answers.
     pub(crate) answered: Vec<crate::contract::Question>,
 }
 

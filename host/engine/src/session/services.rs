@@ -20,11 +20,11 @@ use std::time::SystemTime;
 
 /// The parts of a host that its sessions share.
 pub(crate) struct Services {
-    /// The rules of sessions whose specification names no others.
+    /// The rules of sessions whose specification names no other rules.
     pub(crate) rules: RuleSet,
     pub(crate) actions: ActionMap,
     pub(crate) approver: Option<Arc<dyn Approver>>,
-    /// True if answers in the store count. Other programs of the user may have written them.
+    /// True if answers in the store count. Other programs of the user may have written such answers.
     pub(crate) shares_questions: bool,
     pub(crate) model: Option<Arc<dyn Model>>,
     /// The capabilities of the embedder.
@@ -57,8 +57,8 @@ impl Services {
         std::mem::take(&mut *locked(&self.notices))
     }
 
-    /// Counts an open handle or a waiting question of a session in the tree of `root`. Returns true if it is the only
-    /// one.
+    /// Counts an open handle or a waiting question of a session in the tree of `root`. Returns true if the session
+    /// has no other handle and no other question.
     pub(crate) fn claim(&self, id: &str, root: &str) -> bool {
         let mut open = locked(&self.open);
         let known = open.entry(id.to_owned()).or_insert_with(|| OpenSession { root: root.to_owned(), handles: 0 });

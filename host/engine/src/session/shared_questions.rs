@@ -14,7 +14,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuestionGone {
-    /// There is no such question, or it no longer waits.
+    /// There is no such question, or the question no longer waits for an answer.
     #[error(
         "no question `{0}` waits for an answer: it has been settled, its deadline has passed, its event was cancelled, or \
          there never was one"
@@ -82,7 +82,7 @@ impl Services {
         }
     }
 
-    /// Answers the question of a process that has ended with no, because nobody is left to run the call.
+    /// Answers a question with no if the process that asked it has ended, because nobody is left to run the call.
     async fn give_up(&self, question: &OpenQuestion, request: Option<ApprovalRequest>) -> Result<(), StoreError> {
         let settings = self.rules.active();
         let header = Header::new(&*question.session, self.now());
@@ -93,7 +93,7 @@ impl Services {
         let change = Some(QuestionChange::GiveUp(question.id.clone()));
         let unit = Unit { records, question: change, time: self.now(), ..Unit::default() };
         match self.store.commit(&unit).await {
-            // Another process has answered the question.
+            // The question is gone, because another process has settled it.
             Err(_) if self.store.answered(&question.id)?.is_none() => Ok(()),
             done => done,
         }

@@ -34,28 +34,29 @@ const MAX_ID_BYTES: usize = 256;
 #[non_exhaustive]
 pub struct SessionSpec {
     /// Identifier, unique among all sessions: 1 to 256 bytes without control characters. If absent, the session gets
-    /// a new UUID. A known identifier continues that session, with the state of its plugins.
+    /// a new UUID. The identifier of a known session continues that session, with the state of its plugins.
     pub id: Option<String>,
     /// The agent program, such as `hookhost`.
     pub agent: String,
     /// Working directory: an absolute path without `..`.
     pub cwd: PathBuf,
     /// Root of the project on which the agent works: an absolute path without `..`. If a project file applies in a
-    /// directory above, rules see the directory of the outermost such file instead.
+    /// parent directory, rules see the directory of the outermost such file instead.
     pub workspace: PathBuf,
     /// Depth: 0 for the agent to which the user talks, n for a sub-agent n levels down.
     pub depth: u32,
     /// True if a person can be asked.
     pub interactive: bool,
-    /// Identifier of the session that started this one.
+    /// Identifier of the session that started this session.
     pub parent: Option<String>,
     /// Identifier of the session at the root of this session's tree. All sessions of a tree share the state of the
-    /// scope `tree`. If absent, it is the first of these that is known: the root in the store, the root of the
-    /// parent, the parent, this session.
+    /// scope `tree`. If absent, the host uses the first of these that is known: the root that the store contains for
+    /// this session, the root of the parent, the parent, this session.
     pub root: Option<String>,
-    /// The rules of the session. If absent, it uses the host's own rules.
+    /// The rules of the session. If absent, the session uses the host's own rules.
     pub rules: Option<RuleSet>,
-    /// The tools whose arguments are known. Changes that plugins make to arguments are checked against them.
+    /// The tools whose parameters are known. If a plugin changes the arguments of a call, the host checks the new
+    /// arguments against the schema of the tool.
     pub tools: Vec<ToolSpec>,
     /// The models to which a plugin may move a request.
     pub models: Vec<ModelRef>,
@@ -114,7 +115,7 @@ impl SessionSpec {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The session id is invalid. Holds its first 40 characters, escaped.
+    /// The session id is invalid. The string contains the first 40 characters of the id, escaped.
     #[error(
         "`{0}` is not a valid session id: an id has 1 to {MAX_ID_BYTES} bytes and no control characters; leave it out to get a fresh one"
     )]
@@ -133,7 +134,7 @@ pub enum SessionError {
     Schema {
         /// The tool.
         tool: String,
-        /// The problem, as the end of "the input schema of the tool …".
+        /// The problem, as the end of the sentence "the input schema of the tool …".
         problem: String,
     },
 }
@@ -158,7 +159,7 @@ impl SessionSpec {
 /// Checks the identifier of a session.
 ///
 /// # Errors
-/// If it is empty, longer than 256 bytes, or contains a control character.
+/// If the identifier is empty, longer than 256 bytes, or contains a control character.
 pub(super) fn check_id(id: &str) -> Result<(), SessionError> {
     if id.is_empty() || id.len() > MAX_ID_BYTES || id.contains(char::is_control) {
         return Err(SessionError::Id(id.chars().take(40).flat_map(char::escape_debug).collect()));

@@ -1,4 +1,5 @@
-//! The state of a session, without the state of plugins. It is a row of the store, and each handle has a copy.
+//! The state that the host itself keeps about a session. The state of plugins is stored elsewhere. The store has one
+//! row for each session, and each handle of the session has a copy of the row.
 //!
 //! A handle applies each change to its copy at once, and keeps the change in a list until a transaction has written
 //! it. If another handle has written the row meanwhile, the listed changes are applied again to the new row, so that
@@ -23,17 +24,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use unwritten::Unwritten;
 
-/// Number of event numbers that a handle reserves the first time. A handle reserves several at once, so that few
-/// events write the row only for their numbers. It reserves more each time that it has used all of them. The first
-/// number is small, because a process that sends a single event loses the rest.
+/// Number of event numbers that a handle reserves the first time. A handle reserves several numbers at once, so that
+/// few events have to write the row only to reserve their numbers. Each time that a handle has used all its numbers,
+/// it reserves a larger block. The first block is small, because a process that sends a single event does not use the
+/// rest of it.
 const FIRST_NUMBERS: u64 = 64;
 
-/// Factor by which a handle reserves more numbers each time.
+/// Factor by which each block of reserved numbers is larger than the previous block.
 const MORE_NUMBERS: u64 = 4;
 
 /// Maximum number of event numbers that a handle reserves at once. The event that reserves them waits for a
-/// transaction with all waiting records. With a maximum of 4096, events themselves wrote most records of a busy
-/// session.
+/// transaction that also writes all queued records. With a maximum of 4096, most records of a busy session were
+/// written in such transactions, so that events waited for them.
 const MAX_NUMBERS: u64 = 65_536;
 
 /// Maximum number of a session's reminders. The oldest are dropped first.
@@ -57,7 +59,8 @@ pub(super) struct SessionState {
     model_calls: BTreeMap<String, u32>,
     /// The start of the prompt on which the agent works.
     pub(super) task: Option<String>,
-    /// The session at the root of this session's tree, as its first handle knew it. Absent if it is this session.
+    /// The session at the root of this session's tree, as the session's first handle knew it. Absent if this session
+    /// is the root.
     pub(super) root: Option<String>,
     /// The project files that apply, each with the root of its project.
     pub(super) project_files: BTreeMap<PathBuf, PathBuf>,
@@ -66,7 +69,7 @@ pub(super) struct SessionState {
 /// A change of a session.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    /// The handle has reserved this number of event numbers.
+    /// The handle has reserved this many event numbers.
     Numbers(u64),
     /// A plugin failed.
     Failed(Caller, Time),
@@ -76,7 +79,7 @@ pub(super) enum Change {
     Tried(Caller, Time),
     /// The operator has reset a plugin, so that it is called again.
     Reset(String),
-    /// A plugin reminds the model. The number is that of the model calls before.
+    /// A plugin reminds the model. The number is the count of model calls before the reminder.
     Remind(u32, Reminder),
     /// A notice for the user.
     Notice(Notice),
@@ -92,7 +95,7 @@ pub(super) enum Change {
     Root(String),
     /// A project file applies, in the project with this root.
     Counts(PathBuf, PathBuf),
-    /// A project file no longer has to apply.
+    /// A project file no longer has to be active, because the user has revoked its approval.
     CountsNoMore(PathBuf),
 }
 
@@ -143,7 +146,7 @@ impl SessionState {
     }
 }
 
-/// Returns true if a reminder is still shown before the model call of this number.
+/// Returns true if a reminder is still shown before the model call with this number.
 pub(super) fn lives(born: u32, reminder: &Reminder, turn: u32) -> bool {
     reminder.ttl_turns.is_none_or(|ttl| turn < born.saturating_add(ttl))
 }
@@ -153,7 +156,7 @@ pub(super) struct SessionCopy {
     id: String,
     handle: u64,
     copy: Mutex<Inner>,
-    /// True if a plugin has failed. Saves a lookup if none has.
+    /// True if a plugin has failed. If none has, this flag saves a lookup.
     has_failures: AtomicBool,
     is_stale: AtomicBool,
 }
@@ -171,12 +174,12 @@ struct Inner {
     numbers_at_once: u64,
     /// Changes that are in `state` and not yet in the row.
     unwritten: Unwritten,
-    /// The counters of running calls.
+    /// The counter of each plugin's model calls, which running calls share.
     model_calls: HashMap<String, Arc<AtomicU32>>,
 }
 
-/// The changes that are written with an event: all unwritten changes, and those that apply only if the event is
-/// recorded.
+/// The changes that are written with an event: all unwritten changes, and the changes in `with`, which apply only if
+/// the event is recorded.
 pub(super) struct PendingWrite {
     state: Arc<SessionCopy>,
     with: Vec<Change>,
@@ -226,7 +229,7 @@ impl SessionCopy {
         Arc::new(PendingWrite { state: Arc::clone(self), with })
     }
 
-    /// Makes the next events read the row first, until this succeeds.
+    /// Makes each following event read the row first, until a read succeeds.
     pub(super) fn mark_stale(&self) {
         self.is_stale.store(true, Ordering::Relaxed);
     }
@@ -236,10 +239,11 @@ impl SessionCopy {
         self.is_stale.load(Ordering::Relaxed)
     }
 
-    /// Takes over the row, if another handle has written it.
+    /// Replaces the copy by the row, if another handle has written the row.
     pub(super) fn take_over(&self, row: &SessionRow) {
         let mut copy = locked(&self.copy);
-        // A session without a row may also have to continue after numbers that are already used.
+        // The version of a session without a row does not change, but its numbers must continue after those already
+        // used.
         if row.version != copy.version || copy.events < row.events {
             copy.replace(parse(&self.id, &row.state), row.version, row.events, 0);
             // Other handles may have used later numbers.
@@ -269,8 +273,8 @@ impl SessionCopy {
         number
     }
 
-    /// Returns true if the row does not contain all reserved numbers yet, so that another handle may reserve the same
-    /// ones.
+    /// Returns true if the row does not contain all reserved numbers yet. Another handle may then reserve the same
+    /// numbers.
     pub(super) fn has_unwritten_numbers(&self) -> bool {
         locked(&self.copy).unwritten.iter().any(|change| matches!(change, Change::Numbers(_)))
     }
@@ -328,7 +332,7 @@ impl SessionCopy {
         taken
     }
 
-    /// Records that a failure of the plugin is skipped. Returns true if it is the first.
+    /// Records that a failure of the plugin is skipped. Returns true if no earlier failure of the plugin was skipped.
     pub(super) fn is_skipped_first(&self, plugin: &str) -> bool {
         let mut copy = locked(&self.copy);
         let is_first = !copy.state.skipped.contains(plugin);
@@ -345,7 +349,7 @@ impl SessionCopy {
         Arc::clone(copy.model_calls.entry(plugin.to_owned()).or_insert_with(|| Arc::new(counted.into())))
     }
 
-    /// Records the model calls that a plugin has made since the last time.
+    /// Records the model calls that a plugin has made since this was last recorded.
     pub(super) fn note_model_calls(&self, plugin: &str) {
         let mut copy = locked(&self.copy);
         let Some(made) = copy.model_calls.get(plugin).map(|calls| calls.load(Ordering::Relaxed)) else { return };
@@ -357,8 +361,8 @@ impl SessionCopy {
 }
 
 impl Inner {
-    /// Replaces the state, and applies again the changes that it does not contain: all changes of the handle except
-    /// the first `written`.
+    /// Replaces the state by the state of a row, and applies the handle's changes again that the row does not
+    /// contain. The row contains the first `written` changes of the handle.
     fn replace(&mut self, state: SessionState, version: u64, events: u64, written: u64) {
         let before = std::mem::replace(&mut self.state, state);
         (self.version, self.events) = (version, events);
@@ -372,7 +376,7 @@ impl Inner {
         for (plugin, calls) in &self.model_calls {
             let of = |state: &SessionState| state.model_calls.get(plugin).copied().unwrap_or_default();
             // Adds the counts of other handles, instead of replacing the counter, because a running call may have
-            // counted meanwhile.
+            // increased the counter meanwhile.
             calls.fetch_add(of(&self.state).saturating_sub(of(&before)), Ordering::Relaxed);
         }
     }
@@ -405,7 +409,7 @@ impl SessionChanges for PendingWrite {
         let taken = copy.unwritten.iter().map(taken).sum::<u64>();
         // Includes the numbers that this handle may still use, so that no other handle reserves them.
         let events = row.events.saturating_add(taken).max(copy.numbers.end);
-        // A struct of texts and numbers always has a JSON form.
+        // A struct of strings and numbers always has a JSON form.
         let state = serde_json::to_string(&state).unwrap_or_default();
         Changed { row: SessionRow { version: row.version, events, state }, changes: copy.unwritten.made(), time: now() }
     }
@@ -445,8 +449,8 @@ pub(super) fn project_files_in(session: &str, row: &SessionRow) -> BTreeMap<Path
     parse(session, &row.state).project_files
 }
 
-/// Parses a row's content. An invalid row is treated as that of a new session. This is safe, because verdicts depend
-/// on nothing in it except failures, which are then counted again.
+/// Parses a row's content. An invalid row is treated as the row of a new session. This is safe, because verdicts
+/// depend only on the failures in the row, and failures are then counted again.
 fn parse(session: &str, state: &str) -> SessionState {
     if state.is_empty() {
         return SessionState::default();

@@ -1,10 +1,10 @@
 //! Checks the text of an answer while it streams in, and decides which text may be shown now and which must wait.
 //!
-//! If a plugin subscribes to `stream-delta`, text is shown in whole lines that have passed this event. Text that
-//! `finalize-content` may still withhold is not shown. The engine does this itself, because a program that misses a
-//! reload or a cancellation would show text that a plugin withholds a moment later. A stricter rule applies at once,
-//! a looser rule from the next answer on. So text is checked without a gap even if the configuration is saved twice
-//! in a row.
+//! If a plugin subscribes to `stream-delta`, text is shown only in whole lines that have passed this event. Text that
+//! `finalize-content` may still withhold is not shown. The engine holds back the text itself, because a program that
+//! misses a reload or a cancellation could show text that a plugin withholds a moment later. If the rules change in
+//! the middle of an answer, a stricter rule applies at once, and a looser rule applies from the next answer on. So no
+//! text escapes the checks, even if the configuration is saved twice in a row.
 
 use super::handle::Session;
 use super::inner::SessionInner;
@@ -14,7 +14,7 @@ use crate::event::{FinalizeContent, StreamDelta, StreamEnd};
 use std::fmt;
 use std::sync::Arc;
 
-/// Maximum size of a piece of `stream-delta`, in bytes. A longer line is cut.
+/// Maximum size of the text of one `stream-delta` event, in bytes. A longer line is split into several events.
 const MAX_PIECE_BYTES: usize = 4096;
 
 /// Maximum size of the text of one answer, in bytes.
@@ -22,23 +22,24 @@ const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// The text of one answer of a model on its way to the user. [`Session::stream`] creates it.
 ///
-/// Takes the deltas of the model, and returns the text that may be shown by now:
+/// The stream takes the deltas of the model, and returns the text that may be shown so far:
 ///
-/// - If no plugin subscribes to `stream-delta`, text is shown as it comes.
-/// - If a plugin does, it is asked about whole lines, so that a secret is not cut in two. Of a line without an end, it
-///   gets 4 KiB at a time.
+/// - If no plugin subscribes to `stream-delta`, text is shown as it arrives.
+/// - If a plugin subscribes to `stream-delta`, it is asked about whole lines, so that a secret is not cut in two. A
+///   line that is longer than 4 KiB is passed to the plugin in pieces of 4 KiB.
 /// - If a plugin subscribes to `finalize-content`, all text waits for [`Self::finish`], unless the setting
 ///   [`stream_unfinalised`](crate::config::Settings::stream_unfinalised) says otherwise.
 ///
-/// Rules that become active in the middle of an answer apply from the next delta on, also to text that was not
+/// Rules that become active in the middle of an answer apply from the next delta on, including the text that was not
 /// returned by then. Rules that are removed in the middle of an answer apply until the answer ends.
 ///
-/// An answer has at most 16 MiB of text. Text beyond this limit is not shown, and one piece says so.
+/// An answer has at most 16 MiB of text. Text beyond this limit is not shown. Instead, the stream returns one piece
+/// with a note about the limit.
 ///
-/// Use a stream for text that is shown. If a program shows reasoning, use a separate stream for it; reasoning that is
-/// not shown needs no stream. If a stream is dropped, the rest of its text is not shown, and no plugin is asked about
-/// it. If a future of one of its methods is dropped, no text is lost: the next call returns the same text. After the
-/// session has ended, or its handle was dropped, all text is withheld.
+/// Use a stream for text that is shown. If a program shows the model's reasoning, use a separate stream for the
+/// reasoning; reasoning that is not shown needs no stream. If a stream is dropped, the rest of its text is not shown,
+/// and no plugin is asked about the rest. If the future of a method is dropped, no text is lost, because the next
+/// call returns the same text. After the session has ended, or after its handle was dropped, all text is withheld.
 ///
 /// ```
 /// use hookhost::contract::Refusal;
@@ -69,17 +70,17 @@ pub struct TextStream {
     session: Arc<SessionInner>,
     /// The model's text so far.
     text: String,
-    /// End of the text that has passed `stream-delta` or was withheld, in bytes.
+    /// Offset in bytes up to which plugins were asked: the text before it has passed `stream-delta` or was withheld.
     asked: usize,
-    /// End of the text that was given to the program or withheld, in bytes; never less than `asked`.
+    /// Offset in bytes up to which the text was given to the program or withheld; never less than `asked`.
     given: usize,
     /// The pieces that have not been returned yet.
     ready: Vec<Piece>,
     /// The text that was returned.
     shown: String,
-    /// True if each line passes `stream-delta` before it is shown.
+    /// True if each line must pass `stream-delta` before it is shown.
     by_line: bool,
-    /// True if text waits until it is final.
+    /// True if all text waits until `finalize-content` has decided about it.
     is_held: bool,
     /// True once `finalize-content` has decided about the text.
     is_final: bool,
@@ -94,7 +95,7 @@ pub struct TextStream {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Length {
     Within,
-    /// The text is too long, and no piece has said so yet.
+    /// The text is too long, and no piece has reported this yet.
     Exceeded,
     Reported,
 }
@@ -104,8 +105,8 @@ enum Length {
 #[non_exhaustive]
 pub struct Piece {
     /// The text after the changes of plugins. Show the pieces one after the other, without separators. For a withheld
-    /// line, the text is a note, `[withheld: Rejected by …]`. It is empty if the line was shown before it was
-    /// rejected.
+    /// line, the text is a note, `[withheld: Rejected by …]`. If the line was already shown before it was rejected,
+    /// the text is empty.
     pub text: String,
     /// The rejection, if `stream-delta` withheld the text. [`Rejection::ends`] says whether the run has to end.
     pub rejection: Option<Rejection>,
@@ -118,12 +119,12 @@ pub struct Piece {
 pub struct FinalText {
     /// The pieces to be shown now, in order.
     pub pieces: Vec<Piece>,
-    /// True if the pieces are the whole text, which replaces the text that was shown before. This is possible only if
-    /// text was shown before it was final: under the setting `stream-unfinalised`, or if the plugin was loaded in the
-    /// middle of the answer.
+    /// True if the pieces are the whole text, which replaces the text that was shown before. This happens only if
+    /// text was shown before `finalize-content` decided about it. There are two possible reasons: the setting
+    /// `stream-unfinalised`, or a plugin that was loaded in the middle of the answer.
     pub replaces: bool,
-    /// The final text for the conversation: the text after `finalize-content`, or the note in its place. It does not
-    /// contain changes by `stream-delta`, which only affect what is shown.
+    /// The final text for the conversation: the text after `finalize-content`, or the note about a withheld text. It
+    /// does not contain changes by `stream-delta`, which only affect what is shown.
     pub text: String,
     /// The final text in the form that is shown, including the part that was shown before.
     pub shown: String,
@@ -168,23 +169,23 @@ impl TextStream {
     pub fn push<'s>(&'s mut self, delta: &str) -> impl Future<Output = Vec<Piece>> + Send + use<'s> {
         self.take(delta);
         async move {
-            // If the text is too long, nothing more follows, so its last line is complete.
+            // No more text follows a text that is too long, so its last line is complete.
             self.advance(self.length != Length::Within).await;
             self.report_length();
             self.take_ready()
         }
     }
 
-    /// Also returns the last line, although it has not ended. Call this when a tool call begins in the middle of the
-    /// answer. Text that waits until it is final still waits.
+    /// Returns the text that may be shown by now, including the last line, although this line has not ended. Call
+    /// this when a tool call begins in the middle of the answer. Text that waits for `finalize-content` still waits.
     pub async fn flush(&mut self) -> Vec<Piece> {
         self.advance(true).await;
         self.take_ready()
     }
 
-    /// Ends the answer: returns the rest, and reports `stream-end`. Text that waits until it is final still waits.
-    /// Use this for an answer with tool calls, which is not the final text of a task. If [`Self::is_held`] is true,
-    /// also call [`Self::finish`].
+    /// Ends the answer, reports `stream-end`, and returns the rest of the text, except text that waits for
+    /// `finalize-content`. Use this for an answer with tool calls, which is not the final text of a task. If
+    /// [`Self::is_held`] is true, also call [`Self::finish`].
     pub async fn end(&mut self) -> Vec<Piece> {
         self.advance(true).await;
         self.tell_end().await;
@@ -199,7 +200,7 @@ impl TextStream {
     }
 
     /// Ends the answer, if it has not ended, and asks plugins about the whole text (`finalize-content`). Returns the
-    /// text that has waited, or a text that replaces what was shown.
+    /// text that was held back, or a text that replaces the text shown before.
     pub async fn finish(mut self) -> FinalText {
         self.settle().await
     }
@@ -210,7 +211,7 @@ impl TextStream {
         &self.text
     }
 
-    /// Returns true if text waits until it is final.
+    /// Returns true if all text waits until `finalize-content` has decided about it.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.is_held
@@ -255,7 +256,7 @@ impl TextStream {
         FinalText { pieces, replaces, text, shown: self.shown.clone(), settled }
     }
 
-    /// Adds a delta, as far as there is room.
+    /// Adds a delta, up to the maximum size of the text.
     fn take(&mut self, delta: &str) {
         if self.is_closed || self.length != Length::Within {
             return;
@@ -276,7 +277,8 @@ impl TextStream {
         }
     }
 
-    /// Makes all pieces ready that may be shown by now. With `to_end`, the last line counts as complete.
+    /// Adds all pieces to `ready` that may be shown by now. If `to_end` is true, the last line is treated as
+    /// complete.
     async fn advance(&mut self, to_end: bool) {
         while !self.is_closed {
             self.follow_rules();
@@ -286,8 +288,8 @@ impl TextStream {
             let Some(end) = self.next_piece(to_end) else { return };
             let piece = self.text[self.asked..end].to_owned();
             let outcome = self.session.dispatch::<StreamDelta>(piece).await.outcome;
-            // Other rules may have become active meanwhile. If they make text wait until it is final, this piece
-            // waits, although it has passed the old rules.
+            // Other rules may have become active meanwhile. If the new rules make text wait for `finalize-content`,
+            // this piece waits as well, although it has passed the old rules.
             self.follow_rules();
             if self.is_held && self.given < end && matches!(outcome, TransformOutcome::Passed { .. }) {
                 return;
@@ -321,7 +323,7 @@ impl TextStream {
                 let text = if was_given { String::new() } else { note(&rejection) + newline };
                 self.is_closed = rejection.cause == Cause::Ended;
                 self.ready.push(Piece { text, rejection: Some(rejection) });
-                // The text may have been shown before. From now on each line must pass before it is shown.
+                // This text may have been shown without a check. From now on, each line must pass before it is shown.
                 self.by_line = true;
             }
         }
@@ -344,13 +346,14 @@ impl TextStream {
             return;
         }
         let rules = self.session.config();
-        // After the session has ended, plugins are asked about each line, which therefore is withheld.
+        // After the session has ended, each line is dispatched as well, because an ended session withholds the text
+        // of every dispatch.
         self.by_line |= rules.has_subscriber(EventKind::StreamDelta) || self.session.is_over();
         self.is_held |= rules.has_subscriber(EventKind::FinalizeContent) && !rules.settings().stream_unfinalised;
     }
 
-    /// Continues with another text in place of this one. Of the pieces that were not returned yet, only rejections
-    /// are kept.
+    /// Continues with another text in place of this one. Of the pieces that were not returned yet, only the
+    /// rejections are kept, without their text.
     fn start_over(&mut self, text: String) {
         self.ready.retain(|piece| piece.rejection.is_some());
         self.ready.iter_mut().for_each(|piece| piece.text.clear());
@@ -386,8 +389,8 @@ impl fmt::Debug for TextStream {
     }
 }
 
-/// Returns the length of the first piece of a text: a line, or 4 KiB of a longer line. With `is_whole`, it may also
-/// be a line without an end.
+/// Returns the length of the first piece of a text: a line, or 4 KiB of a longer line. If `is_whole` is true, the
+/// piece may also be a last line without a line break.
 fn piece(text: &str, is_whole: bool) -> Option<usize> {
     let window = &text.as_bytes()[..text.len().min(MAX_PIECE_BYTES)];
     match window.iter().position(|&byte| byte == b'\n') {
@@ -398,7 +401,7 @@ fn piece(text: &str, is_whole: bool) -> Option<usize> {
     }
 }
 
-/// Returns the note in place of a text.
+/// Returns the note that is shown in place of a withheld text.
 fn note(rejection: &Rejection) -> String {
     format!("[withheld: {rejection}]")
 }
@@ -407,7 +410,7 @@ fn note(rejection: &Rejection) -> String {
 mod tests {
     use super::*;
 
-    /// The pieces of a text that comes in these deltas.
+    /// Returns the pieces of a text that arrives in these deltas.
     fn cut(deltas: &[&str]) -> Vec<String> {
         let (mut text, mut pieces) = (String::new(), Vec::new());
         for (place, delta) in deltas.iter().enumerate() {

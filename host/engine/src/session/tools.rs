@@ -1,7 +1,7 @@
 //! Calls the tools of plugins, records the calls, and applies their effects.
 //!
-//! A tool's call is not an event. The events about it (`before-tool-call`, `after-tool-call`) come before and after
-//! it. Several calls of one session may run at the same time, also while other events are dispatched.
+//! A call of a tool is not an event. The events about the call (`before-tool-call`, `after-tool-call`) are dispatched
+//! before and after it. Several calls of one session may run at the same time, even while events are dispatched.
 
 use super::dispatch::{Durability, RecordEffects};
 use super::handle::Session;
@@ -109,8 +109,8 @@ impl Session {
 
 impl PluginTools {
     /// Calls a tool in a fresh instance of its plugin, under the plugin's limits and grants, and records the call.
-    /// Its writes, reminders and findings are applied only if the call returns. `arguments` must match the tool's
-    /// schema. Failures of tools do not trip a plugin.
+    /// The writes, reminders and findings of the call are applied only if it returns a result. `arguments` must match
+    /// the tool's schema. A tool that fails does not trip its plugin.
     ///
     /// # Errors
     /// If the session has ended, there is no such tool, the plugin fails, or the call cannot be recorded.

@@ -28,8 +28,8 @@ impl Session {
     /// Dispatches an event with a JSON payload, and returns the outcome as JSON. The payload is an object with the
     /// parameters of `handle` except `session`, such as `{"call": {…}}` for `before-tool-call`. A tool call may leave
     /// out `origin` (the default is `builtin`) and `action`, which the host's action map derives. A field that the
-    /// event does not have is ignored, unless the options refuse it. Plugins, the record and the outcome do not
-    /// contain an ignored field.
+    /// event does not have is ignored, unless the options refuse unknown fields. Plugins, the record and the outcome
+    /// do not contain an ignored field.
     ///
     /// # Errors
     /// If the payload does not have the event's type.
@@ -74,7 +74,7 @@ impl Session {
         self.shared.settled::<E>(open)
     }
 
-    // Not `async fn`s, because they would copy the payload and the outcome once more.
+    // These methods are not `async fn`s, because an `async fn` would copy the payload and the outcome once more.
     pub(crate) fn dispatch<E: Dispatched>(
         &self,
         payload: E::Payload,
@@ -116,17 +116,19 @@ impl SessionInner {
         options: DispatchOptions,
         replay: Option<Box<ReplayInputs>>,
     ) -> RecordedOutcome<E::Open> {
-        // A replayed event may come after the end of this handle, because the log contains events of all handles.
+        // A replayed event is accepted after this handle has ended the session, because the log contains events of
+        // all handles.
         let turn = match self.refuses::<E>(&payload, replay.is_some()) {
             Some(why) => Err(why),
             None => self.turn().await.map_err(NotAsked::Store),
         };
-        // The event is decided under these rules, even if others become active meanwhile.
+        // The event is decided under these rules, even if other rules become active meanwhile.
         let rules = self.config();
         let (dispatch, payload) =
             self.dispatch_of::<E>(&rules, payload, is_prepared, options, replay, turn.as_ref().ok());
         let begun = match turn {
-            // The turn is held to the end. A later answer to a question takes another turn.
+            // The turn is held until this call returns. If a question is answered later, the answer takes another
+            // turn.
             Ok(_turn) if tracing::dispatcher::has_been_set() => self.traced::<E>(dispatch, payload).await,
             Ok(_turn) => E::settle(dispatch, payload).await,
             Err(why) => E::not_asked(dispatch, &why),
@@ -181,7 +183,7 @@ impl SessionInner {
         Box::pin(settled.instrument(span))
     }
 
-    /// Returns a reason why no plugin is asked about an event, without looking at the store.
+    /// If no plugin may be asked about an event, returns the reason. Does not access the store.
     fn refuses<E: Dispatched>(&self, payload: &E::Payload, is_replayed: bool) -> Option<NotAsked> {
         if !is_replayed && self.is_over() {
             return Some(NotAsked::Ended);

@@ -26,16 +26,16 @@ impl RealAgent for ClaudeCode {
     }
 
     fn start(&self, place: &Place, prompt: &str) -> Start {
-        // In this mode the agent allows everything, so only the hook and its questions stop a call.
+        // In this mode the agent allows all calls, so only the hook and the hook's questions can stop a call.
         let start = PACKAGE.start(&place.cache, "claude", &["-p", prompt, "--permission-mode", "bypassPermissions"]);
         start.with(&[
-            // Otherwise it refuses this mode to root.
+            // Without this variable, the agent refuses to run in this mode as root.
             ("IS_SANDBOX", "1"),
             ("ANTHROPIC_BASE_URL", &place.model),
             ("ANTHROPIC_API_KEY", KEY),
-            // A temporary directory that another user owns would stop it.
+            // The agent does not start if another user owns its temporary directory.
             ("CLAUDE_CODE_TMPDIR", &place.temporary().to_string_lossy()),
-            // Otherwise its model has to search for the tools of MCP servers first.
+            // Without this variable, the model has to search for the tools of MCP servers before it can call them.
             ("ENABLE_TOOL_SEARCH", "false"),
             ("DISABLE_TELEMETRY", "1"),
             ("DISABLE_ERROR_REPORTING", "1"),

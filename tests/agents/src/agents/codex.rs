@@ -68,14 +68,14 @@ impl RealAgent for Codex {
     fn add_server(&self, place: &Place, name: &str, command: &[String]) -> Result<bool> {
         let (program, arguments) = command.split_first().context("a server has no program")?;
         let config = std::fs::read_to_string(place.home().join(".codex/config.toml"))?;
-        // TOML reads JSON's strings and lists of strings.
+        // JSON strings and lists of JSON strings are valid TOML.
         let server = format!("[mcp_servers.{name}]\ncommand = {}\nargs = {}\n", json!(program), json!(arguments));
         place.write_home(".codex/config.toml", &format!("{config}\n{server}"))?;
         Ok(true)
     }
 
     fn call(&self, _server: &str, tool: &str, arguments: Value) -> Call {
-        // The server is the tool's group.
+        // The group of an MCP tool is the name of its server.
         Call::new(tool, arguments)
     }
 

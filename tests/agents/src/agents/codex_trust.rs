@@ -1,4 +1,4 @@
-//! Trusts Codex's hooks like a person with /hooks, through the protocol of its app server.
+//! Trusts Codex's hooks through the protocol of Codex's app server, as a person does with `/hooks`.
 
 use crate::place::Place;
 use crate::process;

@@ -1,4 +1,4 @@
-//! The setup of GitHub Copilot CLI. It has a model provider of its own here, so it needs no login.
+//! The setup of GitHub Copilot CLI. The tests configure a separate model provider, so the agent needs no login.
 
 use super::{KEY, RealAgent, Served, Way, documented};
 use crate::model::Call;

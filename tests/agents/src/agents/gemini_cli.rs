@@ -32,7 +32,7 @@ impl RealAgent for GeminiCli {
     }
 
     fn start(&self, place: &Place, prompt: &str) -> Start {
-        // Without `--yolo` the agent does not offer its shell tool if nobody is there.
+        // Without `--yolo`, the agent does not offer its shell tool to the model in a run without a terminal.
         started(place, &["--yolo", "-p", prompt])
     }
 

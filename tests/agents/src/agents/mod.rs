@@ -1,4 +1,4 @@
-//! The requirements of each agent here: its package, its configuration, its command line, and its model's tool calls.
+//! The setup of each agent in these tests: its package, its configuration, its command line, and the tool calls of its model.
 
 mod claude_code;
 mod cline;
@@ -18,12 +18,12 @@ use anyhow::{Result, anyhow};
 use hookhost_contract::EventKind;
 use serde_json::Value;
 
-/// The key for the model that agents get.
+/// The API key for the model. All agents get this key.
 pub(crate) const KEY: &str = "sk-test-0000";
 
-/// An agent that can be run here.
+/// An agent that these tests can run.
 pub(crate) trait RealAgent: Sync {
-    /// Returns the agent's name, which is that of its adapter.
+    /// Returns the agent's name, which is also the name of its adapter.
     fn name(&self) -> &'static str;
 
     /// Returns the package to install.
@@ -35,10 +35,10 @@ pub(crate) trait RealAgent: Sync {
     /// If a file cannot be written.
     fn prepare(&self, place: &Place) -> Result<()>;
 
-    /// Does the work of a person after `hookhost install`, such as trusting the hook.
+    /// Does what a person would do after `hookhost install`, such as trusting the hook.
     ///
     /// # Errors
-    /// If this fails.
+    /// If one of these steps fails.
     fn after_install(&self, _place: &Place) -> Result<()> {
         Ok(())
     }
@@ -46,21 +46,22 @@ pub(crate) trait RealAgent: Sync {
     /// Returns the command that starts the agent with a prompt and without a terminal.
     fn start(&self, place: &Place, prompt: &str) -> Start;
 
-    /// Returns the call by which its model runs a shell command.
+    /// Returns the tool call with which the agent's model runs a shell command.
     fn shell(&self, command: &str) -> Call;
 
-    /// Returns the call by which its model reads a file, with an absolute path; `None` if the model only has shell commands for that.
+    /// Returns the tool call with which the agent's model reads the file at an absolute path, or `None` if the model can read files only
+    /// with shell commands.
     fn read(&self, path: &str) -> Option<Call>;
 
-    /// Returns the call by which its model starts a sub-agent with a prompt; `None` if it has no sub-agents.
+    /// Returns the tool call with which the agent's model starts a sub-agent with a prompt, or `None` if the agent has no sub-agents.
     fn subagent(&self, prompt: &str) -> Option<Call>;
 
-    /// Returns the events for which it has a hook point, but that it does not report if no person is there.
+    /// Returns the events that the agent does not report in a run without a terminal, although it has a hook point for them.
     fn untold(&self) -> &'static [EventKind] {
         &[]
     }
 
-    /// Returns the hook point that its messages name for an event, if it differs from that of the installed hook.
+    /// Returns the hook point that the agent's messages name for an event, if this is not the hook point of the installed hook.
     fn says(&self, _event: EventKind) -> Option<&'static str> {
         None
     }
@@ -70,12 +71,12 @@ pub(crate) trait RealAgent: Sync {
         false
     }
 
-    /// Returns the other ways in which it can ask its hook before a call.
+    /// Returns the ways in which the agent can ask its hook before a call, other than starting a process.
     fn ways(&self) -> &'static [Way] {
         &[]
     }
 
-    /// Configures the agent to ask in this way before each call. It is started with the variable [`TOKEN`].
+    /// Configures the agent to ask its hook in this way before each call. The agent is started with the variable [`TOKEN`].
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -83,11 +84,11 @@ pub(crate) trait RealAgent: Sync {
         Ok(())
     }
 
-    /// Returns the command by which an editor starts the agent for the Agent Client Protocol, with a question before each shell command;
-    /// `None` if the agent has no such mode.
+    /// Returns the command with which an editor starts the agent for the Agent Client Protocol, or `None` if the agent does not support the
+    /// protocol. The agent asks the editor before each shell command.
     ///
     /// # Errors
-    /// If its configuration cannot be written.
+    /// If the agent's configuration cannot be written.
     fn acp(&self, _place: &Place) -> Result<Option<Start>> {
         Ok(None)
     }
@@ -97,7 +98,7 @@ pub(crate) trait RealAgent: Sync {
         false
     }
 
-    /// Adds an MCP server with this command to its configuration; returns false if this is not implemented for the agent.
+    /// Adds an MCP server with this command to the agent's configuration. Returns false if this is not implemented for the agent.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -105,7 +106,7 @@ pub(crate) trait RealAgent: Sync {
         Ok(false)
     }
 
-    /// Returns the call by which its model calls a tool of an MCP server.
+    /// Returns the tool call with which the agent's model calls a tool of an MCP server.
     fn call(&self, server: &str, tool: &str, arguments: Value) -> Call {
         Call::new(&format!("mcp__{server}__{tool}"), arguments)
     }
@@ -138,7 +139,7 @@ pub(crate) const TOKEN: &str = "HOOKHOST_TOKEN";
 /// Returns the settings files of a section of `docs/hooks-over-http.md`, with the address and the token of a test.
 ///
 /// # Errors
-/// If the page has no such section, or if the section has another number of files.
+/// If the page has no such section, or if the section does not have `FILES` files.
 pub(crate) fn documented<const FILES: usize>(section: &str, served: &Served) -> Result<[String; FILES]> {
     let page = include_str!("../../../../docs/hooks-over-http.md");
     let section = page.split("\n## ").find(|text| text.lines().next() == Some(section)).unwrap_or_default();

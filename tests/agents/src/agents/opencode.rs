@@ -44,7 +44,7 @@ impl RealAgent for OpenCode {
     }
 
     fn untold(&self) -> &'static [EventKind] {
-        // It reports the deletion of a session instead.
+        // The agent reports when a session is deleted, not when it ends.
         &[EventKind::SessionEnd]
     }
 
@@ -75,7 +75,7 @@ fn config(place: &Place) -> Value {
 
 fn started(place: &Place, arguments: &[&str]) -> Start {
     PACKAGE.start(&place.cache, "opencode", arguments).with(&[
-        // It fetches a package from npm before it loads plugins. A registry without packages lets it continue at once.
+        // The agent fetches a package from npm before it loads plugins. With a registry that has no packages, it continues at once.
         ("npm_config_registry", &place.model),
         ("npm_config_fetch_retries", "0"),
         ("OPENCODE_DISABLE_AUTOUPDATE", "1"),

@@ -1,7 +1,8 @@
-//! Takes the place of the small hook program, the resident host and the test's plugin at once: it decodes, decides by the test's
-//! rules, degrades and encodes. So an adapter can be tried with the real agent within seconds of a change.
+//! Answers hooks in place of the small hook program, the resident host and the test's plugin. The stand-in decodes each message, decides
+//! by the rules of the test, adapts the outcome to what the agent can express, and encodes the outcome. So a changed adapter can be tried
+//! with the real agent within seconds.
 //!
-//! Called as `hookhost-hook AGENT POINT`. It writes each message and its reply to `../recorded`, relative to the program.
+//! The agent calls it as `hookhost-hook AGENT POINT`. It writes each message and the reply to `../recorded`, relative to the program.
 
 use anyhow::{Context as _, Result, bail};
 use hookhost_agents::{Answer, HookEvent, Message, Outcome, by_name, degrade, detect, message};
@@ -39,7 +40,7 @@ fn answer() -> Result<u8> {
     // A message that cannot be decoded is recorded as a custom event.
     let (mut means, mut event, mut point) = (String::new(), EventKind::CustomEvent, words.get(1).cloned());
     let mut lost = Vec::new();
-    // Not `current_exe`, since an agent may hide /proc.
+    // `current_exe` would not work with an agent that hides `/proc`.
     let program = env::args_os().next().context("without a name")?;
     let recorded = Path::new(&program).parent().context("without a directory")?.join("../recorded");
     let reply = match adapter.decode(&message) {
@@ -114,7 +115,7 @@ fn decide(event: &HookEvent, recorded: &Path) -> Outcome {
         HookEvent::FinalText { text } if text.contains("masked-word") => {
             Outcome::new(Answer::Replaced(text.replace("masked-word", "[word masked]")))
         }
-        // Once per home, since not all agents report that a hook has already continued their run.
+        // Only once per home directory, because some agents do not report that a hook has already made them continue.
         HookEvent::Stop { .. } if fs::File::create_new(recorded.with_file_name("went-on")).is_ok() => {
             let task = Task { prompt: "[script more] one thing more".to_owned(), title: None };
             Outcome::new(Answer::GoOn(vec![task]))

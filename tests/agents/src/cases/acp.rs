@@ -1,5 +1,5 @@
-//! Checks the proxy between an editor and the agent. The editor of this case allows everything, so the proxy has stopped each call
-//! that does not run.
+//! Checks the proxy between an editor and the agent. The editor of this case allows all calls, so if a call does not run, the proxy has
+//! stopped it.
 
 use crate::hook::command;
 use crate::model::Script;
@@ -13,14 +13,14 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 
-/// The observations of the editor.
+/// What the editor observed during a prompt.
 #[derive(Debug, Default)]
 struct Seen {
     /// The reason for the end of the prompt.
     stop: Option<String>,
     /// The questions for permission that reached the editor.
     asked: Vec<Value>,
-    /// The proxy's and the agent's standard error.
+    /// The standard error of the proxy and of the agent.
     said: String,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn acp(run: &mut Run<'_>) -> Result<()> {
         run.skip("ACP: this agent has no mode for it");
         return Ok(());
     };
-    // No hook of the agent decides here.
+    // Remove the agent's hook, so that only the proxy decides.
     command::succeeds(&run.place, &["uninstall", run.agent.name()])?;
     let prompt = |run: &mut Run<'_>, command: &str| {
         let script = Script { name: "main", steps: vec![run.shell(command)] };
@@ -56,7 +56,7 @@ pub(super) fn acp(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Lets the agent work on a prompt, in an editor that allows everything.
+/// Runs the agent on a prompt, in an editor that allows all calls.
 fn edit(place: &Place, start: &Start, prompt: &str) -> Result<Seen> {
     let mut command = Command::new(place.bin().join("hookhost"));
     command.args(["acp", "--name", "agent", "--"]).arg(&start.program).args(&start.arguments);

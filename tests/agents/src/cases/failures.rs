@@ -1,4 +1,4 @@
-//! Checks calls while a part of hookhost is missing.
+//! Checks what happens to calls while a part of hookhost is missing.
 
 use crate::hook::{PROGRAM, command};
 use crate::run::Run;
@@ -22,7 +22,7 @@ pub(super) fn dead(run: &mut Run<'_>) -> Result<()> {
     run.commands(&["echo hello > out.txt"])?;
     let status = command::run(&run.place, &["serve", "--status"])?;
     run.check("the hook starts the resident host", status.code == Some(0) && run.file("out.txt").is_some());
-    // Killed, so that it leaves its socket behind.
+    // The resident host is killed, so that it leaves its socket behind.
     let killed = kill_resident_hosts()?;
     run.commands(&["echo hello > denied.txt"])?;
     run.check("a dead resident host does not open the gate", killed > 0 && run.file("denied.txt").is_none());
@@ -37,7 +37,7 @@ fn remove(file: &Path) -> Result<()> {
     fs::remove_file(file).with_context(|| format!("cannot remove {}", file.display()))
 }
 
-/// Kills the resident hosts of this process namespace, which belongs to the case alone, and returns their number.
+/// Kills the resident hosts in this process namespace, and returns their number. The namespace contains only processes of this case.
 fn kill_resident_hosts() -> Result<u32> {
     let mut killed = 0;
     for entry in fs::read_dir("/proc")? {

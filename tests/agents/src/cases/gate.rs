@@ -6,7 +6,7 @@ use anyhow::Result;
 use hookhost_agents::Abilities;
 use hookhost_contract::EventKind;
 
-/// The refusal of the test's rules.
+/// A part of the refusal by the test's rules.
 const DENIED: &str = "denied-by-policy";
 
 pub(super) fn calls(run: &mut Run<'_>) -> Result<()> {

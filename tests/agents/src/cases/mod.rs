@@ -13,11 +13,11 @@ use crate::run::Run;
 use anyhow::Result;
 use std::path::Path;
 
-/// A case: one or more runs of an agent in a home of their own.
+/// A case, which consists of one or more runs of an agent in a new home directory.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     check: fn(&mut Run<'_>) -> Result<()>,
-    /// True if it needs the built programs: the stand-in is no resident host.
+    /// True if the case needs the built programs, because it uses features of the resident host that the stand-in does not have.
     needs_built: bool,
 }
 
@@ -41,7 +41,7 @@ pub(crate) const CASES: &[Case] = &[
 /// Runs a case, and prints its checks.
 ///
 /// # Errors
-/// If something fails that is not a check.
+/// If a step fails that is not itself a check.
 pub(crate) fn run(case: &Case, agent: &dyn RealAgent, hook: &Hook, root: &Path, cache: &Path) -> Result<()> {
     if case.needs_built && hook.built().is_err() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Checks the proxy in the place of an agent's MCP server. The agent has no hook, so only the proxy stops calls.
+//! Checks the proxy between an agent and an MCP server. The agent has no hook, so only the proxy can stop calls.
 
 use crate::hook::command;
 use crate::model::{Script, Step};
@@ -11,7 +11,7 @@ use serde_json::json;
 /// A server with two tools, which writes each call to a file.
 const SERVER: &str = include_str!("notes.mjs");
 
-/// Definitions are approved on first use, since nobody is there to approve them.
+/// Definitions of tools are approved on first use, because there is no person who could approve them.
 const CONFIGURATION: &str =
     "[mcp-proxy]\ndefinitions = \"first-use\"\n\n[mcp-proxy.servers.notes]\nforbidden-tools = [\"erase_*\"]\n";
 
@@ -37,7 +37,7 @@ pub(super) fn proxy(run: &mut Run<'_>) -> Result<()> {
     run.check("a denied MCP call does not reach the server", !noted.contains("denied.txt") && run.sent("denied.txt"));
     run.check("the model is told why an MCP call was denied", run.sent("denied-by-policy"));
     run.check("a changed MCP call reaches the server as it was changed", noted.contains("write_note the rewritten\n"));
-    // Each description occurs only in the listing.
+    // The agent learns the descriptions of tools only from the server's list of tools.
     let is_hidden = run.sent("Writes a note") && !run.sent("Erases all notes");
     run.check("a tool that the configuration forbids is not listed", is_hidden);
     run.check("an MCP call is in the log", run.was_told("mcp__notes__write_note")?);
@@ -48,7 +48,7 @@ pub(super) fn proxy(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Makes the model write these notes, and returns the server's notes of all runs.
+/// Makes the model write these notes, and returns the notes that the server has received in all runs.
 fn write_notes(run: &mut Run<'_>, texts: &[&str]) -> Result<String> {
     let call = |text: &&str| Step::Calls(vec![run.agent.call("notes", "write_note", json!({ "text": text }))]);
     let steps = texts.iter().map(call).collect();

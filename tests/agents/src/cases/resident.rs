@@ -1,4 +1,4 @@
-//! Checks the resident host's other duties besides hooks, and the commands around it.
+//! Checks what the resident host does besides answering hooks, and the related commands.
 
 use crate::agents::{Served, TOKEN, Way};
 use crate::hook::command;
@@ -13,10 +13,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// No other process listens in the case's network namespace.
+/// The address of the HTTP server. The port is free, because no other process listens in the case's network namespace.
 const ADDRESS: &str = "127.0.0.1:8750";
 
-/// Time for the resident host to start listening.
+/// Time limit for the resident host to start listening.
 const FOR_A_START: Duration = Duration::from_secs(20);
 
 const PAUSE: Duration = Duration::from_millis(50);
@@ -89,7 +89,7 @@ pub(super) fn ways(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Checks the commands' statements about an installed agent, and the state after `hookhost uninstall`.
+/// Checks what the commands report about an installed agent, and the state after `hookhost uninstall`.
 pub(super) fn install(run: &mut Run<'_>) -> Result<()> {
     let name = run.agent.name();
     let program = run.agent.start(&run.place, "").program;
@@ -101,7 +101,7 @@ pub(super) fn install(run: &mut Run<'_>) -> Result<()> {
     let diagnosis = with_agent(&["doctor", name, "--prove", "--json"])?;
     let report: Value = serde_json::from_str(&diagnosis.stdout).with_context(|| diagnosis.said())?;
     let checks = report["agents"][0]["checks"].as_array().context("doctor made no checks")?;
-    // The output is shown if a check fails.
+    // Added so that the output is shown if a check fails.
     run.ended.push(diagnosis.clone());
     run.check("doctor finds no problem", !checks.iter().any(|check| check["state"] == "problem"));
     let proof = checks.iter().find(|check| check["about"] == "proof").context("doctor proved nothing")?;

@@ -1,4 +1,4 @@
-//! Checks an agent's reports to its hooks besides calls, and its reactions to the answers.
+//! Checks what an agent reports to its hooks besides tool calls, and how it reacts to the answers.
 
 use crate::model::{Script, Step};
 use crate::run::Run;

@@ -1,4 +1,4 @@
-//! Installs and allows the built programs with the same commands as a user.
+//! Installs the built programs and allows the plugin, with the commands that a user would run.
 
 use super::{
     PROGRAM, Received,
@@ -33,7 +33,7 @@ impl Built {
         put(&self.program, &place.bin().join(PROGRAM))?;
         let plugin = self.plugin.to_string_lossy();
         succeeds(place, &["allow", "--yes", &plugin])?;
-        // Nobody answers here, so a short deadline is enough: agents without a prompt of their own wait for a person.
+        // Nobody answers in these tests. An agent that cannot ask its user waits for a person's answer, so a short deadline saves time.
         wait_for_a_person(place, "3s")?;
         succeeds(place, &["install", agent.name()])?;
         Ok(())

@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Runs a command.
 ///
 /// # Errors
-/// If it cannot be started.
+/// If the command cannot be started.
 pub(crate) fn run(place: &Place, arguments: &[&str]) -> Result<Ended> {
     process::run(place, &Start::new(place.bin().join("hookhost"), arguments), LIMIT)
 }
@@ -21,7 +21,7 @@ pub(crate) fn run(place: &Place, arguments: &[&str]) -> Result<Ended> {
 /// Runs a command with the programs of this directory on the `PATH`.
 ///
 /// # Errors
-/// If it cannot be started.
+/// If the command cannot be started.
 pub(crate) fn run_with_path(place: &Place, arguments: &[&str], directory: &Path) -> Result<Ended> {
     let path = process::variables(place).into_iter().find(|(name, _)| name == "PATH").context("no PATH")?.1;
     let start = Start::new(place.bin().join("hookhost"), arguments);
@@ -31,7 +31,7 @@ pub(crate) fn run_with_path(place: &Place, arguments: &[&str], directory: &Path)
 /// Runs a command that has to succeed.
 ///
 /// # Errors
-/// If it fails.
+/// If the command fails.
 pub(crate) fn succeeds(place: &Place, arguments: &[&str]) -> Result<Ended> {
     let ended = run(place, arguments)?;
     ensure!(ended.code == Some(0), "hookhost {}: {}", arguments.join(" "), ended.said());

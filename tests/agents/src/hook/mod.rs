@@ -1,4 +1,4 @@
-//! The subject of the test: the built programs, or the stand-in.
+//! The hook under test: the built programs, or the stand-in.
 
 mod built;
 pub(crate) mod command;
@@ -16,7 +16,7 @@ pub(crate) use built::Built;
 /// The hook program's name in an agent's files.
 pub(crate) const PROGRAM: &str = "hookhost-hook";
 
-/// The subject of the test.
+/// The hook under test.
 #[derive(Clone, Debug)]
 pub(crate) enum Hook {
     /// The stand-in, with the adapters and nothing else of hookhost.
@@ -37,7 +37,7 @@ pub(crate) struct Received {
 }
 
 impl Hook {
-    /// Returns the command-line options for this subject.
+    /// Returns the command-line options that select this hook.
     pub(crate) fn words(&self) -> Vec<&Path> {
         match self {
             Self::StandIn { program } => vec![Path::new("--stand-in"), program],
@@ -45,10 +45,10 @@ impl Hook {
         }
     }
 
-    /// Installs the hook for the agent with the same steps as a user.
+    /// Installs the hook for the agent, with the steps that a user would take.
     ///
     /// # Errors
-    /// If it cannot be installed.
+    /// If the hook cannot be installed.
     pub(crate) fn install(&self, agent: &dyn RealAgent, place: &Place) -> Result<()> {
         match self {
             Self::StandIn { program } => {
@@ -63,7 +63,7 @@ impl Hook {
     /// Returns the events that the hook has received so far.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If the events cannot be read.
     pub(crate) fn told(&self, place: &Place) -> Result<Vec<Received>> {
         match self {
             Self::StandIn { .. } => stand_in::told(place),
@@ -74,7 +74,7 @@ impl Hook {
     /// Returns the built programs.
     ///
     /// # Errors
-    /// If it is the stand-in.
+    /// If the hook is the stand-in.
     pub(crate) fn built(&self) -> Result<&Built> {
         match self {
             Self::Built(built) => Ok(built),
@@ -83,7 +83,7 @@ impl Hook {
     }
 }
 
-/// Puts a program at a place, as a hard link if possible.
+/// Creates a copy of a program at the path `place`, as a hard link if possible.
 fn put(program: &Path, place: &Path) -> Result<()> {
     if fs::hard_link(program, place).is_err() {
         fs::copy(program, place).with_context(|| format!("cannot copy {}", program.display()))?;

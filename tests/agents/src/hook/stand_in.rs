@@ -1,4 +1,4 @@
-//! Installs the stand-in, with the agent's files as its adapter plans them.
+//! Installs the stand-in. The installed files of the agent are the ones that its adapter plans.
 
 use super::Received;
 use crate::agents::RealAgent;
@@ -62,7 +62,7 @@ pub(super) fn install(agent: &dyn RealAgent, place: &Place, program: &Path) -> R
     Ok(())
 }
 
-/// Returns the value at these keys, and creates it if it is missing.
+/// Returns the value at this path of keys. Missing objects on the path are created.
 fn reach<'a>(value: &'a mut Value, keys: &[String]) -> &'a mut Value {
     keys.iter().fold(value, |value, key| {
         if !value.is_object() {

@@ -57,11 +57,12 @@ const REVISIONS: &[Revision] = &[
     },
 ];
 
-/// The known gap.
+/// The scenarios that are skipped, with the reason.
 const WITHOUT_TOKENS: &str =
     "the scenarios auth/* of a client: a client cannot ask for a token of its own through the proxy";
 
-/// Marks the result of a scenario that no revision requires. It only has to be the same with and without the proxy.
+/// Marks the result of a scenario that no revision requires. The scenario may fail, but its result has to be the same with and without the
+/// proxy.
 const NOT_REQUIRED: &str = "; not required";
 
 /// Marks the result of a scenario whose client has failed, although its checks have passed.
@@ -127,7 +128,8 @@ impl Revision {
     }
 
     fn server(&self, tried: &Tried, node: &Path, scripts: &Path) -> Result<(Results, Results)> {
-        // A separate user for each revision, since tools of the same names on another server would be held back.
+        // Each revision gets a separate user. Otherwise the proxy would hold back its tools, because another server has used the same names
+        // with other definitions.
         let tried = &Tried::new(&tried.hookhost, &tried.cache)?;
         let script = if self.is_stateless { "server-2026.mjs" } else { "server.mjs" };
         let server = Started::new(tried.command(node).arg(scripts.join(script)))?;

@@ -79,7 +79,7 @@ fn of_npm(tried: &Tried, node: &Path, package: &Package, program: &str, more: &[
     Ok(words.into_iter().chain(more.iter().map(|&word| word.to_owned())).collect())
 }
 
-/// Prepares a server of files, with a directory that it may use and a note in it.
+/// Prepares a file server. The directory that the server may use contains a note.
 pub(super) fn files(tried: &Tried, node: &Path) -> Result<Vec<String>> {
     let shared = tried.home.path().join("shared");
     std::fs::create_dir_all(&shared)?;
@@ -146,7 +146,7 @@ pub(super) fn difference(without: &str, with: &str) -> String {
     }
 }
 
-/// Returns the inspector's output about a server. The inspector finds the server in a file, like agents do.
+/// Returns the inspector's output about a server. The inspector reads the server's command from a file, as agents do.
 fn inspect(tried: &Tried, node: &Path, server: &[String], step: &[&str]) -> Result<String> {
     let file = tried.home.path().join("servers.json");
     let (program, arguments) = server.split_first().context("a server has no program")?;

@@ -1,4 +1,4 @@
-//! Compares public MCP servers and the protocol's conformance suite with and without the proxy. Both must give the same results.
+//! Runs public MCP servers and the protocol's conformance suite with and without the proxy. The results must be the same.
 
 mod conformance;
 mod inspector;
@@ -12,10 +12,10 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
-/// Time limit of a client, in seconds as `timeout` takes them.
+/// Time limit of a client, in seconds. This is an argument of `timeout`.
 const LIMIT: &str = "180";
 
-/// Definitions are approved on first use, since nobody is there to approve them.
+/// Definitions of tools are approved on first use, because there is no person who could approve them.
 const CONFIGURATION: &str = "[mcp-proxy]\ndefinitions = \"first-use\"\n";
 
 /// Runs `real-agents mcp --hookhost FILE`.
@@ -59,7 +59,7 @@ impl Tried {
         Ok(std::fs::write(directory.join("hookhost.toml"), text)?)
     }
 
-    /// Returns a command of this user that ends by itself, or at the time limit.
+    /// Returns a command of this user that is ended at the time limit.
     fn limited(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = self.command("timeout");
         command.args(["--kill-after=5", LIMIT]).arg(program);
@@ -77,7 +77,7 @@ impl Tried {
 
 impl Drop for Tried {
     fn drop(&mut self) {
-        // The resident host that the proxy has started.
+        // Stop the resident host that the proxy has started.
         let _ = self.command(&self.hookhost).args(["serve", "--stop"]).stderr(Stdio::null()).status();
     }
 }

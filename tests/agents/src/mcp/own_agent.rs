@@ -1,4 +1,4 @@
-//! Compares hookhost's own agent with a public MCP server, with the proxy before the server and without it.
+//! Runs hookhost's own agent with a public MCP server, both with and without the proxy, and compares the results.
 
 use super::inspector::{difference, files, proxied};
 use super::{CONFIGURATION, Tried};
@@ -50,7 +50,7 @@ fn compare(tried: &Tried, server: &[String]) -> Result<Vec<Report>> {
 /// Returns the texts that the model reads as results of its calls.
 fn results(tried: &Tried, server: &[String], more: &str) -> Result<Vec<String>> {
     let (program, arguments) = server.split_first().context("a server has no program")?;
-    // TOML reads JSON's strings and lists of strings.
+    // JSON strings and lists of JSON strings are valid TOML.
     let section = format!("[mcp.files]\ncommand = {}\nargs = {}\n", json!(program), json!(arguments));
     tried.configure(&format!("{CONFIGURATION}{more}{section}"))?;
     let call = |(tool, path): &(&str, &str)| {

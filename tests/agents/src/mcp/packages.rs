@@ -1,4 +1,4 @@
-//! The packages to install, in one version each.
+//! The packages to install, each with its exact version.
 
 use crate::npm::{NODE, Package};
 use anyhow::{Context as _, Result, bail};
@@ -26,7 +26,7 @@ pub(super) const MEMORY: Package =
 /// A server in Python, from PyPI.
 const TIME: (&str, &str) = ("mcp-server-time", "2026.10.19");
 
-/// Installs Node, with which all of them run.
+/// Installs Node, which runs all npm packages.
 pub(super) fn node(cache: &Path) -> Result<PathBuf> {
     NODE.install(cache)?;
     Ok(NODE.program(cache, "node"))

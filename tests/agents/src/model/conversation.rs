@@ -1,13 +1,13 @@
-//! A model's request in one form for all protocols, and the scripts' answer.
+//! A request to the model in a form that is the same for all protocols, and the answer of the scripts.
 
 use serde_json::Value;
 
-/// The model's answers, one after the other.
+/// A script, which is a list of the model's answers.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     /// The name by which a prompt selects the script: `[script NAME]`.
     pub(crate) name: &'static str,
-    /// The answers. After the last one the model says that it is done.
+    /// The answers, in order. After the last answer, the model says that it is done.
     pub(crate) steps: Vec<Step>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) enum Step {
 pub(crate) struct Call {
     /// The tool's name.
     pub(crate) tool: String,
-    /// Its arguments, an object.
+    /// The arguments of the call, a JSON object.
     pub(crate) arguments: Value,
 }
 
@@ -65,7 +65,8 @@ pub(crate) struct Request {
     pub(crate) tools: Vec<Offer>,
     /// True if the answer must be a stream.
     pub(crate) streams: bool,
-    /// True if the answer must be JSON of a schema: the agent asks for something of its own, such as a title.
+    /// True if the answer must be JSON that fits a schema. Agents send such requests for their own purposes, such as a title for the
+    /// session.
     pub(crate) wants_json: bool,
 }
 
@@ -75,7 +76,7 @@ pub(crate) struct Offer {
     pub(crate) name: String,
     /// The group of the tool in OpenAI's Responses.
     pub(crate) namespace: Option<String>,
-    /// True if it takes a text in place of arguments.
+    /// True if the tool takes a text in place of a JSON object.
     pub(crate) takes_text: bool,
 }
 
@@ -116,7 +117,7 @@ impl Request {
         })
     }
 
-    /// Returns the calls. For a tool that is not offered, it returns a text with the offered ones.
+    /// Returns an answer with these calls. If a tool is not offered, returns a text that lists the offered tools instead.
     fn calls(&self, calls: &[Call]) -> Answer {
         let mut answer = Answer::default();
         for call in calls {

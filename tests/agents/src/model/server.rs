@@ -22,7 +22,7 @@ pub(crate) struct Exchange {
     pub(crate) body: String,
     /// The script and the number of the step that answered it.
     pub(crate) step: Option<(&'static str, usize)>,
-    /// The answer's texts and calls, for people.
+    /// The answer's texts and calls, in a form for people.
     pub(crate) said: String,
 }
 
@@ -32,7 +32,7 @@ struct Shared {
     exchanges: Vec<Exchange>,
 }
 
-/// The model. It ends with the process.
+/// The running model. Its server ends with the process.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     shared: Arc<Mutex<Shared>>,
@@ -53,7 +53,7 @@ impl Model {
         Ok(model)
     }
 
-    /// Its address, without a slash at the end.
+    /// Returns the server's address, without a slash at the end.
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }

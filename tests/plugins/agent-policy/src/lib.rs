@@ -1,5 +1,5 @@
-//! The rules under which people's own agents are run: one for each thing that an agent can be told. What a call, a prompt or a
-//! result holds says which rule counts.
+//! The rules for the tests with real agents, one for each kind of answer to an agent. A word in the call, prompt or result selects the
+//! rule.
 
 use hookhost_guest::prelude::*;
 use hookhost_guest::state::Scope;
@@ -8,7 +8,7 @@ use hookhost_guest::state::Scope;
 #[derive(Debug)]
 pub struct AgentPolicy;
 
-/// What is masked, and with what.
+/// The word that the plugin masks, and its replacement.
 const MASKED: (&str, &str) = ("masked-word", "[word masked]");
 
 #[plugin]
@@ -62,7 +62,8 @@ impl Plugin for AgentPolicy {
     }
 
     fn queue_empty(_session: &Session, _progress: &Progress) -> CompletionVerdict {
-        // Once in a session; agents do not all say whether a hook has kept them going.
+        // Only once in a session. The plugin counts this itself, because some agents do not report that a hook has already made them
+        // continue.
         match state::increment(Scope::Session, "went-on", 1) {
             Ok(1) => CompletionVerdict::go_on([Task::new("[script more] one thing more")]),
             _ => CompletionVerdict::allow(),

@@ -1,4 +1,4 @@
-//! From a behaviour to the event's own verdict type, by way of the JSON that the type is spelt as.
+//! Converts a behaviour to the verdict type of an event. The JSON form of the type is an intermediate step.
 
 use crate::behaviour::Behaviour;
 use crate::facts::Facts;
@@ -6,10 +6,10 @@ use hookhost_guest::prelude::*;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What an event's answer looks like, as far as its JSON does not say so by itself.
+/// The form of an event's answer, where the configuration's JSON differs from the type's JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Observed: there is no answer.
+    /// No answer, because the event is only observed.
     Nothing,
     /// A list of tasks, and no verdict.
     Tasks,
@@ -37,13 +37,13 @@ pub(crate) enum Shape {
     Compaction,
     /// `go-on` carries tasks.
     Completion,
-    /// What each case carries is spelt as it is.
+    /// The payload of each case has the same form as in the type's JSON.
     Plain,
 }
 
-/// What an event can be answered with.
+/// A type that an event can be answered with.
 pub(crate) trait Answer: DeserializeOwned {
-    /// No objection.
+    /// Returns the answer that means no objection.
     fn none() -> Self;
 }
 
@@ -85,10 +85,10 @@ impl Answer for ToolResult {
     }
 }
 
-/// The answer that a behaviour gives.
+/// Builds the answer of a behaviour.
 ///
 /// # Errors
-/// If it does not fit the event; the sentence says which case.
+/// If the answer does not fit the event. The message contains the case.
 pub(crate) fn build<A: Answer>(behaviour: &Behaviour, facts: &Facts, shape: Shape) -> Result<A, String> {
     let value = || fill(behaviour.value.clone().unwrap_or(Value::Null), facts);
     let json = match (shape, behaviour.verdict.as_deref()) {
@@ -97,7 +97,7 @@ pub(crate) fn build<A: Answer>(behaviour: &Behaviour, facts: &Facts, shape: Shap
         (Shape::Tasks, None) if behaviour.value.is_none() => return Ok(A::none()),
         (Shape::Tasks, None) => value(),
         (Shape::CallTool, None) => tool_result(value()),
-        // "any" means events of every kind.
+        // Without a verdict, every kind of event gets no objection, because the key `any` applies to all kinds.
         (_, None) => return Ok(A::none()),
         (_, Some(case)) => match payload(case, behaviour, facts, shape, value) {
             Some(payload) => json!({ case: payload }),
@@ -125,7 +125,7 @@ fn payload(case: &str, behaviour: &Behaviour, facts: &Facts, shape: Shape, value
     })
 }
 
-/// A tool result may be written as its text alone, and `raw` as the JSON that it holds.
+/// Expands the short form of a tool result: a string is its text, and `raw` may be any JSON value.
 fn tool_result(value: Value) -> Value {
     match value {
         Value::Object(mut fields) => {

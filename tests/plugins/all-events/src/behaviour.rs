@@ -1,4 +1,4 @@
-//! The configuration language: see the crate's documentation.
+//! The types of the configuration. The crate's documentation describes them.
 
 use crate::answer::{self, Shape};
 use crate::facts::Facts;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What to do on each event, by the event's name.
+/// The behaviours for each event, by the event's name.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Config {
     #[serde(default)]
@@ -32,7 +32,7 @@ enum Behaviours {
     One(Box<Behaviour>),
 }
 
-/// What to do on one event.
+/// One behaviour: what the plugin does on an event, and under which condition.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(crate) struct Behaviour {
@@ -50,7 +50,7 @@ pub(crate) struct Behaviour {
     pub(crate) error: Option<String>,
 }
 
-/// All that is given must hold.
+/// The condition of a behaviour. All members that are present must hold.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(crate) struct When {
@@ -61,7 +61,7 @@ pub(crate) struct When {
     parent: Option<String>,
 }
 
-/// What a plugin can do wrong.
+/// A way in which the plugin can misbehave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Misbehaviour {
@@ -77,7 +77,7 @@ pub(crate) enum Misbehaviour {
     InvalidText,
 }
 
-/// The keys that a configuration may have, with what each is answered with.
+/// The keys that a configuration may have, with the form of each answer.
 const EVENTS: [(&str, Shape); 31] = [
     ("configure", Shape::Nothing),
     ("session-start", Shape::Tasks),
@@ -113,7 +113,7 @@ const EVENTS: [(&str, Shape); 31] = [
 ];
 
 impl Config {
-    /// What there is for an event, or for any.
+    /// Returns the behaviours for an event. If the event has no key, these are the behaviours of `any`.
     pub(crate) fn behaviours(&self, event: &str) -> &[Behaviour] {
         let any = || if event == "configure" { None } else { self.events.get("any") };
         match self.events.get(event).or_else(any) {
@@ -123,15 +123,15 @@ impl Config {
         }
     }
 
-    /// Whether the event has a key of its own.
+    /// Returns true if the configuration has a key for this event.
     pub(crate) fn names(&self, event: &str) -> bool {
         self.events.contains_key(event)
     }
 
     /// # Errors
-    /// If a key is no event, or a verdict does not fit its event.
+    /// If a key is not the name of an event, or if a verdict does not fit its event.
     pub(crate) fn check(&self) -> Result<(), String> {
-        // What "any" fits depends on the event that comes.
+        // The behaviours of `any` cannot be checked here, because they are used for events of different kinds.
         for name in self.events.keys().filter(|name| *name != "any") {
             let Some((_, shape)) = EVENTS.iter().find(|(event, _)| event == name) else {
                 return Err(format!("all-events: `{name}` is no event"));
@@ -167,7 +167,7 @@ fn check(behaviour: &Behaviour, shape: Shape) -> Result<(), String> {
         Shape::Subagent => answer::build::<SubagentVerdict>(behaviour, facts, shape).map(drop),
         Shape::Compaction => answer::build::<CompactionVerdict>(behaviour, facts, shape).map(drop),
         Shape::CallTool => answer::build::<ToolResult>(behaviour, facts, shape).map(drop),
-        // Plans, turns, batches and usage: what one of them can say, the plan's verdict can.
+        // For plans, turns, batches and usage, the plan's verdict is enough, because it has all cases of the others.
         Shape::Plain => answer::build::<PlanVerdict>(behaviour, facts, shape).map(drop),
     }
 }

@@ -1,17 +1,17 @@
-//! What an event says of itself, as the texts that conditions look into and that replace placeholders.
+//! The facts of an event as strings. Conditions are checked against them, and they replace placeholders.
 
 use hookhost_guest::prelude::*;
 use serde::Serialize;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Calls that this instance has seen.
+/// The number of calls in this instance.
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
-/// What `configure`'s steps gave, a line each.
+/// The results of `configure`'s steps, one per line.
 static CONFIGURED: OnceLock<String> = OnceLock::new();
 
-/// The event at hand.
+/// The facts of the current event.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) value: String,
@@ -19,13 +19,13 @@ pub(crate) struct Facts {
     pub(crate) session: String,
     /// The result of the last step.
     pub(crate) last: String,
-    /// The results of all steps, a line each.
+    /// The results of all steps, one per line.
     results: String,
     fills: Vec<(&'static str, String)>,
 }
 
 impl Facts {
-    /// For `configure`, which has no event and may ask for none of its facts.
+    /// Creates the facts for `configure`, which has no event and must not call the capability `event`.
     pub(crate) fn without_event() -> Self {
         Self {
             value: String::new(),
@@ -49,16 +49,16 @@ impl Facts {
         Self { round: event::round(), session: session.id.clone(), fills, ..Self::without_event() }
     }
 
-    /// Notes what a step gave.
+    /// Adds the result of a step.
     pub(crate) fn result(&mut self, result: String) {
         self.results.push_str(&result);
         self.results.push('\n');
         self.last = result;
     }
 
-    /// Keeps the steps' results for the events to come.
+    /// Stores the results of `configure`'s steps for later events.
     pub(crate) fn keep(self) {
-        // Natively, the tests of one process configure more than once; what they look at is not this.
+        // In native tests, `configure` runs several times in one process. These tests do not use the stored results.
         let _ = CONFIGURED.set(self.results);
     }
 
@@ -67,7 +67,7 @@ impl Facts {
         self
     }
 
-    /// A value that is a record is looked at as its JSON.
+    /// Sets the value to the JSON of a record.
     pub(crate) fn record(self, record: &impl Serialize) -> Self {
         let json = serde_json::to_string(record).unwrap_or_default();
         self.value(&json)
@@ -93,7 +93,7 @@ impl Facts {
         self
     }
 
-    /// `text` with its placeholders filled in.
+    /// Replaces the placeholders in `text`.
     pub(crate) fn fill(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (placeholder, fill) in &self.fills {

@@ -1,11 +1,11 @@
-//! What a plugin can try with files.
+//! The steps that use files.
 
 use crate::steps::text;
 use serde::Deserialize;
 use std::fs;
 use std::io;
 
-/// One use of files.
+/// One operation on files.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Use {

@@ -1,13 +1,12 @@
-//! A plugin that subscribes to every event and brings a tool, for the host's tests. What it does on
-//! an event is written in its configuration, so that one component drives every event with every
-//! verdict, effect and misbehaviour.
+//! A plugin for the host's tests, which subscribes to every event and provides a tool. The configuration says what the plugin does on each
+//! event, so one component can give every verdict, have every effect, and misbehave in every way.
 //!
 //! # The configuration
 //!
-//! One key per event, under the event's name; `configure` and `call-tool` are keys too, and `any`
-//! applies to every event that has no key of its own, as far as the event has such a verdict. A
-//! value is one *behaviour*, or a list of them: the first whose `when` holds is used. An event
-//! without any is answered with no objection.
+//! Each event has a key, which is the event's name. `configure` and `call-tool` are keys too. The key `any` applies to every event
+//! that has no key. If such an event does not have the verdict of the behaviour, the plugin has no objection. The value of a key is one
+//! *behaviour* or a list of behaviours. The plugin uses the first behaviour whose `when` holds. If no behaviour applies, the plugin has
+//! no objection.
 //!
 //! ```json
 //! {
@@ -28,55 +27,55 @@
 //!
 //! | key of a behaviour | meaning |
 //! |---|---|
-//! | `when` | `contains`, `lacks`: a text in the event's value; `round`; `session`: its id; `parent`: that of the session that started it. All that are given must hold |
-//! | `do` | a list of steps, in order, before anything else |
-//! | `misbehave` | what happens then, instead of an answer |
-//! | `verdict` | a case of the event's verdict, as the WIT spells it; absent: no objection |
-//! | `value` | what `modify`, `rewrite`, `replace`, `respond` and `go-on` carry, spelt as the WIT type (kebab-case); for a tool result, a text will do |
-//! | `reason`, `code`, `retryable`, `stop` | of `reject`; `reason` also of `approve` |
-//! | `question`, `code` | of `escalate` |
-//! | `error` | of `configure`: the error that it returns |
+//! | `when` | the condition. `contains`, `lacks`: a text in the event's value; `round`: the number of the round; `session`: the id of the session; `parent`: the id of its parent session. All members that are present must hold |
+//! | `do` | a list of steps that run first, in order |
+//! | `misbehave` | a misbehaviour after the steps, in place of an answer |
+//! | `verdict` | a case of the event's verdict, spelt as in the WIT; if absent, the plugin has no objection |
+//! | `value` | the payload of `modify`, `rewrite`, `replace`, `respond` or `go-on`, spelt as in the WIT (kebab-case); a tool result may be a string |
+//! | `reason`, `code`, `retryable`, `stop` | the refusal of `reject`; `reason` is also that of `approve` |
+//! | `question`, `code` | the payload of `escalate` |
+//! | `error` | the error that `configure` returns |
 //!
 //! | step | meaning |
 //! |---|---|
-//! | `{"steps": "[…]"}` | the steps that the text holds as JSON, such as `{value}`; their results, a line each |
-//! | `{"log": "line"}` | a line of level `info` |
-//! | `{"print": "line"}`, `{"print-error": "line"}` | a line on the standard output, or error; the instance then holds a WASI stream |
-//! | `{"remind": "body"}`, `{"remind": {"body": …}}` | a reminder: the text alone, or the WIT record |
-//! | `{"report": "code"}`, `{"report": {"code": …}}` | a finding: the code alone, or the WIT record |
-//! | `{"get": [SCOPE, KEY]}`, `{"set": [SCOPE, KEY, TEXT]}`, `{"set-for": [SCOPE, KEY, TEXT, SECONDS]}`, `{"delete": [SCOPE, KEY]}`, `{"increment": [SCOPE, KEY, N]}` | state; SCOPE is `session`, `tree` or `plugin` |
-//! | `{"fill": [SCOPE, COUNT, KEY, VALUE]}` | sets so many keys, each of KEY bytes and a number, to VALUE bytes; how many were refused |
+//! | `{"steps": "[…]"}` | runs the steps in a JSON string, such as `{value}`; the result contains their results, one per line |
+//! | `{"log": "line"}` | logs a line of level `info` |
+//! | `{"print": "line"}`, `{"print-error": "line"}` | prints a line on standard output or standard error; the instance then has an open WASI stream |
+//! | `{"remind": "body"}`, `{"remind": {"body": …}}` | adds a reminder, given as its text or as the WIT record |
+//! | `{"report": "code"}`, `{"report": {"code": …}}` | reports a finding, given as its code or as the WIT record |
+//! | `{"get": [SCOPE, KEY]}`, `{"set": [SCOPE, KEY, TEXT]}`, `{"set-for": [SCOPE, KEY, TEXT, SECONDS]}`, `{"delete": [SCOPE, KEY]}`, `{"increment": [SCOPE, KEY, N]}` | uses the state; SCOPE is `session`, `tree` or `plugin` |
+//! | `{"fill": [SCOPE, COUNT, KEY, VALUE]}` | sets COUNT keys, each of KEY bytes and a number, to values of VALUE bytes; the result is the number of refused keys |
 //! | `{"transcript": [START, COUNT]}` | reads messages, as `role: content` lines |
 //! | `{"model": ["instructions", "input"]}` | asks the model |
-//! | `{"env": "NAME"}`, `"clock"`, `"random"`, `"raw"` | what WASI and the event have: the clock in ms since the Unix epoch, a random u64, the agent's own message |
-//! | `{"read-file": PATH}`, `{"write-file": [PATH, TEXT]}`, `{"list": PATH}`, `{"make-dir": PATH}`, `{"remove": PATH}`, `{"rename": [FROM, TO]}`, `{"link": [FROM, TO]}`, `{"symlink": [TARGET, PATH]}` | files; what has no other result gives `done` |
-//! | `{"open": [PATH, N]}` | opens a file N times and holds all of them |
-//! | `{"open-at": PATH}` | opens this path below the first granted directory, past what the C library makes of paths |
+//! | `{"env": "NAME"}`, `"clock"`, `"random"`, `"raw"` | reads a variable, the clock (in ms since the Unix epoch) or a random u64 from WASI, or the agent's own message from the event |
+//! | `{"read-file": PATH}`, `{"write-file": [PATH, TEXT]}`, `{"list": PATH}`, `{"make-dir": PATH}`, `{"remove": PATH}`, `{"rename": [FROM, TO]}`, `{"link": [FROM, TO]}`, `{"symlink": [TARGET, PATH]}` | uses files; the result is `done` if the step has no other result |
+//! | `{"open": [PATH, N]}` | opens a file N times and keeps all of them open |
+//! | `{"open-at": PATH}` | opens this path below the first granted directory with WASI itself, because the C library would change the path |
 //!
-//! Each step's result is logged (`get session/n = 3`) and is `{last}` from then on; an error is `error: …`.
+//! Each step's result is logged (`get session/n = 3`), and `{last}` is the result of the last step. The result of a step that fails is
+//! `error: …`.
 //!
-//! In every text of `value`, `reason`, `question` and the steps these are filled in: `{value}` (the
-//! event's value: the text, the tool call's arguments as JSON, the result's text, otherwise the record
-//! as JSON), `{round}`, `{id}` and `{time}` (of the event), `{session}`, `{turn}`, `{last}`,
-//! `{configured}` (what `configure`'s steps gave, a line each), `{calls}` (how many calls this
-//! instance has seen, which is 1 for ever), and, on tool events, `{tool}`, `{command}` and (after a
-//! call) `{source}`.
+//! Strings in `value`, `reason`, `question` and the steps may contain placeholders. `{value}` is the event's value: a text, the tool
+//! call's arguments as JSON, the result's text, or another record as JSON. `{id}`, `{time}` and `{round}` are those of the event.
+//! `{configured}` contains the results of `configure`'s steps, one per line. `{calls}` is the number of calls in this instance, which is
+//! always 1. The others are `{session}`, `{turn}` and `{last}`. On tool events there are also `{tool}` and `{command}`, and after a call
+//! `{source}`.
 //!
 //! | misbehaviour | what happens |
 //! |---|---|
-//! | `loop` | computes for ever |
+//! | `loop` | computes forever |
 //! | `recurse` | calls itself until the stack is gone |
-//! | `allocate` | allocates, and touches, 1 MiB at a time until there is no more |
-//! | `big-answer` | answers the event with 10 MiB: a reason, a text, or a task's prompt; an observer logs it |
-//! | `invalid-text` | answers so with a text that is not UTF-8 |
-//! | `trap` | an unreachable instruction |
-//! | `exit` | ends the process as WASI lets it |
+//! | `allocate` | allocates memory in steps of 1 MiB, and writes to it, until no more is available |
+//! | `big-answer` | answers with a text of 10 MiB in a reason, a text or a task's prompt; on an observe event, the plugin logs the text |
+//! | `invalid-text` | answers in the same way with a text that is not UTF-8 |
+//! | `trap` | executes an unreachable instruction |
+//! | `exit` | calls WASI's `exit` |
 //! | `sleep` | waits an hour in WASI's `poll` |
-//! | `flood` | logs a line, for ever |
-//! | `invalid-json` | `modify` with `{`, or a tool result whose `raw` is `{` |
+//! | `flood` | logs lines forever |
+//! | `invalid-json` | answers with invalid JSON: `modify` with `{`, or a tool result whose `raw` is `{` |
 //!
-//! The features `state`, `transcript` and `model`, on by default, are what the component imports beside `event`, `log`
-//! and `effects`; its entry must grant them. A step without its feature is an error of that step.
+//! The component always imports `event`, `log` and `effects`. The features `state`, `transcript` and `model`, which are on by default,
+//! add the imports with these names, and the entry must grant them. A step whose feature is off results in an error.
 
 mod answer;
 mod behaviour;
@@ -240,7 +239,7 @@ impl Plugin for AllEvents {
     }
 }
 
-/// What the configuration has for an event, done and answered.
+/// Runs the behaviour that the configuration has for an event, and returns its answer.
 fn answer<A: Answer>(event: &str, mut facts: Facts, shape: Shape) -> A {
     let behaviour = CONFIG.get().behaviours(event).iter().find(|behaviour| behaviour.when.holds(&facts));
     let Some(behaviour) = behaviour else { return A::none() };
@@ -252,8 +251,8 @@ fn observe(event: &str, facts: Facts) {
     answer::<()>(event, facts, Shape::Nothing);
 }
 
-/// A configuration is checked when it is loaded; what only the event's own texts make unfit is a bug in a test, and
-/// traps with a message. What `any` says and an event cannot is no objection there.
+/// Builds the answer of a behaviour. If the key `any` contains a verdict that the event does not have, the answer is no objection. Any
+/// other failure is a bug in a test, because the configuration was checked when it was loaded, so the plugin panics.
 fn build<A: Answer>(event: &str, behaviour: &Behaviour, facts: &Facts, shape: Shape) -> A {
     match answer::build(behaviour, facts, shape) {
         Ok(answer) => answer,

@@ -1,4 +1,4 @@
-//! What a plugin can do wrong, each in the plainest way.
+//! The misbehaviours, each implemented in the simplest way.
 
 use crate::answer::{Answer, Shape};
 use crate::behaviour::{Behaviour, Misbehaviour};
@@ -11,7 +11,8 @@ use std::time::Duration;
 /// Size of a `big-answer`, in bytes.
 pub(crate) const BIG: usize = 10 << 20;
 
-/// Misbehaves where the behaviour says so. What can be an answer at all is returned.
+/// Runs the misbehaviour of a behaviour, if there is one. Some misbehaviours are answers that are too large or invalid; such an answer
+/// is returned.
 pub(crate) fn run<A: Answer>(behaviour: &Behaviour, facts: &Facts, shape: Shape) -> Option<A> {
     match behaviour.misbehave? {
         Misbehaviour::Loop => spin(),
@@ -59,7 +60,7 @@ fn allocate() -> ! {
     }
 }
 
-/// A panic would first write a message; this is the bare instruction.
+/// Executes only the unreachable instruction. A panic would first write a message.
 fn trap() -> ! {
     #[cfg(target_arch = "wasm32")]
     core::arch::wasm32::unreachable();
@@ -67,7 +68,7 @@ fn trap() -> ! {
     std::process::abort()
 }
 
-/// An answer that carries this text. What has no answer logs it.
+/// Returns an answer that contains this text. For an event without an answer, logs the text.
 fn with_text(shape: Shape, text: String) -> Option<Value> {
     let (mut answer, place) = match shape {
         Shape::Nothing => {
@@ -91,12 +92,12 @@ fn with_text(shape: Shape, text: String) -> Option<Value> {
             (json!({ "reject": { "reason": "", "code": null, "retryable": false, "stop": false } }), "/reject/reason")
         }
     };
-    // `json!` would copy the text: the answer is to reach the limit on output, not the one on memory.
+    // `json!` would copy the text. Then the plugin would exceed its memory limit, but the test is about the limit on output.
     *answer.pointer_mut(place)? = Value::String(text);
     Some(answer)
 }
 
-/// Bytes that no text has; the host must find that out by itself.
+/// Returns a string that is not UTF-8, so that the host has to detect this.
 fn invalid_text() -> String {
     #[expect(unsafe_code, reason = "a guest that breaks the contract also breaks its language's promises")]
     // SAFETY: none is claimed. The text is moved into the answer and never looked at on this side.

@@ -1,4 +1,4 @@
-//! What a behaviour does before it answers: effects, and uses of the capabilities, whose results are logged.
+//! The steps that a behaviour runs before it answers. They have effects or use capabilities, and their results are logged.
 
 use crate::behaviour::Behaviour;
 use crate::facts::Facts;
@@ -42,7 +42,7 @@ enum TextOr<T> {
     Record(T),
 }
 
-/// Runs every step, in order; one that fails does not end the others.
+/// Runs all steps in order. If a step fails, the next steps still run.
 pub(crate) fn run(behaviour: &Behaviour, facts: &mut Facts) {
     run_all(&behaviour.steps, facts);
 }
@@ -69,7 +69,7 @@ fn run_all(steps: &[Value], facts: &mut Facts) {
     }
 }
 
-/// Runs the steps that a text holds; their results, a line each.
+/// Runs the steps in a JSON string, and returns their results, one per line.
 fn given(steps: &str, facts: &mut Facts) -> Result<String, String> {
     let steps: Vec<Value> = serde_json::from_str(steps).map_err(text)?;
     let results = steps.iter().map(|step| {
@@ -88,7 +88,7 @@ fn fill(step: &Value, facts: &Facts) -> Value {
     }
 }
 
-/// The result, where the step has one.
+/// Runs one step. Returns its result if it has one.
 fn perform(step: Step) -> Result<Option<String>, String> {
     match step {
         Step::Steps(_) => return Err("steps within steps are run by the caller".into()),
@@ -122,7 +122,8 @@ pub(crate) fn text(error: impl Display) -> String {
     error.to_string()
 }
 
-/// Straight from WASI: what the standard library draws once and keeps would be part of the pristine image.
+/// Asks WASI directly. The standard library draws its random keys once, and they would be part of the memory with which every instance
+/// starts.
 #[cfg(target_os = "wasi")]
 fn random() -> u64 {
     wasip2::random::random::get_random_u64()

@@ -1,5 +1,5 @@
-//! A plugin that sends requests. On `before-tool-call` it is the guide's example; on `prompt-submit` it sends the requests
-//! that the prompt is, and answers with their results: see `scripted`.
+//! A plugin that sends HTTP requests. On `before-tool-call` it is the example of the guide. On `prompt-submit` it sends the requests
+//! that the prompt describes, and answers with their results: see `scripted`.
 
 use hookhost_guest::prelude::*;
 use wasip2::http::outgoing_handler::handle;

@@ -1,15 +1,16 @@
-//! Requests as a test writes them: `{"requests": […], "at-once": true}`, the answers of which are a line each.
+//! Sends the requests of a script such as `{"requests": […], "at-once": true}`, and returns one line for each answer.
 //!
 //! | key of a request | meaning |
 //! |---|---|
-//! | `url`, `method` | where to, and `GET` or any other |
+//! | `url`, `method` | the URL, and the method, by default `GET` |
 //! | `headers` | names and values |
-//! | `body` | how many bytes of `x` to send |
+//! | `body` | the number of bytes to send; each byte is an `x` |
 //! | `connect-ms`, `first-byte-ms`, `between-bytes-ms` | timeouts, in milliseconds |
-//! | `follow` | how many redirects to follow |
-//! | `abandon` | does not wait for the answer |
+//! | `follow` | the maximum number of redirects to follow |
+//! | `abandon` | if true, the plugin does not wait for the answer |
 //!
-//! An answer is `200 text`, where the text is a length if it is long, or the error.
+//! The line for an answer contains the status and the text, such as `200 text`. For a long text, it contains the length in place of the
+//! text. If the request fails, the line is the error.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -45,7 +46,7 @@ struct Request {
     abandon: bool,
 }
 
-/// Longest text that is answered as it is.
+/// Maximum length of a text that is shown unchanged, in bytes.
 const SHOWN: usize = 200;
 
 pub(crate) fn run(script: &str) -> String {
@@ -112,7 +113,7 @@ fn send(request: &Request) -> Result<FutureIncomingResponse, String> {
     let body = request.body.map(|bytes| (outgoing.body(), bytes));
     let waiting = handle(outgoing, Some(options)).map_err(text)?;
     if let Some((body, bytes)) = body {
-        // A server that has read enough closes the stream; why is what the response then says.
+        // A server that has read enough may close the stream. The error is ignored, because the response contains the reason.
         if let Ok(body) = body
             && write(&body, bytes).is_ok()
         {

@@ -1,5 +1,5 @@
-//! Decides on refunds by what the embedding program knows of its customers: an interface of that program's own, in
-//! `wit/crm.wit`, beside the contract.
+//! Decides on refunds with the embedding program's data about its customers. The program provides this data in its own interface, in
+//! `wit/crm.wit`, which is not part of the contract.
 
 use acme::crm::customers::{self, Tier};
 use hookhost_guest::prelude::*;

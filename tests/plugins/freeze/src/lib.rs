@@ -1,4 +1,4 @@
-//! Lets no command run while there is a file `/policy/freeze`: the guide's example of a plugin that reads files.
+//! Refuses all commands while the file `/policy/freeze` exists. This is the guide's example of a plugin that reads files.
 
 use hookhost_guest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Refuses `git push --force`: the smallest plugin there is a use for.
+//! Refuses `git push --force`. This is about the smallest plugin that is useful.
 
 use hookhost_guest::prelude::*;
 

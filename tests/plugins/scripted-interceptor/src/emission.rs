@@ -1,4 +1,4 @@
-//! One context, what the script says of it, and what follows for the event.
+//! Asks the script about one context, and converts the script's verdict to an answer.
 
 use crate::Script;
 use crate::bindings::agent_hooks::kit::emission as host;
@@ -11,13 +11,13 @@ use hookhost_guest::effects::{self, Finding, Severity};
 use hookhost_guest::prelude::{Refusal, Session};
 use serde_json::{Value, json};
 
-/// What the plugin answers.
+/// The answer of the plugin, before it becomes the event's own verdict.
 pub(crate) enum Answer {
     Allow,
     Deny(Refusal),
     /// A deny that a person may lift.
     Ask(Refusal),
-    /// The value of this context, in place of the one that came.
+    /// The value of this context replaces the event's value.
     Change(AgentContext),
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn emit(session: &Session, build: impl FnOnce(&mut AgentContextBuilde
     let mut wire = scripted_intercept(&script.rules, &given);
     match wire.get("__ctk_fault__").and_then(Value::as_str) {
         Some("mutate") => {
-            // Its own copy, which ends with this instance.
+            // This changes only the plugin's own copy, which is dropped with the instance.
             context.insert("target".into(), json!("changed in place"));
             wire = json!({ "decision": "allow", "reason": "ctk:mutated" });
         }
@@ -65,7 +65,7 @@ pub(crate) fn emit(session: &Session, build: impl FnOnce(&mut AgentContextBuilde
     }
 }
 
-/// What a verdict says beside the decision: an answer of the contract has no place for it.
+/// Reports the other parts of a verdict as findings, because an answer of the contract can contain only the decision.
 fn note(verdict: &Verdict) {
     let report = |severity, action: &str, code: Option<&String>, text: Option<&String>| {
         let code = code.map_or(action, String::as_str);
@@ -85,7 +85,7 @@ fn note(verdict: &Verdict) {
     }
 }
 
-/// Whether the identity provider takes the context.
+/// Computes the context's identity. Returns a refusal if the identity provider fails.
 fn identify(context: &AgentContext, provider: &str) -> Result<(), Refusal> {
     match provider {
         "none" => Ok(()),

@@ -1,7 +1,7 @@
-//! An interceptor of AGENT-HOOKS-0.1 as a plugin: each event of the loop that is one of its eight interception points becomes
-//! an agent context, the script answers it, and the answer becomes the event's verdict.
+//! An interceptor of AGENT-HOOKS-0.1 as a plugin. Eight events of the loop are its interception points. The plugin converts each of
+//! them to an agent context, asks the script about the context, and converts the script's verdict to the event's verdict.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
 //! | `emission` | one context, the script's verdict, and what the plugin answers |
 
@@ -18,10 +18,11 @@ mod bindings {
     wit_bindgen::generate!({ path: "wit", world: "kit" });
 }
 
-/// The key of how the session's last task ended.
+/// The key in the state under which the end of the session's last task is stored.
 const ENDED: &str = "ended";
 
-/// What the program has this interceptor do. It is no configuration: components with the same one are compiled once.
+/// The script that the program gives to this interceptor. It is not part of the configuration, so that all interceptors have the same
+/// configuration and the component is compiled only once.
 #[derive(Deserialize)]
 struct Script {
     rules: Vec<Value>,
@@ -48,7 +49,7 @@ impl Plugin for ScriptedInterceptor {
         match emit(session, |contexts| contexts.agent_startup(Script::of_this_plugin().tools)) {
             Answer::Allow => ResolutionVerdict::Allow,
             Answer::Deny(refusal) | Answer::Ask(refusal) => refusal.into(),
-            // The kit's own check forbids a change here.
+            // The kit itself rejects a script that changes the context here.
             Answer::Change(_) => unusable(),
         }
     }
@@ -157,19 +158,19 @@ impl Plugin for ScriptedInterceptor {
             "cancelled" => "cancelled",
             _ => "error",
         };
-        // Without it the end is told as an error.
+        // Without this value, `session_end` reports an error as the reason.
         let _ = state::set(Scope::Session, ENDED, reason.as_bytes());
         CompletionVerdict::Finish
     }
 
     fn session_end(session: &Session, _usage: &Usage) {
         let ended = state::get(Scope::Session, ENDED).ok().flatten().and_then(|reason| String::from_utf8(reason).ok());
-        // The session has ended: there is nothing to prevent.
+        // The answer is ignored, because the session has already ended.
         let _ = emit(session, |contexts| contexts.agent_shutdown(ended.as_deref().unwrap_or("error")));
     }
 }
 
-/// JSON that the host has written.
+/// Parses JSON that the host has written.
 fn read(json: &str) -> Value {
     serde_json::from_str(json).unwrap_or_default()
 }
@@ -178,12 +179,12 @@ fn taken(context: &mut AgentContext, key: &str) -> Value {
     context.remove(key).unwrap_or_default()
 }
 
-/// The question that lifts this refusal.
+/// Returns the question to a person about lifting this refusal.
 fn question(refusal: Refusal) -> Escalation {
     Escalation { question: refusal.reason, code: refusal.code }
 }
 
-/// Where a change leaves a value that the event does not have.
+/// Refuses an event because the script's change results in a value that the event cannot have.
 fn unusable<V: From<Refusal>>() -> V {
     Refusal::new("the change leaves no text").code("host_error:transform_invalid").into()
 }

@@ -80,11 +80,12 @@ pub(super) struct Table {
     mcp: Option<McpNames>,
 }
 
-/// The agent's format for names of MCP tools, in addition to `mcp__server__tool`, which is read for every agent.
+/// The agent's format for names of MCP tools, in addition to `mcp__server__tool`, which is recognised for every
+/// agent.
 #[derive(Debug)]
 struct McpNames {
     prefix: &'static str,
-    /// The separator between server and tool; `None` if the name does not separate them.
+    /// The separator between server and tool; `None` if the name has no clear separator.
     separator: Option<&'static str>,
 }
 
@@ -115,8 +116,8 @@ impl Table {
         }
     }
 
-    /// Returns the server's own name of a tool, from the name that the agent composed of the server and the tool. The
-    /// server's name ends at the separator, or at a `_` if there is no separator.
+    /// Returns the server's own name of a tool. `name` is the name that the agent composed of the server and the
+    /// tool. In this name, the server ends at the separator, or at a `_` if there is no separator.
     pub(super) fn tool_of_server<'a>(&self, name: &'a str, server: &str) -> Option<&'a str> {
         let McpNames { prefix, separator } = self.mcp.as_ref()?;
         name.strip_prefix(prefix)?.strip_prefix(server)?.strip_prefix(separator.unwrap_or("_"))

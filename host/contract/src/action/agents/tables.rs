@@ -8,9 +8,9 @@ use crate::action::arguments::{ADDRESS, COMMAND, CWD, FILE};
 const TYPED: &[&str] = &["chars", "input"];
 const DIRECTORY: &[&str] = &["path", "dir_path", "directory", "dir", "target_directory"];
 
-/// The proxy between an editor and an agent: the kinds of call of the Agent Client Protocol, and the agent's requests
-/// to its editor. Source: agentclientprotocol/agent-client-protocol, `schema/v1`; `hookhost-agents` determines the
-/// arguments of the kinds.
+/// The proxy between an editor and an agent. The tools are the kinds of tool call in the Agent Client Protocol, and
+/// the requests that the agent sends to its editor. Source: agentclientprotocol/agent-client-protocol, `schema/v1`;
+/// `hookhost-agents` determines the arguments of the kinds.
 pub(super) fn acp_proxy(table: &mut Table) {
     table.shell(&["execute", "terminal/create"], &["command"], &["cwd"]);
     table.reads(&["read", "search", "fs/read_text_file"], &["path"]);
@@ -29,8 +29,8 @@ pub(super) fn amp(table: &mut Table) {
     table.spawns(&["oracle"], &["task"]);
 }
 
-/// Antigravity (`agy`). Source: a live payload of 1.1.2, which has `command`. In the calls of the model, the names are
-/// in camel case.
+/// Antigravity (`agy`). Source: a live payload of 1.1.2, in which the argument is `command`. In the calls of the
+/// model, the argument names are in camel case.
 pub(super) fn antigravity(table: &mut Table) {
     table.shell(&["run_command"], &["CommandLine", "command"], &["Cwd", "cwd"]);
     // This tool sends input to a running command.
@@ -148,8 +148,9 @@ pub(super) fn crush(table: &mut Table) {
     table.mcp_names("mcp_", None);
 }
 
-/// Cursor. Source: the vendor's hooks reference of 3.18. Some hooks are about one kind of call and name no tool. For
-/// them, the adapter uses the names `Shell` (for `beforeShellExecution`) and `Read` (for `beforeReadFile`).
+/// Cursor. Source: the vendor's hooks reference of 3.18. Some hooks handle only one kind of call, and their messages
+/// do not name a tool. For these hooks, the adapter uses the names `Shell` (for `beforeShellExecution`) and `Read`
+/// (for `beforeReadFile`).
 pub(super) fn cursor(table: &mut Table) {
     table.shell(&["Shell"], &["command"], &["working_directory", "cwd"]);
     table.reads(&["Read", "TabRead"], &["file_path", "path"]);
@@ -157,7 +158,7 @@ pub(super) fn cursor(table: &mut Table) {
     table.writes(&["Write", "StrReplace", "Delete", "TabWrite"], &["file_path", "path"]);
     table.fetches(&["WebFetch"], &["url"]);
     table.spawns(&["Task"], &["prompt", "task"]);
-    // The name does not contain the server.
+    // The name does not contain the name of the server.
     table.mcp_names("MCP:", None);
 }
 
@@ -274,7 +275,7 @@ pub(super) fn qwen_code(table: &mut Table) {
     table.writes(&["write_file", "edit", "replace"], &["file_path"]);
     table.writes(&["notebook_edit"], &["notebook_path"]);
     table.fetches(&["web_fetch"], &["url"]);
-    // `agent` was `task` before. `task_create` and similar tools edit a to-do list.
+    // `agent` had the name `task` in earlier versions. `task_create` and similar tools edit a to-do list.
     table.spawns(&["agent", "task"], &["prompt"]);
     table.other(&["exit_plan_mode"], "plan");
 }
@@ -285,8 +286,8 @@ pub(super) fn unknown(table: &mut Table) {
     table.other(&["submit_plan"], "plan");
 }
 
-/// Windsurf. Source: the vendor's Cascade hooks page. Its hooks name a kind of call and not a tool, so the adapter uses
-/// the name of the hook without `pre_` and `post_`. The model uses the names in camel case.
+/// Windsurf. Source: the vendor's Cascade hooks page. Its hooks report a kind of call instead of a tool, so the
+/// adapter uses the name of the hook without `pre_` and `post_`. The model uses the names in camel case.
 pub(super) fn windsurf(table: &mut Table) {
     table.shell(&["run_command"], &["command_line", "CommandLine"], &["cwd", "Cwd"]);
     table.reads(&["read_code"], &["file_path"]);

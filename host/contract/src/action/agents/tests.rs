@@ -27,7 +27,7 @@ fn other(word: &str) -> Action {
     Action::Other(word.into())
 }
 
-/// Calls as the agents' hooks are told of them: recorded, or from the vendors' documents.
+/// Calls in the form in which the agents' hooks get them: recorded calls, and calls from the vendors' documents.
 fn calls() -> Vec<(&'static str, &'static str, Value, Action)> {
     let patch = "*** Begin Patch\n*** Update File: src/main.rs\n@@\n-old\n+new\n*** End Patch\n";
     let test = json!({"command": "npm test", "description": "Run test suite", "timeout": 120_000});
@@ -134,7 +134,7 @@ fn the_name_of_a_servers_tool_is_told_apart_where_the_agent_names_the_server() {
     assert_eq!(of("gemini-cli", "mcp_my_db_read_file", "my_db"), mcp(Some("my_db"), "read_file"));
     assert_eq!(of("kiro", "@git/push", "git"), mcp(Some("git"), "push"));
     assert_eq!(of("claude-code", "mcp__git__push", "git"), mcp(Some("git"), "push"));
-    // A name that is not made in this way is whole.
+    // A name in another format is used unchanged as the name of the tool.
     assert_eq!(of("gemini-cli", "mcp_my_db_read", "db"), mcp(Some("db"), "mcp_my_db_read"));
 }
 
@@ -147,17 +147,17 @@ fn every_agent_with_a_table_has_a_call_that_shows_it() {
 
 #[test]
 fn one_agents_task_is_not_anothers() {
-    // Claude Code titles the task for the user in `description`; only `prompt` is what the sub-agent is told.
+    // Claude Code uses `description` as a title for the user. The sub-agent gets only `prompt`.
     let task = json!({"description": "Audit", "prompt": "audit the code", "subagent_type": "Explore"});
     let spawned = Action::SpawnAgent("audit the code".into());
     for (agent, tool) in [("claude-code", "Task"), ("claude-code", "Agent"), ("opencode", "task"), ("droid", "Task")] {
         assert_eq!(action(agent, tool, &task), spawned, "{agent}: {tool}");
     }
-    // These have no tool of that name: it is somebody's own, and may do anything.
+    // These agents have no tool of that name, so it is an unknown tool that may do anything.
     for agent in ["codex", "hookhost", "windsurf", "pi"] {
         assert_eq!(action(agent, "task", &task), other(""), "{agent}");
     }
-    // Which of the texts an unknown agent takes, nobody can tell: it is a sub-agent at worst.
+    // An unknown agent may pass any of these texts to a sub-agent, so only the kind is known.
     assert_eq!(action("my-agent", "Task", &task), other("spawn-agent"));
     assert_eq!(action("my-agent", "Task", &json!({"prompt": "audit the code"})), spawned);
 }
@@ -187,7 +187,7 @@ fn a_tool_of_a_server_has_its_own_name_however_the_agent_spells_it() {
     };
     assert_eq!(of("goose", "github__create_issue", "github"), mcp(Some("github"), "create_issue"));
     assert_eq!(of("claude-code", "mcp__github__create_issue", "github"), mcp(Some("github"), "create_issue"));
-    // What looks like another server's tool is this server's own name.
+    // The name seems to belong to another server, but it is this server's own name for the tool.
     assert_eq!(of("goose", "gitlab__create_issue", "github"), mcp(Some("github"), "gitlab__create_issue"));
     assert_eq!(of("my-agent", "create_issue", "github"), mcp(Some("github"), "create_issue"));
 }
@@ -230,7 +230,7 @@ fn an_unknown_agent_is_read_strictly() {
     ];
     for (expected, tools) in known {
         for tool in tools.split(' ') {
-            // A call whose arguments are spelt in an unknown way is still known by its kind.
+            // If the arguments have unknown names, the call still has a known kind.
             assert_eq!(action("my-agent", tool, &json!({})), other(expected), "{tool}");
         }
     }

@@ -72,7 +72,7 @@ impl Dispatch<'_> {
         self.record.last.as_ref().unwrap_or(&self.record.original).get().to_owned()
     }
 
-    /// Returns the result that a plugin gave in place of the tool's or the model's, as JSON.
+    /// Returns the response of a plugin, which replaces the result of the tool or of the model, as JSON.
     fn response(&self) -> Option<String> {
         self.record.response.as_ref().map(|response| response.get().to_owned())
     }

@@ -1,4 +1,4 @@
-//! The effects of plugins' calls: decides which are applied, and records them with the event.
+//! The effects of plugins' calls: decides which effects are applied, and records them with the event.
 
 use super::Dispatch;
 use super::records::{Durability, RecordEffects};
@@ -13,8 +13,8 @@ use crate::state::{Source, Writes};
 use crate::store::StoreError;
 use std::sync::Arc;
 
-/// Maximum length of a warning that a plugin logs about an audit record, in characters. A terminal may show the
-/// warning.
+/// Maximum length of a warning that a plugin logs about an audit record, in characters. The length is limited because
+/// a terminal may show the warning.
 const MAX_WARNING: usize = 200;
 
 /// Maximum number of warnings about audit records that a session passes on, for each plugin.
@@ -32,9 +32,9 @@ enum PassedOn<'a> {
     LeftOut(u64),
 }
 
-/// Returns the first warning of a call, unless its plugin has already `warned` too often, and some of the other lines
-/// as traces. The lines are limited, because one answer of a model can cause a hundred records, and their lines would
-/// fill a terminal.
+/// Returns the log lines of a call that the host passes on: the first warning, unless the plugin has already `warned`
+/// too often, and a limited number of the other lines as traces. Without limits the lines would fill a terminal,
+/// because one answer of a model can cause a hundred records.
 fn passed_on(call: &CallRecord, warned: u32) -> Vec<PassedOn<'_>> {
     let warns = |line: &LogLine| matches!(line.level, Level::Warn | Level::Error);
     let first = call.log.iter().position(|line| warned < MAX_WARNINGS && warns(line));
@@ -112,7 +112,7 @@ impl HeldEffects {
 impl Dispatch<'_> {
     /// Records the observers' calls and applies their effects.
     pub(in crate::session) async fn conclude_observed(&mut self) {
-        // A record of these calls would be observed again, without end.
+        // A record of these calls would cause another `audit-record` event, and so on without end.
         if self.record.event == EventKind::AuditRecord {
             self.trace_log();
             return;
@@ -229,8 +229,8 @@ impl Dispatch<'_> {
 
     /// Decides which effects are applied, and adds them to the record.
     fn effects(&mut self) -> HeldEffects {
-        // A rejected event has no final value that could contain a change. Then only the effects of the last call are
-        // applied.
+        // A rejected event has no final value that could contain a change. So only the effects of each plugin's last
+        // call are applied.
         let has_value = !self.record.outcome.is_no();
         let mut held = std::mem::take(&mut self.carried);
         for (plugin, pending_effects) in self.chain.iter().zip(&mut self.pending_effects) {

@@ -1,9 +1,9 @@
 //! Observers get an event after its outcome, through a bounded queue, so that the event does not wait for them.
 //!
 //! Observers get the events of one session in order; sessions do not wait for each other. The queue is bounded,
-//! because it would otherwise grow for as long as a model streams faster than a plugin computes. Events for which the
-//! queue has no room are counted, recorded and reported. Failures of observers are counted separately from those of
-//! gates, because they happen at some later time.
+//! because it would otherwise grow for as long as a model streams faster than a plugin computes. Events that do not
+//! fit into the queue are dropped, and the dropped events are counted, recorded and reported. Failures of observers
+//! are counted separately from failures of gates, because observers run at some later time.
 
 use super::Dispatch;
 use crate::active_config::ActiveConfig;

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use std::ops::{Deref, DerefMut};
 use std::sync::LazyLock;
 
-/// A record that can be taken once. After that, it reads as a blank record. The record is boxed, because it is large
-/// and moved often.
+/// A record that can be taken once. After that, this value dereferences to a blank record. The record is boxed,
+/// because it is large and moved often.
 pub(super) struct OpenRecord(Option<Box<EventRecord>>);
 
 /// Created once, because a blank record for each event would cost as much as the event's own record.

@@ -29,18 +29,19 @@ use std::time::{Duration, Instant};
 pub type OpenDecision<V, R = Never> = Decision<V, R, PendingApproval<V, R>>;
 
 /// The outcome of a gate event, as far as it can be decided without a person. If a person must be asked, the record
-/// is that of the escalation.
+/// describes the escalation.
 pub type OpenOutcome<V, R = Never> = RecordedOutcome<OpenDecision<V, R>>;
 
-/// A question to a person about a gate event. After a yes, exactly the value that the question shows may run.
+/// A question to a person about a gate event. If the person approves, exactly the value that the question shows may
+/// run.
 ///
-/// Other events of the session continue while the question waits. After a yes, the value is checked again if the
-/// rules or the state have changed since the question. If the host shares its questions
+/// Other events of the session continue while the question waits. After an approval, the value is checked again if
+/// the rules or the state have changed since the question was asked. If the host shares its questions
 /// ([`HostBuilder::share_questions`](crate::HostBuilder::share_questions)), another process with the same store may
 /// also answer, by [`Host::answer`](crate::Host::answer). The first answer counts.
 ///
-/// The answer is no if nobody answers within [`ApprovalRequest::deadline`], if this question is dropped, or if this
-/// process ends.
+/// The question is answered with no if nobody answers within [`ApprovalRequest::deadline`], if this value is dropped,
+/// or if this process ends.
 ///
 /// ```
 /// # use hookhost::approval::Approval;
@@ -93,8 +94,8 @@ impl<V: 'static, R: 'static> PendingApproval<V, R> {
         self.open.request()
     }
 
-    /// Answers the question, unless somebody else has answered before. If the plugins are asked again after a yes and
-    /// have a new question, the new question is returned.
+    /// Answers the question, unless somebody else has answered before. If the plugins are asked again after an
+    /// approval and have a new question, the new question is returned.
     pub async fn resolve(self, approval: Approval) -> OpenOutcome<V, R> {
         let answered = std::future::ready(approval::answered(approval));
         let answered = self.until_expired(answered).await;
@@ -102,11 +103,12 @@ impl<V: 'static, R: 'static> PendingApproval<V, R> {
     }
 
     /// Leaves the question to the agent's own prompt. The log calls this prompt `to`. Call this only if the agent
-    /// does not continue without a yes of its user. For this host, the event is then complete: its effects are
-    /// applied, and after the user's yes the value of [`Self::request`] may run.
+    /// does not continue without the approval of its user. For this host, the event is then complete: its effects are
+    /// applied, and the value of [`Self::request`] may run as soon as the user approves it.
     ///
     /// # Errors
-    /// If this cannot be recorded, or if another process has answered the question. Then the event must not continue.
+    /// If the handover cannot be recorded, or if another process has answered the question. In both cases, the event
+    /// must not continue.
     pub async fn hand_over(self, to: &str) -> Result<ApprovalRecord, QuestionGone> {
         self.open.hand_over(to.to_owned()).await
     }
@@ -126,15 +128,15 @@ impl<V: 'static, R: 'static> PendingApproval<V, R> {
         self.wait_at_most(Duration::MAX).await
     }
 
-    /// Like [`Self::wait`], but the question expires after `limit` from now, unless its deadline is earlier. For a
-    /// program whose own caller does not wait longer.
+    /// Like [`Self::wait`], but the question expires after `limit` from now, unless its deadline is earlier. Use this
+    /// in a program whose own caller does not wait longer.
     pub async fn wait_at_most(self, limit: Duration) -> OpenOutcome<V, R> {
         let (left, deadline) = (self.time_left().min(limit), self.open.request().deadline.min(limit));
         let answered = approval::until_expired(left, deadline, self.elsewhere()).await;
         self.take_up(answered).await
     }
 
-    /// Asks until the event has its outcome. Without an approver, the answer is no.
+    /// Asks `approver` until the event has its outcome. Without an approver, the answer is no.
     pub(in crate::session) async fn settle(self, approver: Option<&dyn Approver>) -> RecordedOutcome<Decision<V, R>> {
         let mut pending = self;
         loop {
@@ -173,12 +175,12 @@ pub(super) struct EventQuestion<E: GateEvent + Kind> {
     pub(super) facts: Arc<EventFacts>,
     pub(super) record: Box<EventRecord>,
     pub(super) request: ApprovalRequest,
-    /// The value that runs after a yes, and the response in its place, if there is one.
+    /// The value that runs after an approval. If `response` is present, it is used instead of running the value.
     pub(super) value: E::Payload,
     pub(super) response: Option<(String, E::Response)>,
     pub(super) consent: Consent,
     pub(super) held: HeldEffects,
-    /// The earlier dispatches of the event, each with its yes.
+    /// The earlier dispatches of the event, each with the approval that it got.
     pub(super) earlier: Vec<(EventRecord, ApprovalRecord)>,
     pub(super) await_observers: bool,
     pub(super) began: Instant,
@@ -187,8 +189,8 @@ pub(super) struct EventQuestion<E: GateEvent + Kind> {
     pub(super) is_recorded: bool,
 }
 
-/// If the question is dropped, the sender of the event no longer waits, so nothing runs. A no is recorded, even if a
-/// person said yes but the yes was not recorded in time.
+/// If the question is dropped, the sender of the event no longer waits, so nothing runs. A rejection is recorded,
+/// even if a person has approved the event, because the approval was not recorded in time.
 impl<E: GateEvent + Kind> Drop for EventQuestion<E> {
     fn drop(&mut self) {
         self.session.services.release(&self.session.id);
@@ -220,10 +222,10 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         ApprovalRecord { effects_hold, ..record }
     }
 
-    /// Returns the outcome of the event with this answer, or another question.
+    /// Returns the outcome of the event after this answer, or a further question.
     async fn take_up_answer(mut self, mut answered: Answered) -> OpenOutcome<E::Payload, E::Response> {
         answered.micros = elapsed(self.began);
-        // For the case that this future is dropped before the answer is recorded.
+        // Needed if this future is dropped before the answer is recorded.
         self.answered = Some(answered.clone());
         let answered = match self.first_answer(&answered).await {
             Ok(mut counts) => {
@@ -231,7 +233,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
                 counts
             }
             Err(error) if answered.is_approved() => return self.not_recorded(answered, &error),
-            // A no counts even if it cannot be written.
+            // A rejection counts even if it cannot be written.
             Err(_) => answered,
         };
         self.answered = Some(answered.clone());
@@ -252,7 +254,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         }
         let rules_now = session.config();
         let are_same_rules = Arc::ptr_eq(&rules_now, &self.rules);
-        // A yes for the rest of the session is kept only if the rules are still the same.
+        // An approval for the rest of the session is kept only if the rules are still the same.
         let keeps = answered.for_session && are_same_rules;
         if are_same_rules && self.would_answer_the_same() {
             return self.settle(answered, keeps).await;
@@ -260,7 +262,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         self.ask_again(answered, keeps, &rules_now).await
     }
 
-    /// Returns the first answer to the question: this answer, or an earlier one of another process.
+    /// Returns the first answer to the question: this answer, or an earlier answer of another process.
     async fn first_answer(&self, answered: &Answered) -> Result<Answered, StoreError> {
         // If questions are not shared, no other answer counts, whatever is in the store.
         if !self.session.services.shares_questions {
@@ -270,7 +272,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         Ok(first.map_or_else(approval::taken_for_gone, |first| approval::read(&first.answer)))
     }
 
-    /// Records the yes with the effects of the calls. The yes counts only if this succeeds.
+    /// Records the approval together with the effects of the plugin calls. The approval counts only if this succeeds.
     async fn settle(mut self, answered: Answered, keeps: bool) -> OpenOutcome<E::Payload, E::Response> {
         let accepted = if self.response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
         let answer = self.answer(answered.clone(), accepted, true);
@@ -288,7 +290,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         self.finish(outcome, answer)
     }
 
-    /// Records that the agent asks its own user, with the effects of the calls.
+    /// Records that the agent asks its own user, together with the effects of the plugin calls.
     async fn leave_to(mut self, to: String) -> Result<ApprovalRecord, QuestionGone> {
         let mut answered = Answered::new(AnswerKind::HandedOver, None);
         (answered.micros, answered.via) = (elapsed(self.began), Some(to));
@@ -303,8 +305,8 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         Ok(answer)
     }
 
-    /// Records the no with the effects of the calls, unless other events have changed the state on which these
-    /// effects depend. The no counts even if it cannot be written.
+    /// Records the rejection together with the effects of the plugin calls. If other events have changed the state on
+    /// which these effects depend, the effects are dropped. The rejection counts even if it cannot be written.
     async fn refuse(mut self, answered: Answered) -> OpenOutcome<E::Payload, E::Response> {
         let first = self.request.questions.first().map(|question| question.escalation.question.clone());
         let reason = answered.reason.clone().unwrap_or_default();
@@ -316,13 +318,13 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         let answer = self.answer(answered.clone(), OutcomeKind::Rejected, effects_hold);
         let answer = match self.record_answer(&answer, held, Durability::Now).await {
             Ok(()) => answer,
-            // The drop of the question writes the record later.
+            // When the question is dropped, the record is written later.
             Err(_) => self.answer(answered, OutcomeKind::Rejected, false),
         };
         self.finish(Decision::Rejected(rejection), answer)
     }
 
-    /// Records a yes that does not count.
+    /// Records an approval that does not count, and rejects the event.
     async fn void(mut self, answered: Answered, cause: Cause, why: String) -> OpenOutcome<E::Payload, E::Response> {
         let answer = self.answer(answered.clone(), OutcomeKind::Rejected, false);
         if let Err(error) = self.record_answer(&answer, HeldEffects::default(), Durability::Now).await {
@@ -332,14 +334,14 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         self.finish(Decision::Rejected(rejection), answer)
     }
 
-    /// Rejects an event whose answer cannot be recorded. The drop of the question writes the record later.
+    /// Rejects an event whose answer cannot be recorded. When the question is dropped, the record is written later.
     fn not_recorded(self, answered: Answered, error: &StoreError) -> OpenOutcome<E::Payload, E::Response> {
         let rejection = Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string());
         let answer = self.answer(answered, OutcomeKind::Rejected, false);
         self.finish(Decision::Rejected(rejection), answer)
     }
 
-    /// Records the yes, and asks the chain of the current rules about exactly the value that a person agreed to.
+    /// Records the approval, and asks the chain of the current rules about exactly the value that a person approved.
     async fn ask_again(
         mut self,
         answered: Answered,
@@ -374,7 +376,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         if let Decision::Rejected(rejection) = &begun.outcome
             && rejection.cause != Cause::NotApproved
         {
-            // A person's own no needs no notice.
+            // If a person has rejected the event, no notice is needed.
             let changed = if are_same_rules { "what the plugins know" } else { "the rules" };
             let event = self.request.event;
             session.notice(Notice::new(
@@ -417,7 +419,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         RecordedOutcome { outcome, record, answer: Some(Box::new(answer)), earlier }
     }
 
-    /// Keeps a recorded yes for the rest of the session.
+    /// Keeps a recorded approval for the rest of the session.
     fn keep_yes(&self) {
         if let Some([call]) = E::calls(&self.value) {
             let (questions, id) = (&self.request.questions, &self.request.id);
@@ -428,11 +430,11 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
     /// Returns true if the plugins would give the same answers again. A verdict depends only on the event, the rules
     /// and the inputs from outside. If all of these are unchanged, the plugins need not be asked again.
     fn would_answer_the_same(&self) -> bool {
-        // A plugin that was tripped then may be called now, and its answer is unknown.
+        // A plugin that was tripped when it was to be called may be called now, and its answer is unknown.
         let was_tripped =
             |call: &CallRecord| call.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Tripped);
-        // A plugin that read the conversation may answer differently now, because the conversation continues
-        // meanwhile.
+        // A plugin that read the conversation may answer differently now, because the conversation has continued
+        // since then.
         let depends = |call: &CallRecord| was_tripped(call) || call.inputs.transcript.is_some();
         let is_repeatable = self.record.not_replayable.is_empty() && !self.record.calls.iter().any(depends);
         is_repeatable && self.state_is_as_it_was()
@@ -491,7 +493,7 @@ impl<E: GateEvent + Kind> PendingQuestion<E::Payload, E::Response> for EventQues
     }
 }
 
-/// Returns true if a plugin that reads the same keys gets the same values.
+/// Returns true if a plugin that reads the same keys now gets the values that it got before.
 fn would_learn_the_same(state: &dyn Source, learnt: &StateUse) -> bool {
     let reads = learnt.read.iter().all(|read| match &read.value {
         Some(value) => state.value(read.scope, &read.key) == Ok(Found::Value(Some(value.0.clone()))),

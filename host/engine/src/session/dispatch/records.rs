@@ -64,7 +64,7 @@ impl SessionInner {
         Ok(())
     }
 
-    /// Writes a record soon. If the log cannot be written, the next gate event fails.
+    /// Queues a record, which is written soon. If the log cannot be written, the next gate event fails.
     pub(in crate::session) fn record_soon<R: ToRecord>(
         self: &Arc<Self>,
         rules: &Arc<ActiveConfig>,

@@ -1,4 +1,4 @@
-//! What handles of one session change at the same time: nothing is lost, and nothing holds twice.
+//! Tests of changes that several handles of one session make at the same time. No change is lost or applied twice.
 
 use super::*;
 use crate::config::Digest;
@@ -10,12 +10,12 @@ fn notice(text: &str) -> Notice {
     Notice::new(NoticeKind::NotAsked, text)
 }
 
-/// The row, as a store keeps it.
+/// The session's row in the store.
 #[derive(Default)]
 struct Row(SessionRow);
 
 impl Row {
-    /// Writes what a handle has changed, as a transaction does.
+    /// Writes the changes of a handle, as a transaction does.
     fn write(&mut self, state: &Arc<SessionCopy>, with: Vec<Change>) {
         let written = state.pending_write(with);
         if written.is_changed() {
@@ -26,7 +26,7 @@ impl Row {
         }
     }
 
-    /// The handle has a turn.
+    /// Reads the row, as a handle does when it has a turn.
     fn read(&self, state: &SessionCopy) {
         state.take_over(&self.0);
     }
@@ -57,7 +57,7 @@ fn what_another_handle_has_written_meanwhile_is_kept_and_each_change_holds_once(
     one.change(Change::Remind(0, reminder("one")));
     other.change(Change::Remind(0, reminder("other")));
     row.write(&one, Vec::new());
-    // It has not read what the first one wrote.
+    // This handle has not read the change of the first handle.
     row.write(&other, vec![Change::Remind(0, reminder("with the event"))]);
     row.write(&one, Vec::new());
     assert_eq!(bodies(&row.state()), ["one", "other", "with the event"]);
@@ -80,7 +80,7 @@ fn failures_in_a_row_are_counted_over_all_handles() {
     let mut row = Row::default();
     let failure = Failure::new(FailureKind::Trap, "trapped");
     for failures in 1..=3 {
-        // A process for each event.
+        // Each event is sent by a new process.
         let state = SessionCopy::new("s".into());
         row.read(&state);
         assert_eq!(state.next_call(caller, 0), NextCall::Made, "after {} failures", failures - 1);
@@ -101,7 +101,7 @@ fn numbers_of_events_are_given_out_once_and_ascend_from_turn_to_turn() {
     let (mut row, handles) = (Row::default(), [SessionCopy::new("s".into()), SessionCopy::new("s".into())]);
     let mut last = None;
     for turn in 0..500 {
-        // Turns of several events each.
+        // Each handle has several turns in a row.
         let state = &handles[(turn / 3) % 2];
         row.read(state);
         let number = state.next_number();
@@ -123,7 +123,7 @@ fn a_handle_that_uses_its_numbers_up_takes_more_at_once_until_another_one_has_a_
         });
         row.0.version - before
     };
-    // 64, 256, … 65 536, and 65 536 each time from there.
+    // The blocks have 64, 256, … 65 536 numbers. Each further block also has 65 536 numbers.
     assert_eq!(writes_of(&one, (0..6).map(|time| 64 * 4_u64.pow(time)).sum()), 6);
     assert_eq!(writes_of(&one, 10 * MAX_NUMBERS), 10);
     assert_eq!(writes_of(&other, 64), 1);
@@ -142,13 +142,13 @@ fn what_waits_for_a_database_that_cannot_be_written_is_bounded_and_numbers_stay_
         let _ = state.pending_write(Vec::new()).changed(row.0.clone());
         assert!(locked(&state.copy).unwritten.iter().count() <= unwritten::MAX_UNWRITTEN);
     }
-    // Its own copy misses nothing.
+    // The handle's own copy contains all changes.
     assert_eq!(state.with(|state| state.model_calls["p"]), 20_000);
     let written = state.pending_write(Vec::new());
     let mut changed = written.changed(row.0.clone());
     changed.row.version = 1;
     row.0 = changed.row.clone();
-    // One that was made while the row was written waits for the next.
+    // A change that was made while the row was written waits for the next transaction.
     state.change(Change::Remind(20_000, reminder("later")));
     written.note_written(changed);
     assert_eq!(locked(&state.copy).unwritten.iter().count(), 1);
@@ -176,8 +176,8 @@ fn a_newer_field_of_a_row_is_read_past() {
 }
 
 proptest! {
-    /// Handles that change, write and read in any order, off their turns too: each change is in the row once, in the order of its
-    /// handle.
+    /// Handles make, write and read changes in any order, even outside of their turns. The row then contains each
+    /// change once, in the order in which its handle made the changes.
     #[test]
     fn no_change_of_any_handle_is_lost_or_made_twice(steps in proptest::collection::vec((0..3_usize, 0..4_u8), 0..60)) {
         let handles = [(); 3].map(|()| SessionCopy::new("s".into()));

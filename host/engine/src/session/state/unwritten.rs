@@ -3,15 +3,16 @@
 use super::Change;
 use std::collections::VecDeque;
 
-/// Maximum number of waiting changes. While the database cannot be written, each event adds some. If there are too
-/// many, the oldest are dropped. The handle's own copy still contains them; only another handle would miss them.
+/// Maximum number of waiting changes. While the database cannot be written, each event adds some changes. If there
+/// are too many, the oldest changes are dropped. The handle's own copy still contains them; only another handle would
+/// miss them.
 pub(super) const MAX_UNWRITTEN: usize = 1024;
 
 /// The changes, in the order in which they were made.
 #[derive(Default)]
 pub(super) struct Unwritten {
     changes: VecDeque<Change>,
-    /// The number of changes that were made before the first of these.
+    /// The number of earlier changes, which were written or dropped.
     before: u64,
 }
 
@@ -59,7 +60,7 @@ impl Unwritten {
         self.before + self.changes.len() as u64
     }
 
-    /// Removes the first `made` changes, which are written.
+    /// Removes the first `made` changes of the handle, because they are written.
     pub(super) fn forget(&mut self, made: u64) {
         let written = made.saturating_sub(self.before).min(self.changes.len() as u64);
         self.changes.drain(..usize::try_from(written).unwrap_or(self.changes.len()));

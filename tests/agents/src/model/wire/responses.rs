@@ -16,7 +16,7 @@ pub(super) fn read(body: &Value) -> Request {
             "user" => Role::User,
             _ => continue,
         };
-        // Each call of one answer is an item of its own.
+        // In this protocol, each call of an answer is a separate item, so the calls of one answer are combined here.
         if is_call && turns.last().is_some_and(|turn| turn.has_calls) {
             continue;
         }
