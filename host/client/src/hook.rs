@@ -24,7 +24,8 @@ pub fn reply_reserve(wait: Duration) -> Duration {
     Duration::from_secs(15).min(wait / 4)
 }
 
-/// Maximum number of resident hosts that are started for one event. Another host is started only if the one before has died.
+/// Maximum number of resident hosts that are started for one event. Another host is started only if the previous host has died or does not
+/// respond.
 pub(crate) const MAX_HOSTS: u32 = 3;
 
 /// A hook, configured by its command line.
@@ -65,8 +66,8 @@ impl Hook<'_> {
         };
         if let Some(contradiction) = self.fixed.contradiction(&|name| std::env::var_os(name)) {
             let why = self.contradicted(&contradiction);
-            // The hook denies the call even with `--on-failure=allow`. Otherwise, a program that can set variables could get a call
-            // allowed.
+            // The hook denies the call even with `--on-failure=allow`. Otherwise, a program that can set variables could make the hook
+            // allow a call.
             return Self { on_failure: OnFailure::Deny, fixed: self.fixed.clone(), ..*self }
                 .unanswered(&message, &directory, &why);
         }
@@ -118,21 +119,22 @@ impl Hook<'_> {
         point.map_or(CALL_TIMEOUT, |point| Duration::from_secs(u64::from(point.timeout))).mul_f32(0.7)
     }
 
-    /// Returns the time after which the agent gets a denial even if a person is still being asked. The agent waits no longer than
-    /// this for a reply.
+    /// Returns the time after which the agent gets a denial even if a person is still being asked. This time is a little shorter than the
+    /// agent's timeout, so that the agent gets the denial in time.
     fn reply_timeout(&self) -> Duration {
         let agent = self.adapter.agent();
         let seconds = match self.point.and_then(|point| agent.point(point)) {
             Some(point) => point.timeout,
-            // The point is not known before the message is read, so this is the longest time of all points.
+            // The command line does not name the hook point, and this time is needed before the message is decoded. So this is the longest
+            // timeout of all hook points.
             None => agent.points.iter().map(|point| point.timeout).max().unwrap_or_default(),
         };
         let timeout = Duration::from_secs(seconds.into());
         timeout - reply_reserve(timeout) / 2
     }
 
-    /// Sends the message to the resident host, and starts a host if none runs. If the host dies before it answers, sends the same
-    /// message to the next host. The next host reads the outcomes of earlier calls from the store.
+    /// Sends the message to the resident host, and starts a host if none runs. If the host dies before it answers, starts another host and
+    /// sends the same message to that host. The new host reads the outcomes of earlier calls from the store.
     fn ask(&self, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         let began = Instant::now();
         let Some(paths) = self.paths() else {
@@ -162,7 +164,7 @@ impl Hook<'_> {
         start::connect(&start::program()?, &self.fixed, paths, stuck, deadline).map(Connection::from)
     }
 
-    /// Returns the reply to a call that no resident host answered: a denial, unless the operator chose otherwise.
+    /// Returns the reply to a call that no resident host answered. The reply is a denial, unless the operator chose to allow such calls.
     pub fn unanswered(&self, message: &[u8], directory: &Path, why: &str) -> HookReply {
         let mut sent = Message::new(message, directory);
         sent.point = self.point;
@@ -217,8 +219,8 @@ fn send_event(
     loop {
         match connection.receive_at_work(deadline) {
             Ok(Response::Waiting { seconds }) => match reply.left() {
-                // A host that replaced another one allows a person the whole time again, so the deadline is limited to the
-                // remaining time.
+                // A host that replaced another host gives the person the full time again, so the deadline is limited to the time that
+                // remains for the reply.
                 Ok(left) => deadline = deadline.extended_by(seconds).at_most(left),
                 Err(error) => return Attempt::Answered(Err(error)),
             },
@@ -231,7 +233,8 @@ fn classify(received: Result<Response, ConnectionError>, deadline: Deadline<'_>,
     match received {
         Err(ConnectionError::NotThere(_) | ConnectionError::Closed) => Attempt::Died,
         Err(ConnectionError::Silent { .. } | ConnectionError::Frame(_)) => Attempt::Stuck { process },
-        // Only the deadline of a single step has passed, not the event's deadline. A healthy host completes each step in time.
+        // Only the deadline of a single step has passed, not the event's deadline. A healthy host completes each step in time, so this host
+        // is stuck.
         Err(ConnectionError::TooLate(_)) if deadline.left().is_ok() => Attempt::Stuck { process },
         Ok(Response::Refused(why)) if why == FrameError::OtherVersion.to_string() => Attempt::Stuck { process },
         answered => Attempt::Answered(answered),
