@@ -27,12 +27,12 @@ pub struct UnansweredCall {
     pub time: u64,
     /// The reason, one sentence.
     pub why: String,
-    /// True if the agent could continue, because the operator chose this.
+    /// True if the hook let the agent continue, because the operator chose this.
     pub was_allowed: bool,
 }
 
 impl UnansweredCall {
-    /// Creates a call with the current time.
+    /// Creates the record of a call, with the current time.
     pub fn now(agent: &str, point: &str, why: &str, was_allowed: bool) -> Self {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let time = u64::try_from(time).unwrap_or(u64::MAX);
@@ -54,10 +54,10 @@ impl UnansweredCall {
     }
 }
 
-/// Opens the file for appending, with a shared lock. As long as it is open, no resident host reads it.
+/// Opens the file for appending, with a shared lock. As long as the returned file is open, no resident host reads the file.
 fn open_for_appending(path: &Path) -> io::Result<File> {
     for _ in 0..MAX_OPEN_ATTEMPTS {
-        // If a pipe is in the file's place, opening it must not wait for a reader.
+        // If there is a pipe at this path, opening the pipe must not wait for a reader.
         let flags = OFlag::O_NONBLOCK.bits();
         let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
         match file.try_lock_shared() {
@@ -74,7 +74,7 @@ fn is_same(there: &Metadata, file: &File) -> bool {
     file.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (there.dev(), there.ino()))
 }
 
-/// The noted calls. The file stays until these calls are recorded, so that no call is lost if the host is killed.
+/// The calls that hooks have noted. The file stays until these calls are recorded, so that no call is lost if the host is killed.
 #[derive(Debug)]
 pub struct UnansweredCalls {
     /// The calls, in the order of the file.
@@ -83,8 +83,8 @@ pub struct UnansweredCalls {
 }
 
 impl UnansweredCalls {
-    /// Takes all noted calls. Skips lines that cannot be read. Returns `None` if no calls are noted, or if a hook is writing one at
-    /// this moment. Only the resident host calls this function.
+    /// Takes all noted calls. Skips lines that cannot be read. Returns `None` if no calls are noted, or if a hook is writing a call at this
+    /// moment. Only the resident host calls this function.
     ///
     /// # Errors
     /// If the file exists and cannot be taken.

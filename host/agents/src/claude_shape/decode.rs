@@ -1,5 +1,5 @@
-//! Decodes messages in the shape of Claude Code's. A message is one object. Its keys can be spelt differently in each
-//! agent.
+//! Decodes messages in the format of Claude Code. A message is one JSON object. Each agent can spell the keys of this
+//! object differently.
 
 use crate::agent::{Agent, HookPoint};
 use crate::checks::{has_call, misplaced_call};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct MessageKeys {
     /// The hook point.
     pub(crate) point: &'static [&'static str],
-    /// The session. A message without it belongs to the agent's session in its directory.
+    /// The session. A message without a session belongs to the agent's session in the message's directory.
     pub(crate) session: &'static [&'static str],
     /// The working directory, and the project's root.
     pub(crate) cwd: &'static [&'static str],
@@ -33,7 +33,7 @@ pub(crate) struct MessageKeys {
     /// The user's prompt, and the agent's last text.
     pub(crate) prompt: &'static [&'static str],
     pub(crate) text: &'static [&'static str],
-    /// The reason of a failure, the most detailed one first.
+    /// The reason of a failure. The key with the most detailed reason comes first.
     pub(crate) error: &'static [&'static str],
     /// True if a hook has already made the agent continue.
     pub(crate) is_continued: &'static str,
@@ -99,8 +99,8 @@ pub(crate) fn first<'a>(fields: &'a Fields, keys: &[&str]) -> Option<&'a Value> 
     keys.iter().find_map(|key| fields.get(key).filter(|value| !value.is_null()))
 }
 
-/// Returns the first of several strings, or `None` if all fields are missing, empty or `null`. A field of another type
-/// is an error.
+/// Returns the first nonempty string in these fields, or `None` if all of these fields are missing, empty or `null`. A
+/// field of another type is an error.
 pub(crate) fn text(fields: &Fields, keys: &[&str]) -> Result<Option<String>, Unreadable> {
     for key in keys {
         match fields.get(key) {
@@ -255,8 +255,8 @@ fn object_text(object: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// Returns the texts of content blocks if all blocks are texts. Returns `None` otherwise, because the model then also
-/// reads content that a text cannot contain.
+/// Returns the texts of content blocks if all blocks are texts. Otherwise returns `None`, because the model also reads
+/// the blocks that are not texts.
 fn blocks_text(blocks: &[Value]) -> Option<String> {
     let texts: Option<Vec<&str>> =
         blocks.iter().map(|block| block.as_str().or_else(|| block.get("text")?.as_str())).collect();
