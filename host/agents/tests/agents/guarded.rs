@@ -112,10 +112,10 @@ fn variables() -> String {
     owners().iter().flat_map(|owner| &owner.variables).map(String::as_str).collect::<Vec<_>>().join("|")
 }
 
-/// The matches of the rule `self.environment`.
+/// Returns the conditions of the rule `self.environment`.
 fn of_environment() -> String {
     let variables = variables();
-    // Those that lead any program elsewhere are a matter of what follows.
+    // Variables that affect every program are dangerous only together with one of the programs in the conditions below.
     let of_any = r"HOME|USERPROFILE|XDG_(CONFIG|STATE|CACHE|RUNTIME|DATA)_(HOME|DIR)";
     let mut text = format!(
         "[[rule.match]]\nenvironment = '^HOOKHOST_(CONFIG|STATE|CACHE|RUNTIME)_DIR='\n\
@@ -125,7 +125,7 @@ fn of_environment() -> String {
     );
     for condition in [
         format!("environment = '^(HOOKHOST_\\w+|{of_any}|{variables})='"),
-        // Set before, or around it.
+        // The variable is set before the program, or by a command that runs the program.
         format!(
             "text = '(^|[;&|(\\n]\\s*|\\b(export|declare|typeset|env|set|sudo|doas|run0|systemd-run)\\s[^;&|\"\\x27\\n]*)({of_any}|{variables})='"
         ),
@@ -140,7 +140,7 @@ fn of_environment() -> String {
     text
 }
 
-/// The matches of the rule `self.agent_hooks`.
+/// Returns the conditions of the rule `self.agent_hooks`.
 fn of_hooks() -> String {
     let mut text = String::new();
     for owner in owners() {
