@@ -40,7 +40,7 @@ pub struct Adapter {
     pub(crate) encode_all: Option<fn(&HookCall, &[Outcome]) -> Reply>,
     /// Returns abilities that depend on the call. If this is `None`, the abilities depend only on the hook point.
     pub(crate) abilities: Option<fn(&HookCall) -> Abilities>,
-    /// The functions for the canary, a test call that must be denied. `None` if the hook is not a command.
+    /// The functions for canary calls, the test calls of `hookhost doctor --prove`. `None` if the hook is not a command.
     pub(crate) canary: Option<Canary>,
     /// Words of the command line that runs the agent without a person. One word is [`PROMPT_WORD`]. Empty if no such
     /// command line is known.
@@ -51,7 +51,7 @@ pub struct Adapter {
     pub(crate) mcp_servers: fn(&Context<'_>) -> Option<ServersFile>,
 }
 
-/// The parts of a canary:
+/// The data and functions for canary calls:
 ///
 /// - the hook point before a tool call,
 /// - a function that returns the agent's message at this hook point, for a shell command and a directory,
@@ -190,8 +190,8 @@ impl Adapter {
         Some((point, message(command, directory).to_string().into_bytes()))
     }
 
-    /// Returns true if the agent treats this reply as a denial, so that the call does not run. Returns false if the
-    /// agent treats it as a failed hook. Only called for agents that have a [`canary`](Self::canary).
+    /// Returns true if the agent treats this reply as a denial, so that the call does not run. Returns false if the agent treats the reply
+    /// as a failed hook. This function is called only for agents that have a [`canary`](Self::canary).
     pub fn denies(&self, point: &str, reply: &Reply) -> bool {
         self.canary.is_some_and(|(_, _, denies)| denies(point, reply))
     }

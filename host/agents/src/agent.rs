@@ -17,7 +17,8 @@ pub struct Agent {
     pub points: &'static [HookPoint],
     /// For each kind of tool, states whether plugins can gate or observe its calls.
     pub coverage: &'static [Coverage],
-    /// Gaps that remain if the hook fails, one sentence each.
+    /// Gaps that remain although the hook is installed, one sentence each. For example, some agents run a call if the
+    /// hook crashes.
     pub gaps: &'static [&'static str],
 }
 
@@ -43,7 +44,7 @@ impl Agent {
     }
 }
 
-/// A point in an agent's life at which it calls hooks.
+/// A point in an agent's work at which the agent calls hooks.
 #[derive(Clone, Copy, Debug)]
 pub struct HookPoint {
     /// The agent's own name of the hook point.

@@ -11,10 +11,10 @@ pub const TRACE: &str = "hookhost-canary-denied";
 /// A harmless shell command that the hook must let pass.
 pub const PASSED: &str = "echo hookhost-canary-passed";
 
-/// The session of canary calls. In the log, this session distinguishes them from the calls of a person's work.
+/// The session of canary calls. In the log, this session distinguishes canary calls from other calls.
 pub const SESSION: &str = "hookhost-doctor";
 
-/// Returns true if `session` is the session of canary calls.
+/// Returns true if `session` is a session of canary calls.
 pub fn is_proof(session: &str) -> bool {
     session.strip_prefix(SESSION).is_some_and(|rest| ["", "-denied"].contains(&rest))
 }

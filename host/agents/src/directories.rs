@@ -88,7 +88,7 @@ impl Directories {
         Self { config, state, cache, home }
     }
 
-    /// Returns these directories. Takes each directory that is unknown here from `other`.
+    /// Returns these directories, with the directories of `other` in place of unknown directories.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {

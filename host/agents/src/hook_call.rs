@@ -89,7 +89,7 @@ impl HookCall {
     }
 }
 
-/// A session of an agent, in the agent's own terms.
+/// A session of an agent, as the agent reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSession {
     /// The agent's own identifier of the session; `None` if the agent sends none.
@@ -228,12 +228,12 @@ impl HookEvent {
     }
 }
 
-/// A tool call, in the agent's own terms.
+/// A tool call, as the agent reports it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolUse {
     /// The agent's identifier of the call, if it has one.
     pub id: Option<String>,
-    /// Name of the tool, as in the agent's table of tools.
+    /// The agent's name of the tool.
     pub name: String,
     /// The arguments, an object.
     pub arguments: Value,

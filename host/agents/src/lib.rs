@@ -18,7 +18,7 @@
 //! | [`agent`] | data about an agent, such as its hook points, abilities and coverage |
 //! | `checks` | checks that messages of all agents have to pass |
 //! | [`reason`] | sentences for models and users |
-//! | [`canary`] | the test calls with which an agent's hook is proved to deny |
+//! | [`canary`] | the test calls with which `hookhost doctor` proves that a hook denies |
 //! | [`mod@degrade`] | replaces outcomes that an agent cannot carry out with stricter outcomes |
 //! | [`reply`] | output and exit code of the hook |
 //! | [`directories`] | the directories of hookhost's own files, and the variables that set them |

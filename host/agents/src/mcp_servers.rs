@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct ServersFile {
     /// Path of the file.
     pub path: PathBuf,
-    /// Lists of keys, each of which leads to an object with servers. The outermost key comes first. [`ANY_KEY`] matches
+    /// Lists of keys. Each list leads to an object with servers, and begins with the outermost key. [`ANY_KEY`] matches
     /// every key.
     pub places: &'static [&'static [&'static str]],
     /// Format of the file.

@@ -161,7 +161,7 @@ impl Plan {
         self
     }
 
-    /// Adds a step for a person if this is the scope of the installation.
+    /// Adds a step for a person if the installation has the given scope.
     pub(crate) fn step_in(self, context: &Context<'_>, scope: Scope, step: &str) -> Self {
         if context.scope == scope { self.step(step) } else { self }
     }

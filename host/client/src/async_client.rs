@@ -194,7 +194,7 @@ impl SharedConnection {
                 // If this process was suspended, the timeout can pass before the process reads frames that have already arrived.
                 response = timeout(RESUME_TIMEOUT, responses.recv()).await;
                 if response.is_err() {
-                    // The next event opens a new connection.
+                    // The connection is marked as ended, so that the next event opens a new connection.
                     lock(&self.waiting).end();
                     return Err(ConnectionError::Silent { process: self.process });
                 }
@@ -287,10 +287,10 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    /// The variable that makes [`stand_in_to_serve`] a host: the path of its socket.
+    /// The variable with the path of the socket of [`stand_in_to_serve`]. If the variable is not set, the function does nothing.
     const SOCKET: &str = "HOOKHOST_TEST_SOCKET";
 
-    /// A resident host that accepts connections and sends nothing, in a process of its own.
+    /// Acts as a resident host that accepts connections but sends nothing. The test below runs this function in a separate process.
     #[test]
     fn stand_in_to_serve() {
         let Some(socket) = std::env::var_os(SOCKET) else { return };
@@ -304,7 +304,7 @@ mod tests {
         let paths = HostPaths::below(directory.path());
         std::fs::create_dir(paths.directory()).unwrap();
         let mut host = Command::new(std::env::current_exe().unwrap());
-        // The test program runs the tests whose names contain this word.
+        // With the argument `serve`, the test program runs only the tests whose names contain this word.
         host.arg0("hookhost").arg("serve").env(SOCKET, paths.socket()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut host = host.spawn().unwrap();
         while std::os::unix::net::UnixStream::connect(paths.socket()).is_err() {

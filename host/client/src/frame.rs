@@ -26,8 +26,8 @@ pub enum Request {
     /// End after deciding on all pending events.
     Stop,
     /// Keep the connection open. From here on, each frame to the resident host is a [`NumberedRequest`]. Each frame from the host begins
-    /// with a number, written as eight bytes in little-endian order. The number says which message the host answers, and the response
-    /// follows.
+    /// with a number, written as eight bytes in little-endian order. The number identifies the message that the host answers. The response
+    /// follows the number.
     Keep,
 }
 
@@ -82,7 +82,7 @@ pub enum Response {
 /// The reason why bytes are not a frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// The other side uses another protocol, or another version of this one.
+    /// The other side uses another protocol, or another version of this protocol.
     #[error("the other side speaks another version of the protocol")]
     OtherVersion,
     /// The bytes end too early, continue too long, or contain an invalid value.
@@ -112,7 +112,7 @@ impl Request {
     /// Reads the body of a frame.
     ///
     /// # Errors
-    /// If the body has another version, or is not a request.
+    /// If the body has another version of the protocol, or is not a request.
     pub fn from_body(body: &[u8]) -> Result<Self, FrameError> {
         let Some((magic, rest)) = body.split_first_chunk::<4>() else { return Err(FrameError::Garbage) };
         if *magic != MAGIC {
@@ -159,7 +159,7 @@ impl HookRequest {
 }
 
 impl NumberedRequest {
-    /// Encodes the message as a frame with its length.
+    /// Encodes the numbered request as a frame with its length.
     pub fn to_frame(&self) -> Vec<u8> {
         let mut body = Vec::new();
         match self {

@@ -1,4 +1,4 @@
-//! The hook of an agent. It reads one message and always returns a reply, even if the resident host fails.
+//! The hook of an agent. The hook reads one message and always returns a reply, even if the resident host fails.
 
 use crate::connection::{Connection, ConnectionError, Deadline, SILENCE_TIMEOUT};
 use crate::frame::{FrameError, HookRequest, Request, Response};
@@ -39,7 +39,7 @@ pub struct Hook<'a> {
     pub on_failure: OnFailure,
     /// The directories that the command line sets.
     pub fixed: Directories,
-    /// Set when the process is asked to end.
+    /// A flag that is set when the process is asked to end.
     pub interrupted: &'a AtomicBool,
 }
 
@@ -48,7 +48,7 @@ pub struct Hook<'a> {
 pub struct HookReply {
     /// The reply.
     pub reply: Reply,
-    /// The call, if no resident host answered it.
+    /// The record of the call, if no resident host answered the call.
     pub unanswered: Option<UnansweredCall>,
 }
 
@@ -125,8 +125,8 @@ impl Hook<'_> {
         let agent = self.adapter.agent();
         let seconds = match self.point.and_then(|point| agent.point(point)) {
             Some(point) => point.timeout,
-            // The command line does not name the hook point, and this time is needed before the message is decoded. So this is the longest
-            // timeout of all hook points.
+            // The command line does not name a known hook point, and this time is needed before the message is decoded. So the result is
+            // based on the longest timeout of all hook points.
             None => agent.points.iter().map(|point| point.timeout).max().unwrap_or_default(),
         };
         let timeout = Duration::from_secs(seconds.into());
@@ -198,7 +198,7 @@ enum Attempt {
     },
 }
 
-/// Sends a message to the resident host, over the open connection or a new one.
+/// Sends a message to the resident host, over the open connection or a new connection.
 fn send_event(
     paths: &HostPaths,
     connection: Option<Connection>,

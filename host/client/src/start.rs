@@ -170,8 +170,8 @@ fn is_resident_host(process: u32) -> bool {
     program == Some(b"hookhost") && words.next() == Some(b"serve")
 }
 
-/// Prevents the resident host from inheriting open files. For example, another process may wait until all copies of a pipe are closed.
-/// Without this function, it would wait for the host, which outlives this process.
+/// Prevents the resident host from inheriting open files. For example, another process may wait until all copies of a pipe are closed. If
+/// the host inherited the pipe, that process would wait for the host, which outlives this process.
 fn keep_inherited_files() {
     close_fds::set_fds_cloexec(3, &[]);
 }

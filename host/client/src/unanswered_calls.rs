@@ -9,7 +9,8 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Maximum size of the file, in bytes: 1 MiB. If the file is larger, the hook does not note the call, and prints an error.
+/// Maximum size of the file with the calls, in bytes: 1 MiB. If the file is larger, the hook does not write the call into the file, and
+/// prints an error.
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Maximum number of attempts to open the file while a resident host takes it.
@@ -90,7 +91,7 @@ impl UnansweredCalls {
     /// If the file exists and cannot be taken.
     pub fn take(paths: &HostPaths) -> io::Result<Option<Self>> {
         let file = paths.unanswered().with_extension("taken");
-        // If a file with this name exists, another host took it and did not record its calls.
+        // If a file with this name exists, an earlier host took the file and did not record its calls.
         if !file.exists() {
             match fs::rename(paths.unanswered(), &file) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -133,7 +134,7 @@ mod tests {
         first.note(&paths).unwrap();
         second.note(&paths).unwrap();
         assert_eq!(UnansweredCalls::take(&paths).unwrap().unwrap().calls, [first.clone(), second.clone()]);
-        // The host that took them was killed.
+        // The resident host that took the first two calls was killed.
         let third = UnansweredCall::now("codex", "Stop", "too late", false);
         third.note(&paths).unwrap();
         let noted = UnansweredCalls::take(&paths).unwrap().unwrap();

@@ -5,7 +5,8 @@
 //! | [`acs`] | a Guardian of the Agent Control Standard, which the resident host serves over HTTP |
 //! | [`interceptor`] | a chain of plugins, served as interceptors of MCP |
 //!
-//! Neither module uses the other. This crate depends on the resident host; the resident host does not depend on it.
+//! Neither module uses the other. This crate depends on the resident host, but the resident host does not depend on
+//! this crate.
 
 #![deny(missing_docs)]
 #![cfg(unix)]

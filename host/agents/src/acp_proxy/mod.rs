@@ -50,7 +50,7 @@ pub enum Point {
     SessionEnd,
 }
 
-/// Hook point of a question for permission.
+/// Hook point of a request for permission.
 const PERMISSION_POINT: &str = "permission";
 
 /// Hook point of a request that different editors run in different ways.
@@ -67,7 +67,7 @@ pub struct Event {
     pub point: Point,
     /// The session.
     pub session: String,
-    /// Working directory of the session, whose rules apply.
+    /// Working directory of the session. The rules for this directory apply.
     pub cwd: PathBuf,
     /// Name of the agent.
     pub agent: String,

@@ -70,7 +70,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         "tool.result" => HookEvent::AfterToolCall { call: call(fields)?, result: result(fields) },
         "agent.end" => match fields.some_text("status").as_deref() {
             Some("error") => HookEvent::AgentError { message: "the agent stopped".to_owned() },
-            // If this was a `Stop` event, a plugin could restart an agent that the user has stopped.
+            // If this were a `Stop` event, a plugin could restart an agent that the user has stopped.
             Some("cancelled") => HookEvent::Custom { payload: fields.as_value() },
             _ => HookEvent::Stop { text: fields.some_text("text"), is_continued: fields.is("continued") },
         },

@@ -1,4 +1,4 @@
-//! Antigravity (`agy`). Sources: reports about the behaviour of versions 1.0.5 to 1.1.26, and a page of the vendor on
+//! Antigravity (`agy`). Sources: reports about the behaviour of versions 1.0.5 to 1.1.26, and the vendor's page on
 //! hooks.
 //!
 //! The command line of the hook names the hook point, because a message does not. A reply is one object with

@@ -3,7 +3,7 @@
 //!
 //! The hooks in the settings ([`claude_code`](super::claude_code)) work without a mod. A mod has two further abilities:
 //! it can rewrite prompts, and it sees calls that another mod has changed or has made itself.
-//! `plugins/claude_code_mods.js` asks the hook program and follows its reply. In the data of Claude Code, a call's
+//! `plugins/claude_code_mods.js` calls the hook program and follows its reply. In the data of Claude Code, a call's
 //! arguments are in the same object as the tool's name. The mod of hookhost moves the arguments into `input`.
 //!
 //! In Claude Code, a mod is part of a plugin, and a plugin comes from a marketplace. Hookhost writes a directory that
@@ -95,7 +95,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         }
         ("turn.complete", None) => match fields.some_text("reason").as_deref() {
             Some("error") => HookEvent::AgentError { message: "the agent stopped".to_owned() },
-            // If this was a `Stop` event, a plugin could restart an agent that the user has stopped.
+            // If this were a `Stop` event, a plugin could restart an agent that the user has stopped.
             Some("aborted") => HookEvent::Custom { payload: fields.as_value() },
             _ => HookEvent::Stop { text: fields.some_text("answer"), is_continued: fields.is("continued") },
         },

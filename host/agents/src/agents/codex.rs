@@ -2,7 +2,7 @@
 //! messages recorded with 0.169.0.
 //!
 //! Codex's messages have the format of Claude Code, and also contain `turn_id` and `model`. If a reply has an unknown
-//! key or an empty reason, Codex treats it as a failed hook, and the call runs. Codex reads its hooks from
+//! key or an empty reason, Codex treats the reply as a failed hook, and the call runs. Codex reads its hooks from
 //! `hooks.json`, and runs only the hooks that a person has trusted.
 
 use super::prelude::*;

@@ -5,8 +5,8 @@
 //! tools have Claude Code's names, and the message always names its hook point. `hookhost install` uses camel case.
 //!
 //! An empty reply is neutral. A denial is JSON with exit code 2. The exit code alone would deny the call, and the JSON
-//! contains the reason for the model. Copilot reads each JSON file in its hook directories, so hookhost writes its
-//! entries into a separate file.
+//! contains the reason for the model. Copilot reads each JSON file in its hook directories, so hookhost writes the hook
+//! into a separate file.
 
 use super::prelude::*;
 use crate::checks::misplaced_call;
@@ -279,7 +279,7 @@ fn after_tool(outcome: &Outcome) -> Reply {
         _ => None,
     };
     if let Some(text) = text {
-        // If the `resultType` was not `success`, the agent would pass the result to the hooks for failed calls.
+        // With any other `resultType` than `success`, the agent would pass the result to the hooks for failed calls.
         top.insert("modifiedResult".to_owned(), json!({ "resultType": "success", "textResultForLlm": text }));
     }
     if !outcome.context.is_empty() {

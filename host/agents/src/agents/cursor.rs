@@ -1,5 +1,5 @@
-//! Cursor, the editor and `cursor-agent`. Sources: the vendor's hooks reference of 3.18, and reports about the messages
-//! of the command-line agent.
+//! Cursor, which is an editor and the command-line agent `cursor-agent`. Sources: the vendor's hooks reference of 3.18,
+//! and reports about the messages of the command-line agent.
 //!
 //! A message is one object with `hook_event_name` in camel case and the other keys in snake case. A reply is JSON with
 //! exit code 0. If the entry of a gate has `failClosed`, Cursor treats an empty reply as a failure. So the reply at a
@@ -76,7 +76,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// Returns the abilities for a call. For a result, they depend on the tool.
+/// Returns the abilities for a call. For a result, the abilities depend on the tool.
 fn abilities(call: &HookCall) -> Abilities {
     match &call.event {
         HookEvent::AfterToolCall { call: tool, .. } if call.point == "postToolUse" && tool.name.starts_with(MCP) => {

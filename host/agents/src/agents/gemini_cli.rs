@@ -1,5 +1,5 @@
-//! Gemini CLI. Sources: google-gemini/gemini-cli, its reference of hooks and `packages/core/src/hooks/`, and messages
-//! recorded with 0.61.0.
+//! Gemini CLI. Sources: google-gemini/gemini-cli with the reference of hooks and `packages/core/src/hooks/`, and
+//! messages recorded with 0.61.0.
 //!
 //! Most messages have the format of Claude Code, with other names of the hook points. Some messages contain a request
 //! to the model. Replies are JSON with exit code 0, because exit code 2 without a text would let the call run. Only the
@@ -229,7 +229,7 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step_in(context, Scope::Project, trust))
 }
 
-/// Returns a hook in the settings of Gemini CLI and Qwen Code. Its timeout is in milliseconds.
+/// Returns a hook in the settings of Gemini CLI and Qwen Code. The timeout of such a hook is in milliseconds.
 pub(super) fn hook(context: &Context<'_>, agent: &Agent, point: &HookPoint) -> Value {
     json!({
         "name": "hookhost",

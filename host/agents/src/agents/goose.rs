@@ -1,4 +1,4 @@
-//! goose. Sources: aaif-goose/goose, `crates/goose/src/hooks/mod.rs`, and its hooks guide.
+//! goose. Sources: aaif-goose/goose, `crates/goose/src/hooks/mod.rs`, and goose's hooks guide.
 //!
 //! A message is one object with `event` and keys in snake case. A denial is exit code 2, with the reason on the
 //! standard error. goose treats output other than a decision as a failed hook, so the neutral reply is empty. goose

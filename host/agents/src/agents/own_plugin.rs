@@ -29,8 +29,8 @@ pub(super) enum Runtime {
     Bare,
 }
 
-/// Returns the file of a plugin, which consists of `head`, the constants, the shared code, and `plugin`. Paths and
-/// names are written as JSON strings, so that JavaScript reads them unchanged, whatever characters they contain.
+/// Returns the content of a plugin's file. It consists of `head`, the constants, the shared code, and `plugin`. Paths
+/// and names are written as JSON strings, so that JavaScript reads them unchanged, whatever characters they contain.
 pub(super) fn file(agent: &Agent, context: &Context<'_>, runtime: Runtime, head: &str, plugin: &str) -> String {
     let program = context.program.to_string_lossy();
     let denies = context.on_failure == OnFailure::Deny;

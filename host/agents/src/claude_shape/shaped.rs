@@ -21,7 +21,7 @@ const COPIES: &[&str] = &["persistedOutputPath", "persistedOutputSize"];
 /// Kinds of blocks that are not texts.
 const MEDIA: &[&str] = &["image", "audio", "video", "document", "pdf", "resource", "parts"];
 
-/// Keys whose string encodes the bytes of a file. If the string was replaced by a sentence, the agent would read the sentence as bytes.
+/// Keys whose string encodes the bytes of a file. If a sentence replaced such a string, the agent would read the sentence as bytes.
 const BYTES: &[&str] = &["base64", "data", "blob", "bytes"];
 
 /// Returns `original` with `text` as its only content. Also returns true if `original` had a string or a list that could be replaced by the

@@ -49,8 +49,8 @@ impl HookCommand {
         }
     }
 
-    /// Returns true if an earlier plan could have written this command. In that case, the command either equals
-    /// `planned` or lacks only some of the options of `planned`.
+    /// Returns true if an earlier plan could have written this command. This is the case if the command equals
+    /// `planned`, or lacks only some of the options of `planned`.
     fn is_form_of(&self, planned: &Self) -> bool {
         let pieces = |run: &Self| -> (&'static str, Vec<String>) {
             match run {
@@ -142,7 +142,7 @@ pub fn of_file(plan: &FilePlan, project: Option<&Path>) -> Result<Vec<Configured
     Ok(found)
 }
 
-/// Returns the commands that a file contains after the plan was carried out.
+/// Returns the commands that a plan writes into its file.
 fn of_plan(plan: &FilePlan) -> Vec<ConfiguredHook> {
     let path = plan.path();
     match plan {

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Directories in a home directory that many programs share. If a path leads through a shared directory, the first
-/// directory below it belongs to the agent.
+/// directory below the shared directory belongs to the agent.
 const SHARED: &[&str] = &[
     ".agents",
     ".agents/plugins",

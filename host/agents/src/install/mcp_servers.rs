@@ -218,7 +218,7 @@ fn insert(array: &CstArray, words: &[&str]) {
     for (index, word) in words.iter().enumerate() {
         array.insert(index, input(&json!(word)));
     }
-    // White space that separated the removed words remains before the next element.
+    // Each insertion leaves white space before the next element, so the superfluous white space is removed.
     if let Some(next) = array.elements().get(words.len()) {
         let spaces: Vec<CstNode> = next.previous_siblings().take_while(CstNode::is_whitespace).collect();
         spaces.into_iter().skip(1).for_each(CstNode::remove);

@@ -12,10 +12,10 @@
 //! | [`error`] | the error for a file that is not changed, with the reason and the next step |
 //! | [`ours`] | recognises the entries that name the hook program |
 //! | [`json`] | edits JSON files in place |
-//! | [`mcp_servers`] | puts the proxy before the MCP servers in a file |
-//! | [`mcp_servers_toml`] | puts the proxy before the MCP servers in a TOML file |
+//! | [`mcp_servers`] | puts the proxy in front of the MCP servers in a JSON file |
+//! | [`mcp_servers_toml`] | puts the proxy in front of the MCP servers in a TOML file |
 //! | [`settings_file`] | a person's file, which is read once and replaced completely |
-//! | [`receipt`] | old and new contents of each changed file |
+//! | [`receipt`] | the old content of each changed file, and a digest of the new content |
 //! | [`uninstall`] | reverses a plan |
 //! | [`process`] | runs other programs for a limited time |
 //! | [`version`] | the installed version of an agent |

@@ -1,6 +1,6 @@
 //! Proves that the hook denies calls. If the agent's file contains the command of hookhost's plan, this module runs the
-//! command for two test calls, called canary calls, as the agent would run it. The hook must deny one call and let the
-//! other call pass, because a hook that denies everything proves nothing.
+//! command as the agent would run it, once for each of two test calls, the canary calls. The hook must deny one call
+//! and let the other call pass, because a hook that denies everything proves nothing.
 
 use crate::install::configured::ConfiguredHook;
 use crate::install::find;

@@ -1,4 +1,5 @@
-//! Receipts: the content of each file before and after the hook was installed.
+//! Receipts of installations. For each changed file, a receipt stores the content before the installation and a digest
+//! of the content afterwards.
 //!
 //! hookhost writes a receipt before it writes the files, so the old contents are not lost if hookhost crashes in
 //! between.

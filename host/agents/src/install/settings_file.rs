@@ -225,8 +225,8 @@ impl FileIdentity {
 /// For `project`, see [`SettingsFile::read`].
 ///
 /// # Errors
-/// As for [`SettingsFile::read`] and [`SettingsFile::text`], but a file of another user, or a link that leads to no
-/// file, is not an error.
+/// The errors of [`SettingsFile::read`] and [`SettingsFile::text`], with two exceptions: a file of another user and a
+/// link that leads to no file are not errors.
 pub fn read_text(path: &Path, project: Option<&Path>) -> Result<Option<String>, FileRefusal> {
     check_within(path, project)?;
     match hookhost_files::read(path, Guard::Anybodys, Links::Followed, MAX_BYTES) {

@@ -1,4 +1,4 @@
-//! Reads messages as JSON objects. Two JSON parsers could read different values from an ambiguous message. [`object`]
+//! Parses messages as JSON objects. Two JSON parsers could read different values from an ambiguous message. [`object`]
 //! and [`value`] refuse such a message. [`Fields`] uses one of the possible values and records the ambiguity.
 
 mod rewrite;

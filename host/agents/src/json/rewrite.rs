@@ -21,8 +21,8 @@ fn end_of_number(bytes: &[u8], at: usize) -> usize {
     at + bytes.iter().skip(at).take_while(is_of_number).count()
 }
 
-/// Returns true if a number does not fit an `i64`, `u64` or `f64`. Some parsers round such a number in different ways,
-/// and others refuse it.
+/// Returns true if a number does not fit an `i64`, `u64` or `f64`. Some parsers refuse such a number, and other parsers
+/// round it in different ways.
 fn is_long(number: &str) -> bool {
     /// An integer that does not fit into 64 bits has at least this number of digits.
     const MIN_DIGITS: usize = 19;

@@ -114,8 +114,8 @@ fn claude(seen: &Seen<'_>) -> bool {
     }
 }
 
-/// Returns true if `new` has the keys and types of the original, but none of its texts. An exception are the words that state the kind of
-/// the result, because without these words Claude Code ignores the replacement.
+/// Returns true if `new` has the keys and types of the original, but none of its texts. The words that state the kind of the result are an
+/// exception, because without these words Claude Code ignores the replacement.
 fn is_replacement(original: &Value, new: &Value) -> bool {
     match (original, new) {
         (Value::Object(original), Value::Object(new)) => original.iter().all(|(key, value)| {

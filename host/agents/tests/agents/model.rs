@@ -4,8 +4,8 @@
 use hookhost_agents::Reply;
 use serde_json::Value;
 
-/// Returns true if the reply makes the agent not carry out the action, or not use the value, that it reported at this hook point. `told` is
-/// the text of the event, if the event has a text. Returns `None` if the agent is not modelled here.
+/// Returns true if this reply prevents the agent from carrying out the action, or from using the value, that the agent reported at this
+/// hook point. `told` is the text of the event, if the event has a text. Returns `None` if the agent is not modelled here.
 pub(crate) fn denies(agent: &str, point: &str, reply: &Reply, told: &str) -> Option<bool> {
     let json = serde_json::from_str::<Value>(&reply.stdout).unwrap_or_default();
     let text = |pointer: &str| json.pointer(pointer).and_then(Value::as_str).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The checks of the doctor on a user's files.
+//! Tests the checks of `hookhost doctor` on a user's files.
 
 use crate::home::{ANY, Home};
 use hookhost_agents::install;

@@ -1,5 +1,5 @@
 //! A Guardian of the Agent Control Standard v0.1.0: `POST /acs`. Source: the specification "instrument" of
-//! GenAI-Security-Project/agent-control-standard. The adapter `acs` reads hooks and writes replies.
+//! GenAI-Security-Project/agent-control-standard. The adapter `acs` decodes hook calls and encodes the replies.
 //!
 //! | module | what it is |
 //! |---|---|

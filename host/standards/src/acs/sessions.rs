@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
-/// Maximum number of sessions. If there are more, the session that was negotiated first is forgotten.
+/// Maximum number of sessions. If another session begins, the session that was negotiated first is forgotten.
 const MAX_SESSIONS: usize = 10_000;
 
 /// Maximum number of remembered requests. If this number is reached, requests are refused until the oldest remembered request is no longer
@@ -28,7 +28,7 @@ pub(super) struct NegotiatedSessions(Mutex<SessionState>);
 #[derive(Debug, Default)]
 struct SessionState {
     sessions: HashMap<String, RequestChain>,
-    /// The sessions' ids, in the order in which they were negotiated.
+    /// The sessions' ids, in the order in which the sessions were negotiated.
     begin_order: VecDeque<String>,
     /// The remembered requests, each with the time until which the request would be accepted as fresh.
     seen: HashMap<(String, Uuid), Timestamp>,
@@ -38,7 +38,7 @@ struct SessionState {
     seen_per_session: HashMap<String, usize>,
 }
 
-/// The length and the head of a session's chain.
+/// The length and the head of a session's chain of hashes.
 #[derive(Debug, Default)]
 struct RequestChain {
     entries: u64,

@@ -42,15 +42,15 @@ const TIMEOUT_CODE: i32 = -32_000;
 const TIMEOUT: &str = "timeout";
 
 /// Maximum number of session handles in memory. If the handle of a session was dropped, the next message of the session
-/// opens it again with the same id.
+/// opens the session again with the same id.
 const MAX_SESSIONS: usize = 1000;
 
 /// Maximum number of cached payloads per session. A payload is cached after the plugins have decided on it under one
 /// name, until its outcome is used under the other name.
 const MAX_CACHED: usize = 64;
 
-/// Maximum total size of the cached outcomes of a session, in bytes. If an outcome is too large for the cache, the
-/// plugins run again for the other name.
+/// Maximum total size of the cached outcomes of a session, in bytes. If there is no space for an outcome, the plugins
+/// run again for the other name.
 const MAX_CACHED_BYTES: usize = 256 * 1024;
 
 /// The outcome of a payload.
@@ -90,7 +90,8 @@ pub struct Interceptors {
     sessions: Mutex<HashMap<(String, usize), Arc<InterceptorSession>>>,
 }
 
-/// A session, and the payloads on which plugins decided under one name and which are cached for the other name.
+/// A session, and its cached payloads. The plugins have decided on these payloads under one name, and the outcomes are
+/// cached for the other name.
 #[derive(Debug)]
 struct InterceptorSession {
     session: Session,

@@ -45,8 +45,8 @@ impl InterceptedEvent {
         })
     }
 
-    /// Lets the plugins decide on the event. If a person would have to be asked, the event is rejected immediately. The
-    /// client cannot ask a person, and its other requests would have to wait.
+    /// Lets the plugins decide on the event. If a person would have to be asked, the event is rejected immediately,
+    /// because the client cannot ask a person and its other requests would have to wait.
     pub(super) async fn settle(self, session: &Session, payload: &Value, server: &str) -> PayloadOutcome {
         let raw = Json::from(payload);
         let mut options = DispatchOptions::default();
@@ -188,7 +188,8 @@ fn is_known(event: &str) -> bool {
     matches!(event, "tools/call" | "prompts/get" | "resources/read")
 }
 
-/// Returns the JSON pointers of the texts in a result: in its parts, their embedded resources, and messages.
+/// Returns the JSON pointers of all texts in a result. A text can be in a part, in a resource that is embedded in a
+/// part, or in a message.
 fn text_pointers(payload: &Value) -> Vec<String> {
     let mut pointers = Vec::new();
     for list in ["content", "contents", "messages"] {

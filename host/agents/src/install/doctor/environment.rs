@@ -1,4 +1,4 @@
-//! Finds variables that would make the hook use other rules, and that an agent's own files set for the hook.
+//! Finds variables that an agent's own files set for the hook and that would make the hook use other rules.
 
 use super::entries::{SCOPES, json_files, text};
 use crate::Adapter;

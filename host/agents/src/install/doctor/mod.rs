@@ -214,7 +214,7 @@ fn here(adapter: &Adapter, traces: &AgentTraces, path: &OsStr, checks: &mut Vec<
     Some(version)
 }
 
-/// Returns a check for each setting that prevents the agent from running the hook, or that may prevent this.
+/// Returns a check for each setting that prevents, or may prevent, the agent from running the hook.
 fn reached(
     adapter: &Adapter,
     context: &Context<'_>,
