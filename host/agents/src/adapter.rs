@@ -171,7 +171,7 @@ impl Adapter {
         (self.install)(context)
     }
 
-    /// Returns the file in which the agent names MCP servers in this scope; `None` if unknown.
+    /// Returns the file in which the agent names MCP servers in this scope, or `None` if no such file is known.
     pub fn mcp_servers(&self, context: &Context<'_>) -> Option<ServersFile> {
         (self.mcp_servers)(context)
     }

@@ -49,7 +49,7 @@ impl Agent {
 pub struct HookPoint {
     /// The agent's own name of the hook point.
     pub name: &'static str,
-    /// The event that plugins get; `custom-event` if there is no counterpart.
+    /// The event that plugins get. This is `custom-event` if hookhost has no counterpart of the hook point.
     pub event: EventKind,
     /// The abilities of the agent at this hook point.
     pub abilities: Abilities,
@@ -142,7 +142,7 @@ pub struct Coverage {
     pub tools: &'static str,
     /// Degree of coverage.
     pub covered: Covered,
-    /// Limits of the coverage; may be empty.
+    /// Limits of the coverage. Empty if there are none.
     pub note: &'static str,
 }
 

@@ -92,13 +92,13 @@ impl HookCall {
 /// A session of an agent, as the agent reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSession {
-    /// The agent's own identifier of the session; `None` if the agent sends none.
+    /// The agent's identifier of the session, or `None` if the agent sends no identifier.
     pub id: Option<String>,
-    /// The agent's identifier of the sub-agent; `None` for the main agent.
+    /// The agent's identifier of the sub-agent, or `None` for the main agent.
     pub subagent: Option<String>,
-    /// Working directory, an absolute path.
+    /// Absolute path of the working directory.
     pub cwd: PathBuf,
-    /// Root of the project, an absolute path.
+    /// Absolute path of the project's root.
     pub workspace: PathBuf,
     /// The agent's version, if the message contains it.
     pub version: Option<String>,
@@ -235,7 +235,7 @@ pub struct ToolUse {
     pub id: Option<String>,
     /// The agent's name of the tool.
     pub name: String,
-    /// The arguments, an object.
+    /// The arguments, which are a JSON object.
     pub arguments: Value,
     /// True if the arguments can be written again without change. Otherwise, rules cannot change the arguments.
     pub is_exact: bool,

@@ -51,7 +51,7 @@ impl<'a> Message<'a> {
 pub struct Unreadable {
     /// The hook point, if known.
     pub point: Option<String>,
-    /// The reason, one sentence.
+    /// The reason, as one sentence.
     pub why: String,
 }
 

@@ -58,7 +58,7 @@ pub struct Context<'a> {
     pub home: &'a Path,
     /// The project's root, for [`Scope::Project`].
     pub project: &'a Path,
-    /// The hook program, an absolute path.
+    /// Absolute path of the hook program.
     pub program: &'a Path,
     /// Reply of the hook if no resident host answers.
     pub on_failure: OnFailure,
@@ -273,8 +273,8 @@ pub(crate) fn elements(agent: &Agent, hook: impl Fn(&HookPoint) -> Value) -> Vec
 }
 
 /// Returns the entries of an agent whose file has groups of hooks for each hook point, like the file of Claude Code:
-/// `{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [HOOK]}]}}`. The keys `at`, outermost first, lead to the hook
-/// points.
+/// `{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [HOOK]}]}}`. The keys `at` lead to the hook points. The
+/// outermost key comes first.
 pub(crate) fn groups(
     agent: &Agent,
     at: &[&str],

@@ -9,7 +9,7 @@ pub fn directories() -> Directories {
     Directories::of_environment(&|name| std::env::var_os(name))
 }
 
-/// Returns those of the variables [`DIRECTORY_VARIABLES`] that are set in this process, with their values.
+/// Returns the variables in [`DIRECTORY_VARIABLES`] that are set in this process, with their values.
 pub fn variables() -> Vec<(String, String)> {
     let value = |name: &str| Some((name.to_owned(), std::env::var_os(name)?.to_string_lossy().into_owned()));
     DIRECTORY_VARIABLES.into_iter().filter_map(value).collect()

@@ -22,11 +22,11 @@ const MAX_OPEN_ATTEMPTS: u32 = 10;
 pub struct UnansweredCall {
     /// The agent.
     pub agent: String,
-    /// The hook point; empty if it is not known.
+    /// The hook point. Empty if the hook point is unknown.
     pub point: String,
     /// The time of the call, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// The reason, one sentence.
+    /// The reason, as one sentence.
     pub why: String,
     /// True if the hook let the agent continue, because the operator chose this.
     pub was_allowed: bool,

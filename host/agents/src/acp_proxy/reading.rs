@@ -29,7 +29,7 @@ const MAX_READINGS: usize = 64;
 pub struct Reading {
     /// Name of the tool.
     pub name: String,
-    /// The arguments, an object.
+    /// The arguments, which are a JSON object.
     pub arguments: Value,
 }
 

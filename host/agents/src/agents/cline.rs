@@ -1,5 +1,6 @@
 //! Cline, which is a command-line agent and an extension for editors. Sources: cline/cline,
-//! `sdk/packages/core/src/hooks/` and `proto/cline/hooks.proto`; messages recorded with the command-line agent 3.0.65.
+//! `sdk/packages/core/src/hooks/` and `proto/cline/hooks.proto`, and messages recorded with the command-line agent
+//! 3.0.65.
 //!
 //! The agent and the extension both run the programs in Cline's hook directories. Each program has the name of its hook
 //! point. The messages of the agent and of the extension differ. A message has `hookName`, and an object under the name

@@ -20,7 +20,7 @@ pub(crate) struct MessageKeys {
     /// The working directory, and the project's root.
     pub(crate) cwd: &'static [&'static str],
     pub(crate) workspace: &'static [&'static str],
-    /// The environment variable with the project's root; empty if there is none.
+    /// The environment variable with the project's root. Empty if the agent sets no such variable.
     pub(crate) project: &'static str,
     /// The sub-agent, and its kind.
     pub(crate) subagent: &'static [&'static str],

@@ -48,7 +48,7 @@ pub(crate) fn shaped(original: &Value, text: &str) -> (Value, bool) {
     }
 }
 
-/// Returns true if these are content blocks, such as those of an MCP server.
+/// Returns true if these values are content blocks, such as the blocks in the result of an MCP server.
 fn has_blocks(blocks: &[Value]) -> bool {
     blocks.iter().all(Value::is_object)
 }

@@ -33,7 +33,7 @@ pub struct Check {
     pub about: &'static str,
     /// The state.
     pub state: CheckState,
-    /// The finding, one sentence.
+    /// The finding, as one sentence.
     pub says: String,
     /// The next step, which is a command or a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]

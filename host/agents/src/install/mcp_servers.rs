@@ -185,7 +185,7 @@ fn set_program(server: &CstObject, program: &str) {
     }
 }
 
-/// Returns the command line of a server's entry, program first.
+/// Returns the words of the command line in a server's entry. The first word is the program.
 fn words_of(server: &CstObject) -> Vec<String> {
     let words = |key: &str| server.array_value(key).map(|array| words(&array)).unwrap_or_default();
     match text_of(server, "command") {

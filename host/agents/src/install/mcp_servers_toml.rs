@@ -184,7 +184,7 @@ fn misled(server: &dyn TableLike, proxy: &ProxyCommand<'_>) -> Option<String> {
     })
 }
 
-/// Returns a server's command line, program first.
+/// Returns the words of a server's command line. The first word is the program.
 fn words(server: &dyn TableLike) -> Vec<String> {
     let arguments = server.get("args").and_then(Item::as_array);
     let arguments = arguments.into_iter().flatten().map(|word| word.as_str().unwrap_or_default().to_owned());

@@ -20,7 +20,7 @@ const STREAMS_TIMEOUT: Duration = Duration::from_millis(500);
 /// The exit of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramOutput {
-    /// Exit code; `None` if a signal ended the program.
+    /// Exit code, or `None` if a signal ended the program.
     pub code: Option<i32>,
     /// The first MiB of the standard output.
     pub stdout: Vec<u8>,

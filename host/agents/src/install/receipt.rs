@@ -53,7 +53,7 @@ pub struct Receipt {
 pub struct FileReceipt {
     /// The path by which the agent names the file.
     pub path: PathBuf,
-    /// The content before the first installation; `None` if the file did not exist.
+    /// The content before the first installation, or `None` if the file did not exist.
     pub before: Option<Content>,
     /// SHA-256 of the content that was written last.
     pub after: String,
@@ -88,7 +88,7 @@ impl Content {
     /// Decodes the content.
     ///
     /// # Errors
-    /// If it does not come from [`Content::of`].
+    /// If the content was not created by [`Content::of`].
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
         match self {
             Self::Text(text) => Ok(text.clone().into_bytes()),
@@ -104,7 +104,7 @@ pub struct Installation<'a> {
     pub agent: &'a str,
     /// The scope.
     pub scope: Scope,
-    /// The project's root; only used for [`Scope::Project`].
+    /// The project's root, which is used only for [`Scope::Project`].
     pub project: &'a Path,
 }
 

@@ -21,7 +21,7 @@ pub struct SettingsFile {
     pub real: PathBuf,
     /// True if the path in `named` is a symbolic link or leads through one.
     pub is_linked: bool,
-    /// The content; `None` if the file does not exist.
+    /// The content, or `None` if the file does not exist.
     pub content: Option<Vec<u8>>,
     /// Owner, permissions and identity, if the file exists.
     found: Option<FileIdentity>,
@@ -85,7 +85,7 @@ impl SettingsFile {
         Ok(Self { real: named.clone(), named, is_linked, content: None, found: None, project })
     }
 
-    /// Returns the content as text; empty if the file does not exist.
+    /// Returns the content as text. The text is empty if the file does not exist.
     ///
     /// # Errors
     /// If the content is not UTF-8.
@@ -277,7 +277,7 @@ pub fn digest(content: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(content))
 }
 
-/// Removes the directories that were created and are now empty, innermost first.
+/// Removes the directories that were created and are now empty. Begins with the innermost directory.
 pub(crate) fn remove_directories(made: &[PathBuf]) {
     for directory in made.iter().rev() {
         // The directory contains another file, so it and the directories above are kept.

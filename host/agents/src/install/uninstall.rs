@@ -1,5 +1,5 @@
 //! Removes the hook. A file that nobody has changed since the installation is restored byte for byte. If somebody has
-//! changed a file, only hookhost's entries are removed from it.
+//! changed a file, only hookhost's entries are removed from the file.
 
 use crate::install::error::FileRefusal;
 use crate::install::json;
@@ -37,7 +37,7 @@ pub struct FileUndo {
 }
 
 impl FileUndo {
-    /// Returns the new content; `None` if the file is removed or does not exist.
+    /// Returns the new content, or `None` if the file is removed or does not exist.
     pub fn after(&self) -> Option<&[u8]> {
         match &self.undo {
             UndoAction::Restore(content) | UndoAction::RemoveEntries(content) => Some(content),

@@ -320,7 +320,7 @@ struct UnauthenticatedRequests {
     noted: Option<Instant>,
 }
 
-/// A refused request, with those of its fields that could be read.
+/// A refused request, with the fields that could be read.
 struct RefusedRequest {
     refusal: Refusal,
     id: Value,

@@ -1,4 +1,4 @@
-//! Runs several interceptors in order. Requests are changed first and then checked; responses are checked first and
+//! Runs several interceptors in order. A request is changed first and then checked. A response is checked first and
 //! then changed.
 
 use super::named::{InterceptorKind, Phase};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use std::time::Instant;
 
 impl Interceptors {
-    /// Runs all interceptors for a message, or only those that the request names.
+    /// Runs the interceptors for a message. If the request names interceptors, only the named interceptors run.
     pub(super) async fn execute(&self, params: &Map<String, Value>) -> Result<Value, RpcError> {
         let mut message = InterceptedMessage::of(params)?;
         let named = self.named(params, &message)?;
