@@ -13,29 +13,36 @@ use std::path::{Path, PathBuf};
 /// The keys of an agent's messages. If a key has several spellings, the usual spelling comes first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageKeys {
-    /// The hook point.
+    /// The name of the hook point.
     pub(crate) point: &'static [&'static str],
-    /// The session. A message without a session belongs to the agent's session in the message's directory.
+    /// The identifier of the session. A message without an identifier belongs to the agent's session in the message's
+    /// directory.
     pub(crate) session: &'static [&'static str],
-    /// The working directory, and the project's root.
+    /// The working directory.
     pub(crate) cwd: &'static [&'static str],
+    /// The project's root.
     pub(crate) workspace: &'static [&'static str],
     /// The environment variable with the project's root. Empty if the agent sets no such variable.
     pub(crate) project: &'static str,
-    /// The sub-agent, and its kind.
+    /// The identifier of the sub-agent.
     pub(crate) subagent: &'static [&'static str],
+    /// The kind of the sub-agent.
     pub(crate) subagent_kind: &'static [&'static str],
-    /// A tool call: name, arguments, identifier and result.
+    /// The name of the tool.
     pub(crate) tool: &'static [&'static str],
+    /// The arguments of the tool call.
     pub(crate) arguments: &'static [&'static str],
+    /// The identifier of the tool call.
     pub(crate) call: &'static [&'static str],
+    /// The result of the tool call.
     pub(crate) response: &'static [&'static str],
-    /// The user's prompt, and the agent's last text.
+    /// The user's prompt.
     pub(crate) prompt: &'static [&'static str],
+    /// The agent's last text.
     pub(crate) text: &'static [&'static str],
     /// The reason of a failure. The key with the most detailed reason comes first.
     pub(crate) error: &'static [&'static str],
-    /// True if a hook has already made the agent continue.
+    /// The flag that says that a hook has already made the agent continue.
     pub(crate) is_continued: &'static str,
 }
 

@@ -75,7 +75,8 @@ fn text_in_place_of(object: &Map<String, Value>, text: &str) -> Value {
     }
 }
 
-/// Returns true if the replacement has the outermost keys of the original, with values of the same types.
+/// Returns true if the replacement has the outermost keys of the original, with values of the same types. The keys in [`COPIES`] may be
+/// missing.
 pub(crate) fn has_shape_of(original: &Value, replacement: &Value) -> bool {
     match (original, replacement) {
         (Value::Object(original), Value::Object(replacement)) => original.iter().all(|(key, value)| {
