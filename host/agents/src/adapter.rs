@@ -33,13 +33,14 @@ pub struct Adapter {
     pub(crate) install: fn(&Context<'_>) -> Result<Plan, NotInstallable>,
     /// Encodes the neutral reply.
     pub(crate) neutral: fn(Option<&str>) -> Reply,
-    /// Encodes the reply to a readable call that got no decision. `None` means the reply of `fail`.
+    /// Encodes the reply to a readable call that got no decision. If this is `None`, `fail` is used instead.
     pub(crate) unsettled: Option<fn(&HookCall, &str) -> Reply>,
-    /// Encodes the reply to a message with several events. `None` means the first denial, or else the first reply.
+    /// Encodes the reply to a message with several events. If this is `None`, the reply is the first denial, or the first reply if no event
+    /// is denied.
     pub(crate) encode_all: Option<fn(&HookCall, &[Outcome]) -> Reply>,
-    /// Returns abilities that depend on the call. `None` means the abilities of the call's hook point.
+    /// Returns abilities that depend on the call. If this is `None`, the abilities depend only on the hook point.
     pub(crate) abilities: Option<fn(&HookCall) -> Abilities>,
-    /// The canary call, or `None` if the hook is not a command.
+    /// The functions for canary calls, the test calls of `hookhost doctor --prove`. `None` if the hook is not a command.
     pub(crate) canary: Option<Canary>,
     /// Words of the command line that runs the agent without a person. One word is [`PROMPT_WORD`]. Empty if no such
     /// command line is known.
@@ -50,8 +51,11 @@ pub struct Adapter {
     pub(crate) mcp_servers: fn(&Context<'_>) -> Option<ServersFile>,
 }
 
-/// The hook point before a tool call, a function that makes the message there for a command in a directory, and a
-/// function that returns true if a reply is a denial at a hook point.
+/// The data and functions for canary calls:
+///
+/// - the hook point before a tool call,
+/// - a function that returns the agent's message at this hook point, for a shell command and a directory,
+/// - a function that returns true if the agent treats a reply at a hook point as a denial.
 type Canary = (&'static str, fn(&str, &Path) -> Value, fn(&str, &Reply) -> bool);
 
 impl Adapter {
@@ -89,8 +93,8 @@ impl Adapter {
     /// Decodes a message. An unknown hook point becomes [`Custom`](crate::HookEvent::Custom).
     ///
     /// # Errors
-    /// If the message does not come from this agent, if it lacks a field that its hook point needs, or if the agent and
-    /// the rules could read it differently.
+    /// If the message does not come from this agent, if the message lacks a field that its hook point needs, or if the agent and the rules
+    /// could read the message differently.
     pub fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
         let fields = Fields::of(message.bytes)?;
         let mut call = (self.decode)(message, &fields)?;
@@ -98,8 +102,8 @@ impl Adapter {
         checks::check(self.agent, message, &fields, call)
     }
 
-    /// Encodes the reply that makes the agent carry out `outcome`. [`degrade`](crate::degrade()) has already replaced
-    /// what the agent cannot express.
+    /// Encodes the reply that makes the agent carry out `outcome`. The caller must already have used [`degrade`](crate::degrade()) to
+    /// replace an outcome that the agent cannot carry out.
     pub fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
         (self.encode)(call, outcome)
     }
@@ -110,8 +114,7 @@ impl Adapter {
         if let Some(encode_all) = self.encode_all {
             return encode_all(call, outcomes);
         }
-        // Most agents report one event per message. A message with several events is rejected as a whole if one of them
-        // is rejected.
+        // Most agents report one event per message. A message with several events is rejected completely if one of its events is rejected.
         let rejected = outcomes.iter().find(|outcome| matches!(outcome.answer, Answer::Rejected(_)));
         match rejected.or(outcomes.first()) {
             Some(outcome) => self.encode(call, outcome),
@@ -119,8 +122,8 @@ impl Adapter {
         }
     }
 
-    /// Encodes the reply to a call that got no decision in time. The reply is like that of [`fail`](Self::fail), but in
-    /// the format of this call's hook point, because some agents accept a denial only in that format.
+    /// Encodes the reply to a call that got no decision in time. The reply means the same as the reply of [`fail`](Self::fail). Its format
+    /// is the format of this call's hook point, because some agents accept a denial only in that format.
     pub fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
         match self.unsettled {
             Some(unsettled) => unsettled(call, why),
@@ -128,14 +131,14 @@ impl Adapter {
         }
     }
 
-    /// Encodes the reply to a message that could not be read. This is a denial if the agent accepts one, otherwise the
-    /// neutral reply. `point` is the hook point, if it is known. If it is unknown, the strictest reply is used.
+    /// Encodes the reply to a message that could not be read. The reply is a denial if the agent accepts a denial, otherwise the neutral
+    /// reply. `point` is `None` if the hook point is unknown. In that case, the strictest reply is used.
     pub fn fail(&self, point: Option<&str>, why: &str) -> Reply {
         (self.fail)(point, why)
     }
 
-    /// Returns a reply as a body, for a transport that has no exit codes. A reply that has only an exit code becomes
-    /// the denial of a tool call, because an agent that gets an error response continues.
+    /// Returns a reply as a response body, for a transport that has no exit codes. A reply that has only an exit code becomes the denial of
+    /// a tool call. It cannot become an error response, because an agent that gets an error response continues.
     ///
     /// # Errors
     /// The reason of the denial, if the agent understands a denial only as an exit code.
@@ -150,7 +153,7 @@ impl Adapter {
         if is_bare(&reply) { Err(reply.stderr) } else { Ok(reply.stdout) }
     }
 
-    /// Encodes the neutral reply: the agent continues as if it had no hook.
+    /// Encodes the neutral reply, which makes the agent continue as if it had no hook.
     pub fn neutral(&self, point: Option<&str>) -> Reply {
         (self.neutral)(point)
     }
@@ -163,12 +166,12 @@ impl Adapter {
     /// Returns the files that the agent needs, and their contents.
     ///
     /// # Errors
-    /// If the agent has no such files in this scope.
+    /// If the hook cannot be installed in this scope.
     pub fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
         (self.install)(context)
     }
 
-    /// Returns the file in which the agent names MCP servers in this scope; `None` if unknown.
+    /// Returns the file in which the agent names MCP servers in this scope, or `None` if no such file is known.
     pub fn mcp_servers(&self, context: &Context<'_>) -> Option<ServersFile> {
         (self.mcp_servers)(context)
     }
@@ -178,23 +181,23 @@ impl Adapter {
         self.json_dialect
     }
 
-    /// Returns the hook point before a tool call, and a message like the one that the agent sends there if its model
-    /// wants to run this shell command in this directory. `hookhost doctor --prove` passes the message to the hook in
-    /// the agent's file. The message names the session [`canary::SESSION`](crate::canary::SESSION). Returns `None` if
-    /// the agent starts no process for its hook. In that case, only a run of the agent proves that it calls the hook.
+    /// Returns the hook point before a tool call, and a test message for that hook point. The agent would send such a message if its model
+    /// wanted to run this shell command in this directory. `hookhost doctor --prove` passes the message to the hook in the agent's file.
+    /// The message names the session [`canary::SESSION`](crate::canary::SESSION). Returns `None` if the agent starts no process for its
+    /// hook. In that case, only a run of the agent can prove that the agent calls the hook.
     pub fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)> {
         let (point, message, _) = self.canary?;
         Some((point, message(command, directory).to_string().into_bytes()))
     }
 
-    /// Returns true if the agent treats this reply as a denial, so that the call does not run. Returns false if the
-    /// agent treats it as a failed hook. Only called for agents that have a [`canary`](Self::canary).
+    /// Returns true if the agent treats this reply as a denial, so that the call does not run. Returns false if the agent treats the reply
+    /// as a failed hook. This function is called only for agents that have a [`canary`](Self::canary).
     pub fn denies(&self, point: &str, reply: &Reply) -> bool {
         self.canary.is_some_and(|(_, _, denies)| denies(point, reply))
     }
 
-    /// Returns the command line, program first, with which the agent carries out `prompt` without a person and may use
-    /// its shell tool. Returns `None` if no such command line is known.
+    /// Returns a command line that makes the agent carry out `prompt` without a person. The first word is the program. The command line
+    /// allows the agent to use its shell tool. Returns `None` if no such command line is known.
     pub fn headless(&self, prompt: &str) -> Option<Vec<String>> {
         let word = |word: &&str| if *word == PROMPT_WORD { prompt.to_owned() } else { (*word).to_owned() };
         (!self.headless.is_empty()).then(|| self.headless.iter().map(word).collect())

@@ -7,17 +7,18 @@ use hookhost_contract::EventKind;
 pub struct Agent {
     /// Name on the command line, in `session.agent`, and in the table of tools.
     pub name: &'static str,
-    /// Name for people.
+    /// Name that is shown to people.
     pub title: &'static str,
-    /// Names of the agent's programs. The agent is found if one of them is on the `PATH`.
+    /// Names of the agent's programs. The agent is found if one of these programs is on the `PATH`.
     pub programs: &'static [&'static str],
     /// The oldest and the newest version that the adapter was tested with. Empty strings if unknown.
     pub versions: (&'static str, &'static str),
     /// The agent's hook points.
     pub points: &'static [HookPoint],
-    /// Coverage of the agent, by kind of tool.
+    /// For each kind of tool, states whether plugins can gate or observe its calls.
     pub coverage: &'static [Coverage],
-    /// Gaps that remain if the hook fails, one sentence each.
+    /// Gaps that remain although the hook is installed, one sentence each. For example, some agents run a call if the
+    /// hook crashes.
     pub gaps: &'static [&'static str],
 }
 
@@ -37,25 +38,25 @@ impl Agent {
         self.point(point).map_or(TIMEOUT, |point| point.timeout)
     }
 
-    /// Returns the abilities of the agent at a hook point; none at an unknown hook point.
+    /// Returns the abilities of the agent at a hook point. At an unknown hook point, the agent has no abilities.
     pub fn abilities(&self, point: &str) -> Abilities {
         self.point(point).map_or(Abilities::NONE, |point| point.abilities)
     }
 }
 
-/// A point in an agent's life at which it calls hooks.
+/// A point in an agent's work at which the agent calls hooks.
 #[derive(Clone, Copy, Debug)]
 pub struct HookPoint {
     /// The agent's own name of the hook point.
     pub name: &'static str,
-    /// The event that plugins get; `custom-event` if there is no counterpart.
+    /// The event that plugins get. This is `custom-event` if hookhost has no counterpart of the hook point.
     pub event: EventKind,
     /// The abilities of the agent at this hook point.
     pub abilities: Abilities,
     /// True if `hookhost install` registers the hook at this hook point.
     pub installed: bool,
-    /// Timeout of the hook, in seconds. This is the value that `hookhost install` writes, or the agent's fixed value. A
-    /// person has less time than this to answer a question.
+    /// Timeout of the hook, in seconds. This is the value that `hookhost install` writes, or the agent's fixed value.
+    /// If a person is asked a question, the time to answer is shorter than this timeout.
     pub timeout: u16,
 }
 
@@ -69,7 +70,7 @@ impl HookPoint {
         Self { name, event, abilities, installed: true, timeout: TIMEOUT }
     }
 
-    /// Returns the same hook point, not registered by `hookhost install`.
+    /// Returns the same hook point, except that `hookhost install` does not register it.
     #[must_use]
     pub const fn not_installed(self) -> Self {
         Self { installed: false, ..self }
@@ -82,8 +83,8 @@ impl HookPoint {
     }
 }
 
-/// The effects that a reply can have on an agent at one hook point. An outcome that needs an ability which the agent
-/// lacks is replaced by a stricter outcome first ([`crate::degrade()`]).
+/// The effects that a reply can have on an agent at one hook point. If an outcome needs an ability that the agent
+/// lacks, [`crate::degrade()`] first replaces the outcome with a stricter outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
     /// The agent does not perform a rejected call, and does not use a rejected result or text.
@@ -99,9 +100,9 @@ pub struct Abilities {
     pub responds: bool,
     /// The agent can ask its user, and does not continue without approval, even if no user is present.
     pub asks: bool,
-    /// The agent accepts another text or result in place of its own.
+    /// The agent accepts a replacement for a text or for a tool's result.
     pub replaces: bool,
-    /// The agent can skip its own question if the reply approves the call.
+    /// If the reply approves the call, the agent does not ask its user about the call.
     pub approves: bool,
     /// The agent's model reads a text in the reply.
     pub adds_context: bool,
@@ -141,7 +142,7 @@ pub struct Coverage {
     pub tools: &'static str,
     /// Degree of coverage.
     pub covered: Covered,
-    /// Limits of the coverage; may be empty.
+    /// Limits of the coverage. Empty if there are none.
     pub note: &'static str,
 }
 
@@ -165,9 +166,9 @@ impl Coverage {
 /// Degree to which a kind of tool is covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covered {
-    /// The agent asks plugins before each call, and obeys a rejection.
+    /// The agent calls the hook before each call of such a tool, and does not run a rejected call.
     Gated,
-    /// The agent reports calls to plugins, which cannot prevent them.
+    /// The agent reports the calls, but plugins cannot prevent them.
     Observed,
     /// The agent reports nothing about these calls.
     Blind,

@@ -1,5 +1,6 @@
-//! Checks that the messages of all agents have to pass. If an agent and the rules could read a message differently, the
-//! message is refused before a tool runs. After the tool has run, its result is withheld or read leniently.
+//! Checks that the messages of all agents have to pass. An agent and the rules could read an ambiguous message
+//! differently. An ambiguous message about a tool call that has not run yet is refused. If the tool has already run,
+//! its result is withheld or read leniently.
 
 use crate::agent::Agent;
 use crate::hook_call::{HookCall, HookEvent, ToolUse};
@@ -9,7 +10,7 @@ use hookhost_contract::EventKind;
 use hookhost_contract::action::ActionMap;
 use serde_json::{Map, Value};
 
-/// Keys that occur in messages about a tool call, for all agents.
+/// Keys that occur in the messages of agents about a tool call. The list contains the keys of all agents.
 const CALL_KEYS: &[&str] = &[
     "tool_name",
     "toolName",
@@ -27,8 +28,8 @@ pub(crate) fn has_call(fields: &Fields) -> bool {
     CALL_KEYS.iter().any(|key| fields.get(key).is_some_and(|value| !value.is_null()))
 }
 
-/// Returns the error for a message that contains a tool call although its hook point has none. The error names the
-/// agent's hook point before a tool call, so that the reply has the format of that hook point.
+/// Returns the error for a message that contains a tool call although its hook point is not about a tool call. The
+/// error names the agent's hook point before a tool call, so that the reply has the format of that hook point.
 pub(crate) fn misplaced_call(agent: &Agent, point: &str) -> Unreadable {
     let is_gate = |event: EventKind, rejects: bool| event == EventKind::BeforeToolCall && rejects;
     let gate = agent.points.iter().find(|point| is_gate(point.event, point.abilities.rejects));
@@ -94,8 +95,8 @@ pub(crate) fn check(
 /// Converts the arguments into an object if the agent wrote them in another form.
 ///
 /// # Errors
-/// If the tool needs arguments and the message has none, or if they are a text and it is not clear which argument the
-/// text is.
+/// If the tool needs arguments and the message has no arguments. Also if the arguments are a string, and it is not
+/// clear which argument of the tool the string is.
 fn complete(agent: &Agent, tool: &mut ToolUse) -> Result<(), Unreadable> {
     let actions = ActionMap::default();
     let actions = actions.of(agent.name);

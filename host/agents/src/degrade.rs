@@ -1,5 +1,5 @@
-//! Replaces an outcome that an agent cannot express by a stricter outcome. All replacements are returned, so that the
-//! log can record them.
+//! Replaces an outcome that an agent cannot carry out with a stricter outcome. The list of replacements is returned, so
+//! that the log can record them.
 
 use crate::agent::Abilities;
 use crate::hook_call::{HookCall, HookEvent};
@@ -9,7 +9,7 @@ use hookhost_contract::{Cause, Refusal, Rejection};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A part of an outcome that an agent cannot express, and its replacement.
+/// A part of an outcome that an agent cannot carry out, and its replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Degradation {
@@ -23,7 +23,8 @@ pub enum Degradation {
     /// The agent ignores rejections at this hook point. The rejection is recorded, and the user gets a message if
     /// possible.
     RejectionNotPossible,
-    /// The agent accepts no replacement, so it uses the text or the result that should be replaced or withheld.
+    /// The agent accepts no replacement, so the agent uses a text or a result that a plugin wanted to replace or
+    /// withhold.
     ReplacementNotPossible,
     /// The agent asks its user, although a plugin approved the call.
     ApprovalNotPossible,
@@ -61,7 +62,7 @@ impl Degradation {
     }
 }
 
-/// Replaces the parts of `outcome` that an agent with the abilities `can` cannot express for `call`. Returns the new
+/// Replaces the parts of `outcome` that an agent with the abilities `can` cannot carry out for `call`. Returns the new
 /// outcome and the list of replacements.
 pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, Vec<Degradation>) {
     let mut lost = Vec::new();
@@ -105,7 +106,7 @@ pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, V
         other => other,
     };
     let answer = match answer {
-        // The agent would use the rejected text, so another text must take its place.
+        // The agent would use the rejected text, so the reason of the rejection replaces this text.
         Answer::Rejected(rejection) if !can.rejects && can.replaces && is_text(call) => {
             lost.push(Degradation::RejectionNotPossible);
             if rejection.ends.is_some() {
@@ -140,7 +141,7 @@ pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, V
     (Outcome { answer, context, notices, rules }, lost)
 }
 
-/// Returns true if the event is about a text that exists already.
+/// Returns true if the event is about an existing text, such as a summary.
 fn is_text(call: &HookCall) -> bool {
     matches!(call.event, HookEvent::AfterCompaction { .. } | HookEvent::FinalText { .. })
 }
@@ -157,8 +158,8 @@ fn can_change(call: &HookCall, arguments: &Value, can: Abilities) -> bool {
     can.changes && tool.is_exact && (!can.merges || stays()) && (!can.keeps_command || keeps_command())
 }
 
-/// Returns the answer for a value that should be replaced, for an agent that accepts no replacement. The value is
-/// rejected if possible, otherwise the user gets a message.
+/// Returns the answer if a plugin replaces a value and the agent accepts no replacement. The value is rejected if
+/// possible. Otherwise, the user gets a message.
 fn stricter_than_replacing(call: &HookCall, can: Abilities, notices: &mut Vec<String>) -> Answer {
     if can.rejects {
         let what = match call.event {
@@ -173,8 +174,8 @@ fn stricter_than_replacing(call: &HookCall, can: Abilities, notices: &mut Vec<St
     Answer::Neutral
 }
 
-/// Returns a rejection that takes the place of another outcome. The reason is not shortened, because a model that reads
-/// only half of a call would make that half.
+/// Returns a rejection that takes the place of another outcome. The reason is not shortened, because it can contain a
+/// call for the model to make. A model that reads only half of the call would make an incomplete call.
 fn rejected(by: Vec<String>, refusal: Refusal) -> Answer {
     let mut rejection = Rejection::host(by, Cause::Verdict, String::new());
     rejection.refusal = refusal;

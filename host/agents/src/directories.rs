@@ -21,7 +21,7 @@ pub const DIRECTORY_VARIABLES: [&str; 7] = [
 /// A function that reads a variable of an environment.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// The directories of a user; `None` if unknown.
+/// The directories of a user. A directory is `None` if it is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directories {
     /// Directory of the user's own `hookhost.toml`.
@@ -65,7 +65,7 @@ const DIRECTORY_KINDS: [DirectoryKind; 4] = [
 ];
 
 impl DirectoryKind {
-    /// Returns the directory that an environment sets, and the name of the variable that decided this.
+    /// Returns the directory that an environment sets, and the name of the variable that sets the directory.
     fn of_environment(&self, environment: Environment<'_>) -> Option<(PathBuf, &'static str)> {
         let path = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         if let Some(named) = path(self.variable) {
@@ -88,7 +88,7 @@ impl Directories {
         Self { config, state, cache, home }
     }
 
-    /// Fills unknown directories from `other`.
+    /// Returns these directories, with the directories of `other` in place of unknown directories.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -125,12 +125,12 @@ impl Directories {
         self.texts().map(|(kind, directory)| (kind.variable.to_owned(), directory.to_owned())).collect()
     }
 
-    /// Returns the first variable of an environment that sets another directory than these.
+    /// Returns the first variable of an environment that sets one of these directories to another path.
     pub fn contradiction(&self, environment: Environment<'_>) -> Option<Contradiction> {
         self.known().find_map(|(kind, fixed)| {
             let (leads_to, variable) = kind.of_environment(environment)?;
-            // The environment has the same home directory, but lacks a variable that was set when the hook was
-            // installed.
+            // It is no contradiction if the environment has the same home directory and only lacks a variable that was
+            // set when the hook was installed.
             let has_same_home = variable == "HOME"
                 && environment("HOME").is_some_and(|home| self.home.as_deref() == Some(Path::new(&home)));
             (leads_to != *fixed && !has_same_home).then(|| Contradiction {
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(fixed.contradiction(&of(&own)), None);
         assert_eq!(fixed.contradiction(&of(&[])), None, "an environment that says nothing");
         assert_eq!(fixed.contradiction(&of(&[own[1], ("HOME", "/home/a b/")])), None);
-        // Started from a place that lacks the variables of the terminal in which the hook was installed.
+        // The hook was started without the variables of the terminal in which it was installed.
         assert_eq!(fixed.contradiction(&of(&[own[0]])), None);
         assert_eq!(fixed.contradiction(&of(&[("HOME", "/evil")])).unwrap().variable, "HOME");
         for variable in DIRECTORY_VARIABLES {
@@ -196,7 +196,7 @@ mod tests {
             let changed: Vec<_> = changed.chain([(variable, "/evil")]).collect();
             assert_eq!(fixed.contradiction(&of(&changed)).unwrap().variable, variable);
         }
-        // Where the others are named, the home still decides what `~` is.
+        // Even if variables set the other directories, `HOME` still determines the meaning of `~`.
         let named = fixed.variables();
         let named =
             named.iter().map(|(name, value)| (name.as_str(), value.as_str())).filter(|(name, _)| *name != "HOME");

@@ -23,8 +23,8 @@ pub struct HookCall {
     /// The further events of the message, in order. For example, a request to a gateway contains prompts and results,
     /// and a response contains texts and calls.
     pub further: Vec<FurtherEvent>,
-    /// Set if two readers could read different results in the message. The text is the reason. The result in `event` is
-    /// then one of the possible results, and is withheld if the agent accepts a replacement.
+    /// The reason, if two parsers could read different tool results from the message. In that case, `event` contains one of the possible
+    /// results, and the host withholds the result if the agent accepts a replacement.
     pub unclear: Option<String>,
 }
 
@@ -47,13 +47,14 @@ impl FurtherEvent {
 }
 
 impl HookCall {
-    /// Creates a call with the event at `point` in `session`, without the message.
+    /// Creates a call for an event at `point` in `session`. All other fields, such as `raw`, are empty.
     pub fn new(point: impl Into<String>, session: AgentSession, event: HookEvent) -> Self {
         let (raw, once, further, unclear) = Default::default();
         Self { point: point.into(), session, event, raw, once, further, unclear }
     }
 
-    /// Creates a call from the session and the event that `decode` returns for `point`. Adds the hook point to an error.
+    /// Creates a call from the session and the event that `decode` returns for `point`. If `decode` fails, adds the hook point to the
+    /// error.
     pub(crate) fn decoded(
         point: String,
         decode: impl FnOnce(&str) -> Result<(AgentSession, HookEvent), Unreadable>,
@@ -74,9 +75,9 @@ impl HookCall {
         std::iter::once(first).chain(later).collect()
     }
 
-    /// Returns the kind and the key of this call within its session. Two reports with the same key are about the same
-    /// call. An agent can report a call twice if two hook files, or two of its programs, call the hook. Tool calls with
-    /// an identifier have a key, and so do the events that a gateway repeats with each request ([`once`](Self::once)).
+    /// Returns a kind and a key, which together identify this call within its session. Two reports with the same kind and key are about the
+    /// same call. An agent can report a call twice if two hook files, or two of its programs, call the hook. Tool calls with an identifier
+    /// have a key, and so do the events that a gateway repeats with each request ([`once`](Self::once)).
     pub fn key(&self) -> Option<(&'static str, &str)> {
         let (kind, call) = match &self.event {
             HookEvent::BeforeToolCall(call) => ("before", call),
@@ -88,20 +89,20 @@ impl HookCall {
     }
 }
 
-/// A session of an agent, in the agent's own terms.
+/// A session of an agent, as the agent reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSession {
-    /// The agent's own identifier of the session; `None` if the agent sends none.
+    /// The agent's identifier of the session, or `None` if the agent sends no identifier.
     pub id: Option<String>,
-    /// The agent's identifier of the sub-agent; `None` for the main agent.
+    /// The agent's identifier of the sub-agent, or `None` for the main agent.
     pub subagent: Option<String>,
-    /// Working directory, an absolute path.
+    /// Absolute path of the working directory.
     pub cwd: PathBuf,
-    /// Root of the project, an absolute path.
+    /// Absolute path of the project's root.
     pub workspace: PathBuf,
     /// The agent's version, if the message contains it.
     pub version: Option<String>,
-    /// True if a person is present, as far as the message says.
+    /// True unless the message says that no person is present.
     pub interactive: bool,
 }
 
@@ -111,7 +112,7 @@ impl AgentSession {
         Self { id, subagent: None, workspace: cwd.clone(), cwd, version: None, interactive: true }
     }
 
-    /// Returns an error text if the working directory is a Windows path and this hookhost runs on another system.
+    /// Returns an error message if the working directory is a Windows path and this hookhost runs on another system.
     pub fn is_elsewhere(&self) -> Option<String> {
         let shown = self.cwd.to_string_lossy();
         let is_elsewhere = !cfg!(windows) && is_of_windows(&shown);
@@ -141,7 +142,7 @@ pub enum HookEvent {
     },
     /// A tool is about to be called.
     BeforeToolCall(ToolUse),
-    /// The agent is about to ask its user about a call. It may have reported the same call before.
+    /// The agent is about to ask its user about a call. The agent may have reported the same call before.
     PermissionRequest(ToolUse),
     /// A tool has been called.
     AfterToolCall {
@@ -163,7 +164,7 @@ pub enum HookEvent {
         id: String,
         /// Final text of the sub-agent.
         text: String,
-        /// True if a hook has already made it continue.
+        /// True if a hook has already made the sub-agent continue.
         is_continued: bool,
     },
     /// The agent is about to send a request to its model.
@@ -227,25 +228,24 @@ impl HookEvent {
     }
 }
 
-/// A tool call, in the agent's own terms.
+/// A tool call, as the agent reports it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolUse {
     /// The agent's identifier of the call, if it has one.
     pub id: Option<String>,
-    /// Name of the tool, as in the agent's table of tools.
+    /// The agent's name of the tool.
     pub name: String,
-    /// The arguments, an object.
+    /// The arguments, which are a JSON object.
     pub arguments: Value,
-    /// True if the arguments can be written again without change. Otherwise the call cannot be replaced by a changed
-    /// call.
+    /// True if the arguments can be written again without change. Otherwise, rules cannot change the arguments.
     pub is_exact: bool,
     /// The provider of the tool.
     pub origin: ToolOrigin,
 }
 
 impl ToolUse {
-    /// Creates a call of the agent's own tool `name`. A name such as `mcp__SERVER__TOOL` makes it a tool of that MCP
-    /// server.
+    /// Creates a call of the agent's own tool `name`. If the name has the form `mcp__SERVER__TOOL`, the tool belongs to that MCP server
+    /// instead.
     pub fn new(id: Option<String>, name: impl Into<String>, arguments: impl Into<Arguments>) -> Self {
         let name = name.into();
         let Arguments { value: arguments, is_exact } = arguments.into();

@@ -1,25 +1,25 @@
 //! Supports agents of other vendors. Turns an agent's message into an event, and the outcome into a reply that the
 //! agent understands. Installs the hook in the agent's settings.
 //!
-//! All modules except [`install`] are pure: they read no file, open no socket and ask no plugin. The hook program uses
+//! All modules except [`install`] are pure: they read no file, open no socket and run no plugin. The hook program uses
 //! only these modules. So it is small, and can deny a call in the agent's format even if no resident host answers.
 //!
-//! A new agent is one file in `agents/`, one line in the list of [`agents::all`], its tools in
-//! `hookhost_contract::action`, and its files in `guarded.toml`, the table of the plugins that protect a session.
+//! To support a new agent, add a file in `agents/` and a line in the list of [`agents::all`]. Add the agent's tools to
+//! `hookhost_contract::action`. Add the agent's files to `guarded.toml`, which lists the files that plugins guard.
 //!
 //! A module uses only modules above it in this list:
 //!
 //! | module | purpose |
 //! |---|---|
 //! | [`message`] | an agent's message and its origin |
-//! | [`json`] | reads messages as JSON objects, and notes what readers could read differently |
+//! | [`json`] | parses messages as JSON objects, and records their ambiguous parts |
 //! | [`hook_call`] | the event that a message reports |
-//! | [`outcome`] | the outcome of an event, as far as an agent can express it |
-//! | [`agent`] | data about an agent: its hook points, its abilities at each, its coverage |
+//! | [`outcome`] | the outcome of an event, in a form that an agent can carry out |
+//! | [`agent`] | data about an agent, such as its hook points, abilities and coverage |
 //! | `checks` | checks that messages of all agents have to pass |
 //! | [`reason`] | sentences for models and users |
-//! | [`canary`] | the calls that prove that an agent obeys its hook |
-//! | [`mod@degrade`] | replaces outcomes that an agent cannot express by stricter ones |
+//! | [`canary`] | the test calls with which `hookhost doctor` proves that a hook denies |
+//! | [`mod@degrade`] | replaces outcomes that an agent cannot carry out with stricter outcomes |
 //! | [`reply`] | output and exit code of the hook |
 //! | [`directories`] | the directories of hookhost's own files, and the variables that set them |
 //! | [`plan`] | the files of an agent that have to name the hook |

@@ -1,6 +1,6 @@
-//! The protocol in which the proxy in front of MCP servers asks the resident host. Each event is one message, which
-//! gets one reply. The resident host treats the proxy as an agent with an adapter of its own, [`ADAPTER`]. Unlike other
-//! agents, the proxy has no files in which a hook could be installed.
+//! The messages between the MCP proxy, which runs in front of MCP servers, and the resident host. Each event is one
+//! message, which gets one reply. The resident host treats the proxy like an agent, so the proxy has an adapter,
+//! [`ADAPTER`]. Unlike other agents, the proxy has no files in which a hook could be installed.
 
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
@@ -21,13 +21,13 @@ pub const NAME: &str = "mcp-proxy";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Point {
-    /// A request is about to be passed on.
+    /// The proxy is about to pass on a request.
     Request,
     /// The server has answered a request.
     Result,
     /// The proxy hid tools from the client, or the client called a hidden tool.
     HeldBack,
-    /// The client reports its user's answer to a question.
+    /// The client reports how its user answered a question.
     Answered,
     /// A proxy starts.
     SessionStart,
@@ -47,7 +47,8 @@ pub struct Event {
     pub cwd: PathBuf,
     /// Name of the server.
     pub server: String,
-    /// True in audit mode, in which outcomes are only recorded and a rejected call happens nevertheless.
+    /// True in audit mode. In this mode, outcomes are only recorded, and the proxy passes on a call even if it was
+    /// rejected.
     #[serde(default)]
     pub audit: bool,
     /// True if the proxy can ask the client's user through the client.
@@ -62,8 +63,11 @@ pub struct Event {
     /// Name of the tool.
     #[serde(default)]
     pub tool: String,
-    /// The arguments of the request. For hidden tools, the reasons by tool name. For an answer of the user, the data
-    /// that the answer is about.
+    /// The content of the event. Depending on `point`, this is one of the following:
+    ///
+    /// - the arguments of the request,
+    /// - for hidden tools, an object with the reason for each tool name,
+    /// - for an answer of the user, the data that the answer is about.
     #[serde(default)]
     pub arguments: Value,
     /// The server's answer to the request.
@@ -78,7 +82,7 @@ const REQUEST: Abilities =
 /// Abilities of the proxy for a result.
 const RESULT: Abilities = Abilities { rejects: true, replaces: true, tells_user: true, ..Abilities::NONE };
 
-/// Abilities in audit mode. A question is passed to the proxy, which asks no person.
+/// Abilities in audit mode. A question is passed to the proxy, but the proxy does not ask a person.
 const AUDIT: Abilities = Abilities { approves: true, asks: true, tells_user: true, ..Abilities::NONE };
 
 static AGENT: Agent = Agent {

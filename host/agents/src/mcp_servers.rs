@@ -4,12 +4,13 @@
 use crate::plan::{Context, Scope};
 use std::path::{Path, PathBuf};
 
-/// A file that names MCP servers. Each object at `places` has one member per server.
+/// A file that names MCP servers. Each of the objects to which `places` leads has one member per server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServersFile {
     /// Path of the file.
     pub path: PathBuf,
-    /// The keys that lead to the objects, outermost first. [`ANY_KEY`] stands for every key.
+    /// Lists of keys. Each list leads to an object with servers, and begins with the outermost key. [`ANY_KEY`] matches
+    /// every key.
     pub places: &'static [&'static [&'static str]],
     /// Format of the file.
     pub format: ServersFormat,
@@ -27,20 +28,22 @@ pub enum ServersFormat {
     Toml,
 }
 
-/// Number of words between the proxy and the server's own command: `mcp --name NAME --`.
+/// Number of words between the proxy's program and the server's own command. The words are `mcp --name NAME --`.
 pub const PROXY_WORD_COUNT: usize = 4;
 
-/// Returns the words between the proxy and the server's own command.
+/// Returns the words between the proxy's program and the server's own command.
 pub const fn proxy_words(name: &str) -> [&str; PROXY_WORD_COUNT] {
     ["mcp", "--name", name, "--"]
 }
 
-/// Returns true if the command line, program first, starts the proxy `program` and no other program of the same name.
+/// Returns true if the command line starts the proxy at the path `program`. The first word is the program. Returns
+/// false for a program with the same name at another path.
 pub fn starts_proxy(words: &[String], program: &Path) -> bool {
     words.first().is_some_and(|word| Path::new(word) == program) && looks_like_proxy(words)
 }
 
-/// Returns true if the command line has the form of one that starts the proxy, with any program called `hookhost`.
+/// Returns true if the command line looks as if it starts the proxy. Unlike [`starts_proxy`], this function accepts any
+/// program with the name `hookhost`, whatever its path is.
 pub fn looks_like_proxy(words: &[String]) -> bool {
     let has_name = |program: &String| Path::new(program).file_name().is_some_and(|name| name == "hookhost");
     let between = words.get(1..=PROXY_WORD_COUNT).unwrap_or_default();
@@ -49,7 +52,7 @@ pub fn looks_like_proxy(words: &[String]) -> bool {
 }
 
 impl ServersFile {
-    /// Creates a JSON file with servers at the usual key.
+    /// Describes a JSON file with servers at the usual key, `mcpServers`.
     pub(crate) fn json(path: PathBuf) -> Self {
         Self { path, places: &[&["mcpServers"]], format: ServersFormat::Json }
     }
@@ -61,12 +64,13 @@ impl ServersFile {
         context.path(user, project, Err("")).ok().map(Self::json)
     }
 
-    /// Returns the JSON file that has the same path below the user's home and below a project.
+    /// Returns the JSON file for the scope of the context, if the file's path below the user's home directory is the
+    /// same as its path below a project.
     pub(crate) fn in_both(context: &Context<'_>, path: &str) -> Option<Self> {
         Self::of_scope(context, path, path)
     }
 
-    /// Returns the JSON file of an agent that has such a file only for the user.
+    /// Returns the JSON file of an agent that has such a file only for the user. Returns `None` in other scopes.
     pub(crate) fn of_user(context: &Context<'_>, path: impl AsRef<Path>) -> Option<Self> {
         (context.scope == Scope::User).then(|| Self::json(context.home.join(path)))
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Environment variables in which agents pass the project's directory to their hooks. The hook passes on no other
-/// variable, because some agents pass the key of their model to each hook.
+/// variables, because some agents give each hook a variable with the API key of their model.
 pub const VARIABLES: &[&str] = &[
     "CLAUDE_PROJECT_DIR",
     "CRUSH_PROJECT_DIR",
@@ -27,13 +27,13 @@ pub struct Message<'a> {
     pub directory: &'a Path,
     /// The variables of [`VARIABLES`] that were set.
     pub variables: &'a [(String, String)],
-    /// Time that the sender waits for the reply, if the agent's own settings do not determine it. `None` means the
-    /// timeout of the agent's hook point.
+    /// Time that the sender waits for the reply, if the agent's own settings do not determine it. If this is `None`,
+    /// the timeout of the agent's hook point applies.
     pub within: Option<Duration>,
 }
 
 impl<'a> Message<'a> {
-    /// Creates a message with defaults.
+    /// Creates a message without a hook point, variables and a waiting time.
     pub fn new(bytes: &'a [u8], directory: &'a Path) -> Self {
         Self { bytes, point: None, directory, variables: &[], within: None }
     }
@@ -51,7 +51,7 @@ impl<'a> Message<'a> {
 pub struct Unreadable {
     /// The hook point, if known.
     pub point: Option<String>,
-    /// The reason, one sentence.
+    /// The reason, as one sentence.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! The outcome of an event, as far as an agent can express it.
+//! The outcome of an event, in a form that an agent can carry out.
 
 use hookhost_contract::{Question, Rejection, Task, ToolResult};
 use serde::{Deserialize, Serialize};
@@ -9,16 +9,16 @@ use serde_json::Value;
 pub struct Outcome {
     /// The answer to the agent.
     pub answer: Answer,
-    /// Texts for the model: the reminders of plugins, each with the plugin's name.
+    /// Texts for the model. These are the reminders of plugins, each with the name of its plugin.
     pub context: Vec<String>,
     /// Texts for the user.
     pub notices: Vec<String>,
-    /// Digest of the rules that produced the outcome; empty if unknown.
+    /// Digest of the rules that produced the outcome. Empty if the rules are unknown.
     pub rules: String,
 }
 
 impl Outcome {
-    /// Creates an outcome with this answer alone.
+    /// Creates an outcome with this answer, without texts and without a digest of the rules.
     pub fn new(answer: Answer) -> Self {
         Self { answer, context: Vec::new(), notices: Vec::new(), rules: String::new() }
     }
@@ -62,7 +62,7 @@ pub enum Answer {
         /// The plugins that changed the arguments, in order.
         by: Vec<String>,
     },
-    /// The tool does not run, and this is used as its result.
+    /// The tool does not run, and `result` is used as the tool's result.
     Responded {
         /// The result.
         result: ToolResult,
@@ -75,7 +75,7 @@ pub enum Answer {
     Ask {
         /// The questions, each with the plugin that asks it.
         questions: Vec<Question>,
-        /// The changed arguments that the question is about; `None` if no plugin changed them.
+        /// The changed arguments that the questions are about, or `None` if no plugin changed the arguments.
         arguments: Option<Value>,
     },
     /// This text replaces the text of the event.

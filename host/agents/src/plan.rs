@@ -29,7 +29,7 @@ impl Scope {
         }
     }
 
-    /// Returns the flag of `hookhost install` with a leading space; empty for the user's own files.
+    /// Returns the flag of `hookhost install` with a leading space. The flag is empty for the user's own files.
     pub const fn flag(self) -> &'static str {
         match self {
             Self::User => "",
@@ -58,7 +58,7 @@ pub struct Context<'a> {
     pub home: &'a Path,
     /// The project's root, for [`Scope::Project`].
     pub project: &'a Path,
-    /// The hook program, an absolute path.
+    /// Absolute path of the hook program.
     pub program: &'a Path,
     /// Reply of the hook if no resident host answers.
     pub on_failure: OnFailure,
@@ -70,7 +70,7 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Returns the hook's command line, program first.
+    /// Returns the words of the hook's command line. The first word is the program.
     pub fn words(&self, agent: &Agent, point: &str) -> Vec<String> {
         let mut words = vec![self.program.to_string_lossy().into_owned(), agent.name.to_owned(), point.to_owned()];
         words.extend(self.flags());
@@ -87,12 +87,13 @@ impl Context<'_> {
         flags
     }
 
-    /// Returns the hook's command line for a shell.
+    /// Returns the hook's command line as one string, quoted for a shell.
     pub fn command(&self, agent: &Agent, point: &str) -> String {
         self.words(agent, point).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the hook's command in the form that most agents read, with the timeout in seconds.
+    /// Returns the hook as the JSON object that most agents accept in their files. The object contains the command and
+    /// the timeout in seconds.
     pub(crate) fn command_hook(&self, agent: &Agent, point: &HookPoint) -> Value {
         json!({ "type": "command", "command": self.command(agent, point.name), "timeout": point.timeout })
     }
@@ -101,7 +102,7 @@ impl Context<'_> {
     /// relative to the project's root, and `managed` is the path on this machine.
     ///
     /// # Errors
-    /// The reason in `managed`, for [`Scope::Managed`].
+    /// For [`Scope::Managed`], the reason in `managed` if there is no such path.
     pub(crate) fn path(
         &self,
         user: impl AsRef<Path>,
@@ -115,7 +116,8 @@ impl Context<'_> {
         }
     }
 
-    /// Returns the directory that a variable names, or else `in_home` in the user's home directory.
+    /// Returns the directory that an environment variable names. If the variable is not set, returns `in_home` in the
+    /// user's home directory.
     pub fn directory(&self, variable: &str, in_home: &str) -> PathBuf {
         (self.variable)(variable).unwrap_or_else(|| self.home.join(in_home))
     }
@@ -127,7 +129,7 @@ impl std::fmt::Debug for Context<'_> {
     }
 }
 
-/// Returns a word for a shell, in quotes if it has other characters than letters, digits and `/._-=+:@`.
+/// Quotes a word for a shell. A word of ASCII letters, digits and `/._-=+:@` needs no quotes and is returned unchanged.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=+:@".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -136,12 +138,13 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The required contents of an agent's files, and the steps for a person.
+/// The required contents of an agent's files, and the steps that a person has to take.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// The files.
     pub files: Vec<FilePlan>,
-    /// Steps for a person, one sentence each, such as to restart the agent or to trust the hook.
+    /// Steps that a person has to take, one sentence each. For example, a person may have to restart the agent or trust
+    /// the hook.
     pub steps: Vec<String>,
 }
 
@@ -158,7 +161,7 @@ impl Plan {
         self
     }
 
-    /// Adds a step for a person in one scope only.
+    /// Adds a step for a person if the installation has the given scope.
     pub(crate) fn step_in(self, context: &Context<'_>, scope: Scope, step: &str) -> Self {
         if context.scope == scope { self.step(step) } else { self }
     }
@@ -167,7 +170,7 @@ impl Plan {
 /// The required contents of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FilePlan {
-    /// A file that belongs to hookhost as a whole.
+    /// A file whose entire content belongs to hookhost.
     Whole {
         /// Path of the file.
         path: PathBuf,
@@ -176,7 +179,7 @@ pub enum FilePlan {
         /// True if the file is a program.
         is_program: bool,
     },
-    /// A JSON file of the user, perhaps with comments, in which these entries belong to hookhost.
+    /// A JSON file of the user, in which only these entries belong to hookhost. The file may contain comments.
     Json {
         /// Path of the file.
         path: PathBuf,
@@ -186,12 +189,12 @@ pub enum FilePlan {
 }
 
 impl FilePlan {
-    /// Creates a file that belongs to hookhost as a whole and is not a program.
+    /// Creates the plan of a file whose entire content belongs to hookhost, and which is not a program.
     pub(crate) fn whole(path: PathBuf, content: String) -> Self {
         Self::Whole { path, content, is_program: false }
     }
 
-    /// Creates a JSON file that belongs to hookhost as a whole.
+    /// Creates the plan of a JSON file whose entire content belongs to hookhost.
     pub(crate) fn whole_json(path: PathBuf, content: &Value) -> Self {
         Self::whole(path, format!("{content:#}\n"))
     }
@@ -204,8 +207,8 @@ impl FilePlan {
     }
 }
 
-/// The JSON dialect that an agent accepts. If a file uses other syntax, the agent cannot read it, and runs none of its
-/// hooks.
+/// The JSON dialect that an agent accepts. If a file uses other syntax, the agent cannot read the file, so the agent
+/// runs none of the hooks in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JsonDialect {
     /// Strict JSON.
@@ -220,8 +223,8 @@ pub enum JsonDialect {
 /// An entry of a JSON file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JsonEntry {
-    /// An element of the array at these keys. A missing array is created. An element that names [`PROGRAM`] belongs to
-    /// hookhost and is replaced.
+    /// An element of the array at these keys. A missing array is created. An existing element that names [`PROGRAM`]
+    /// belongs to hookhost and is replaced.
     Element {
         /// The keys that lead to the array, outermost first.
         at: Vec<String>,
@@ -269,9 +272,9 @@ pub(crate) fn elements(agent: &Agent, hook: impl Fn(&HookPoint) -> Value) -> Vec
     agent.installed().map(|point| JsonEntry::element(&["hooks", point.name], hook(point))).collect()
 }
 
-/// Returns the entries of an agent whose file has groups of hooks for each hook point, like that of Claude Code:
-/// `{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [HOOK]}]}}`. The keys `at`, outermost first, lead to the hook
-/// points.
+/// Returns the entries of an agent whose file has groups of hooks for each hook point, like the file of Claude Code:
+/// `{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [HOOK]}]}}`. The keys `at` lead to the hook points. The
+/// outermost key comes first.
 pub(crate) fn groups(
     agent: &Agent,
     at: &[&str],
@@ -288,7 +291,7 @@ pub(crate) fn groups(
     agent.installed().map(entry).collect()
 }
 
-/// Returns the hook points of an agent with their hooks, for a file that belongs to hookhost as a whole:
+/// Returns the hook points of an agent with their hooks, for a file whose entire content belongs to hookhost:
 /// `{"PreToolUse": [HOOK]}`.
 pub(crate) fn hook_lists(agent: &Agent, hook: impl Fn(&HookPoint) -> Value) -> Value {
     agent.installed().map(|point| (point.name.to_owned(), json!([hook(point)]))).collect()

@@ -1,5 +1,5 @@
-//! The format in which the resident host replies to the proxies. To the resident host, each proxy is an agent with an
-//! adapter of its own.
+//! The format in which the resident host replies to the proxies. The resident host treats each proxy like an agent, so
+//! each proxy has its own adapter.
 
 use crate::json::Fields;
 use crate::message::Unreadable;
@@ -50,10 +50,10 @@ pub enum ProxyReply {
     Ask {
         /// The questions, each with the plugin that asks it.
         questions: Vec<Question>,
-        /// The changed arguments that would be used; `None` if no plugin changed them.
+        /// The arguments that are used if the user agrees, or `None` if no plugin changed the arguments.
         #[serde(default)]
         arguments: Option<Value>,
-        /// Digest of the rules that ask.
+        /// Digest of the rules under which the questions are asked.
         #[serde(default)]
         rules: String,
     },
@@ -64,7 +64,7 @@ pub enum ProxyReply {
     },
 }
 
-/// Reads an event that a proxy has written.
+/// Deserializes an event of a proxy.
 ///
 /// # Errors
 /// If the message is not an event of a proxy.

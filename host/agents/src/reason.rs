@@ -1,18 +1,18 @@
-//! Formats sentences for models and users. For example, they tell which plugin rejected a call, if this is final, and
-//! what else is possible.
+//! Formats sentences for models and users. For example, a sentence says which plugin rejected a call, whether the
+//! rejection is final, and what the model may do instead.
 
 use hookhost_contract::{Cause, Question, Rejection, ToolResult};
 use serde_json::Value;
 
-/// Returns the text about an event that got no decision. It contains the first line of the reason, and the command that
-/// tells more.
+/// Returns the text about an event on which no decision was made. The text contains the first line of the reason, and a
+/// command that gives more information.
 pub fn not_settled(agent: &str, why: &str) -> String {
     let why = sentence(why.lines().next().unwrap_or_default());
     format!("hookhost could not decide on this event: {why}`hookhost doctor {agent}` says more.")
 }
 
-/// Returns the text about a rejection for the model. A model that only reads "denied" would try the same in another
-/// way, so the text says if the rejection is final.
+/// Returns the text about a rejection for the model. A model that only reads "denied" would try to reach the same goal
+/// in another way, so the text says whether the rejection is final.
 pub fn rejected(rejection: &Rejection) -> String {
     let code = rejection.refusal.code.as_ref().map(|code| format!(" [{code}]")).unwrap_or_default();
     let said = format!("{rejection}{code}");
@@ -33,7 +33,7 @@ pub fn rejected(rejection: &Rejection) -> String {
     format!("{}{}", sentence(&said), next)
 }
 
-/// Returns the text that an agent's user is asked.
+/// Returns the text of the questions for an agent's user.
 pub fn asked(questions: &[Question]) -> String {
     let asked = questions.iter().map(|question| {
         let code = question.escalation.code.as_ref().map(|code| format!(" [{code}]")).unwrap_or_default();
@@ -57,7 +57,7 @@ pub fn use_this_result(result: &ToolResult) -> String {
     format!("the tool did not run, and this is the result in its place:\n{}\n(end of the result)", result.text)
 }
 
-/// Returns the plugins as the subject of a sentence.
+/// Returns the names of the plugins, as the subject of a sentence.
 fn names(by: &[String]) -> String {
     if by.is_empty() { "A plugin".to_owned() } else { by.join(", ") }
 }

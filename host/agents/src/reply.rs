@@ -5,9 +5,9 @@ use serde_json::Value;
 /// The reply to an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// Exit code of the hook. It is never 1, because agents read 1 as a failed hook and continue.
+    /// Exit code of the hook. It is never 1, because agents treat exit code 1 as a failed hook and continue.
     pub exit: u8,
-    /// Standard output, or the body of the response over HTTP.
+    /// Standard output of the hook, or the body of the response if the agent uses HTTP.
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
@@ -29,8 +29,8 @@ impl Reply {
         Self { stdout: text.into(), ..Self::default() }
     }
 
-    /// Returns a reply with exit code 2 and a text on the standard error. Most agents read this as a denial. An empty
-    /// text is replaced, because some agents would continue.
+    /// Returns a reply with exit code 2 and a text on the standard error. Most agents treat such a reply as a denial.
+    /// An empty text is replaced, because some agents would continue if the standard error is empty.
     pub fn exit_2(text: &str) -> Self {
         let text = if text.trim().is_empty() { "rejected by policy" } else { text };
         Self { exit: 2, stdout: String::new(), stderr: text.to_owned() }

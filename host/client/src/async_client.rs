@@ -1,5 +1,5 @@
-//! A proxy's connection to the resident host, which decides on the events of all proxies. One kept connection carries all events of a
-//! proxy concurrently. If no resident host runs, the proxy starts one.
+//! A proxy's connection to the resident host, which decides on the events of all proxies. One connection stays open and carries all events
+//! of a proxy concurrently. If no resident host runs, the proxy starts one.
 
 use crate::connection::{
     self, CONNECT_TIMEOUT, ConnectionError, DELIVERY_TIMEOUT, Deadline, RESUME_TIMEOUT, SILENCE_TIMEOUT,
@@ -22,10 +22,10 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-/// Time between the end of a resident host and the next attempt.
+/// Pause between the end of a resident host and the next attempt to send the event.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Called with the number of seconds that the reply can take from now on, if the wait can be long.
+/// Called if the wait for the reply can be long. The argument is the maximum number of seconds until the reply.
 pub type LongWaitCallback<'a> = &'a (dyn Fn(u32) + Send + Sync);
 
 /// A client of the user's resident host.
@@ -38,13 +38,14 @@ pub struct AsyncClient {
 }
 
 impl AsyncClient {
-    /// Creates a client for the resident host at these paths. `program` is `hookhost`, which starts the host.
+    /// Creates a client for the resident host at these paths. `program` is the path of the program `hookhost`, which the client runs to
+    /// start the host.
     pub fn new(paths: HostPaths, program: PathBuf) -> Self {
         Self { paths, program, numbers: AtomicU64::new(0), connection: tokio::sync::Mutex::default() }
     }
 
-    /// Sends an event of the proxy `agent` to the resident host, and returns the reply. `directory` selects the rules. `S` is the
-    /// reply type of the proxy's adapter.
+    /// Sends an event of the proxy `agent` to the resident host, and returns the reply. The rules that apply in `directory` decide on the
+    /// event. `S` is the reply type of the proxy's adapter.
     ///
     /// # Errors
     /// One sentence, if the host makes no decision.
@@ -87,8 +88,8 @@ impl AsyncClient {
             match connection.converse(number, frame.clone(), Instant::now() + CALL_TIMEOUT, on_wait).await {
                 // The host has ended, perhaps after it recorded the event. The event is sent again, because it must get a decision.
                 Err(ConnectionError::Closed) => sleep(RETRY_INTERVAL).await,
-                // Unlike a hook, a proxy does not end a host of another version. A proxy runs for a long time, so the proxy may be
-                // the older one.
+                // Unlike a hook, a proxy does not end a host that uses another version of the protocol. A proxy runs for a long time, so
+                // the proxy may be older than the host.
                 Err(ConnectionError::Silent { process }) => start::end_stuck(process, &self.paths),
                 answered => return answered,
             }
@@ -96,7 +97,7 @@ impl AsyncClient {
         Err(ConnectionError::Closed)
     }
 
-    /// Returns the kept connection, or opens a new one.
+    /// Returns the open connection. If there is none, opens a new connection.
     async fn connection(&self) -> Result<SharedConnection, ConnectionError> {
         let mut kept = self.connection.lock().await;
         if let Some(connection) = kept.as_ref().filter(|connection| !connection.has_ended()) {
@@ -113,7 +114,8 @@ impl AsyncClient {
             Err(ConnectionError::NotThere(_) | ConnectionError::TooLate(_)) => {
                 let (paths, program) = (self.paths.clone(), self.program.clone());
                 let (send, connected) = oneshot::channel();
-                // This is a separate thread, because the runtime would wait for its own threads when it ends.
+                // This work does not use a thread of the runtime, because the runtime would wait for that thread when the runtime shuts
+                // down.
                 std::thread::spawn(move || {
                     let deadline = Deadline::within(START_TIMEOUT, None);
                     let _ = send.send(start::connect(&program, &Directories::default(), &paths, None, deadline));
@@ -126,7 +128,7 @@ impl AsyncClient {
     }
 }
 
-/// A kept connection, which carries the events of all tasks.
+/// An open connection, which carries the events of all tasks of the proxy.
 #[derive(Clone, Debug)]
 struct SharedConnection {
     frames: mpsc::UnboundedSender<Vec<u8>>,
@@ -151,7 +153,7 @@ impl PendingResponses {
 }
 
 impl SharedConnection {
-    /// Starts the reader and the writer of a new stream. Must be called within the runtime.
+    /// Starts the reader and the writer of a new stream. Must be called within the async runtime.
     fn over(stream: UnixStream) -> Self {
         let process = connection::peer_process(&stream);
         let (input, output) = stream.into_split();
@@ -192,7 +194,7 @@ impl SharedConnection {
                 // If this process was suspended, the timeout can pass before the process reads frames that have already arrived.
                 response = timeout(RESUME_TIMEOUT, responses.recv()).await;
                 if response.is_err() {
-                    // The next event opens a new connection.
+                    // The connection is marked as ended, so that the next event opens a new connection.
                     lock(&self.waiting).end();
                     return Err(ConnectionError::Silent { process: self.process });
                 }
@@ -214,8 +216,8 @@ impl SharedConnection {
     }
 }
 
-/// Waits for the response to an event. If this value is dropped before the response arrives, the resident host is told that no task
-/// waits.
+/// Waits for the response to an event. If this value is dropped before the response arrives, the resident host gets a message that no task
+/// waits for the response.
 struct ResponseWait<'a> {
     connection: &'a SharedConnection,
     number: u64,
@@ -285,10 +287,10 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    /// The variable that makes [`stand_in_to_serve`] a host: the path of its socket.
+    /// The variable with the path of the socket of [`stand_in_to_serve`]. If the variable is not set, the function does nothing.
     const SOCKET: &str = "HOOKHOST_TEST_SOCKET";
 
-    /// A resident host that accepts connections and sends nothing, in a process of its own.
+    /// Acts as a resident host that accepts connections but sends nothing. The test below runs this function in a separate process.
     #[test]
     fn stand_in_to_serve() {
         let Some(socket) = std::env::var_os(SOCKET) else { return };
@@ -302,7 +304,7 @@ mod tests {
         let paths = HostPaths::below(directory.path());
         std::fs::create_dir(paths.directory()).unwrap();
         let mut host = Command::new(std::env::current_exe().unwrap());
-        // The test program runs the tests whose names contain this word.
+        // With the argument `serve`, the test program runs only the tests whose names contain this word.
         host.arg0("hookhost").arg("serve").env(SOCKET, paths.socket()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut host = host.spawn().unwrap();
         while std::os::unix::net::UnixStream::connect(paths.socket()).is_err() {

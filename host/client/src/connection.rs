@@ -12,28 +12,29 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Poll interval for a signal that asks the hook to end.
+/// Interval at which a wait checks whether a signal has asked the hook to end.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Interval of attempts to connect while the host's accept queue is full.
+/// Pause between two attempts to connect while the host's accept queue is full.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const QUEUE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Time for the delivery of an answer, in addition to the time that the host has for it.
+/// Time for delivering an answer, in addition to the time that the host has for finding the answer.
 pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Timeout of one attempt to connect while a host starts. It is short, because a program that accepts no connections may hold the
-/// socket before the host listens. A caller with an async runtime blocks its thread for this time.
+/// Timeout of one attempt to connect while a host starts. The timeout is short, because until the new host listens, the socket may belong
+/// to a program that accepts no connections. A caller with an async runtime blocks its thread for this time.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Time without a frame after which the other side is treated as dead. A resident host that works on an event sends a frame each
 /// second.
 pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Further time for a frame after [`SILENCE_TIMEOUT`]. If both processes were suspended, the other one may continue a moment later.
+/// Additional time for a frame after [`SILENCE_TIMEOUT`]. If both processes were suspended, the other process may continue a moment later
+/// than this process.
 pub const RESUME_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Bytes that a pipe accepts without blocking once `poll` reports it writable: `PIPE_BUF` of POSIX.
+/// Number of bytes that a pipe accepts without blocking after `poll` has reported the pipe as writable. POSIX calls this number `PIPE_BUF`.
 const PIPE_BUF: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
 /// Maximum number of bytes per read.
@@ -42,7 +43,7 @@ const CHUNK_SIZE: usize = 64 * 1024;
 /// The reason why the resident host has not answered.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
-    /// No resident host runs: there is no socket, or no process listens on it.
+    /// No resident host is running: there is no socket, or no process listens on the socket.
     #[error("no resident host answers at {}", .0.display())]
     NotThere(PathBuf),
     /// The socket belongs to another user, or a process of another user listens on it.
@@ -68,7 +69,7 @@ pub enum ConnectionError {
     /// The other side has closed the connection.
     #[error("the resident host ended before it answered")]
     Closed,
-    /// The other side uses another protocol, or another version of it.
+    /// The other side uses another protocol, or another version of this protocol.
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// A system call failed.
@@ -91,7 +92,7 @@ impl<'a> Deadline<'a> {
         Self { began: Instant::now(), within, interrupted }
     }
 
-    /// Returns a deadline that passes after `within` from now.
+    /// Returns a deadline that passes after `within` from now, and can be interrupted like this deadline.
     #[must_use]
     pub fn restarted(self, within: Duration) -> Self {
         Self { began: Instant::now(), within, ..self }
@@ -109,7 +110,7 @@ impl<'a> Deadline<'a> {
         if other.began + other.within < self.began + self.within { other } else { self }
     }
 
-    /// Returns a deadline for an answer that takes `seconds`, plus [`DELIVERY_TIMEOUT`]. For 0 seconds, returns `self`.
+    /// Returns a deadline that allows `seconds` for an answer and [`DELIVERY_TIMEOUT`] for its delivery. For 0 seconds, returns `self`.
     #[must_use]
     pub fn extended_by(self, seconds: u32) -> Self {
         if seconds == 0 {
@@ -146,9 +147,10 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// Reads one JSON text and returns at most its first `most` bytes. Stops at the end of the outermost object or array, because
-    /// some agents keep their end of the pipe open. Bytes that have already arrived after this end are returned too, and make the
-    /// text invalid. Bytes beyond `most` are read and discarded, because closing the pipe could end the writer.
+    /// Reads one JSON text and returns at most its first `most` bytes. Reading stops at the end of the outermost object or array, because
+    /// some agents keep their end of the pipe open. If more bytes have already arrived by then, they are returned too, so that the caller
+    /// rejects the text as invalid JSON. Bytes beyond `most` are read and discarded, because closing the pipe early could kill the process
+    /// that writes.
     ///
     /// # Errors
     /// The errors of [`Self::wait`], and errors of the system.
@@ -183,7 +185,7 @@ impl<'a> Deadline<'a> {
     pub fn write_all(&self, to: &mut (impl Write + AsFd), mut bytes: &[u8]) -> Result<(), ConnectionError> {
         while !bytes.is_empty() {
             self.wait(to, PollFlags::POLLOUT)?;
-            // A writable pipe has room for this number of bytes. A larger write could block for ever.
+            // A writable pipe accepts at least this number of bytes. A larger write could block forever.
             match to.write(bytes.get(..PIPE_BUF).unwrap_or(bytes)) {
                 Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
                 Err(error) if is_for_later(&error) => {}
@@ -246,7 +248,8 @@ impl Connection {
         Ok(Response::from_body(&read_exactly(&mut self.stream, length, deadline)?)?)
     }
 
-    /// Waits for the next response of a resident host that works on an event. Such a host sends a frame each second.
+    /// Waits for the next response of a resident host that works on an event. Such a host sends a frame each second, so the host is treated
+    /// as dead if no frame arrives within [`SILENCE_TIMEOUT`].
     ///
     /// # Errors
     /// The errors of [`Self::receive`], and [`ConnectionError::Silent`].
@@ -316,7 +319,8 @@ fn closed(error: ConnectionError) -> ConnectionError {
     }
 }
 
-/// Connects to the socket in the host's directory. If there is none, connects to the socket that a file in the directory names.
+/// Connects to the socket in the host's directory. If there is no socket in the directory, connects to the socket whose path is stored in a
+/// file there.
 fn connect(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     match connect_below(paths, deadline) {
         Err(ConnectionError::Io(error)) if error.kind() == io::ErrorKind::NotFound => match paths.other_socket() {
@@ -327,7 +331,8 @@ fn connect(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, Conn
     }
 }
 
-/// Connects to the socket in the host's directory. If its path is too long for an address, uses a path through the open directory.
+/// Connects to the socket in the host's directory. If the path of the socket is too long for a socket address, opens the directory and uses
+/// a short path through the directory's file descriptor.
 fn connect_below(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     let socket = paths.socket();
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {
@@ -337,7 +342,7 @@ fn connect_below(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream
     connect_to(&short(&directory), deadline)
 }
 
-/// Connects without blocking. If the queue of a hung host is full, a blocking connect would never return.
+/// Connects without blocking, because a blocking call would never return if the accept queue of a hung host is full.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn connect_to(socket: &Path, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket as new_socket};
@@ -356,7 +361,7 @@ fn connect_to(socket: &Path, deadline: Deadline<'_>) -> Result<UnixStream, Conne
     }
 }
 
-/// Connects. Other systems than Linux return an error at once if the queue is full.
+/// Connects with a blocking call. Systems other than Linux immediately return an error if the accept queue is full.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn connect_to(socket: &Path, _: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     Ok(UnixStream::connect(socket)?)
@@ -368,13 +373,13 @@ pub fn short(directory: &std::fs::File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/host.sock", directory.as_raw_fd()))
 }
 
-/// Returns true if `user` is the user of this process, or root. Only processes of these users may send events to this process, or
-/// decide on its events.
+/// Returns true if `user` is the user of this process, or root. Only processes of these users may send events to this process or decide on
+/// events of this process.
 pub fn is_trusted(user: u32) -> bool {
     user == nix::unistd::geteuid().as_raw() || user == 0
 }
 
-/// Returns the user whose process is at the other end.
+/// Returns the user whose process is at the other end of the connection.
 ///
 /// # Errors
 /// If the system does not report the user.
@@ -384,7 +389,7 @@ pub fn peer(stream: &impl AsFd) -> io::Result<u32> {
     Ok(credentials.uid())
 }
 
-/// Returns the process at the other end. For a listening socket, this is the process that called `listen`.
+/// Returns the process at the other end of the connection. For a listening socket, this is the process that called `listen`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn peer_process(stream: &impl AsFd) -> Option<u32> {
     let credentials = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
@@ -396,7 +401,7 @@ pub(crate) fn peer_process(_: &impl AsFd) -> Option<u32> {
     None
 }
 
-/// Returns the user whose process is at the other end.
+/// Returns the user whose process is at the other end of the connection.
 ///
 /// # Errors
 /// If the system does not report the user.

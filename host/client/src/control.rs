@@ -7,13 +7,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Poll interval while a resident host ends.
+/// Poll interval while this process waits for a resident host to end.
 const STOP_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Returns the status of the resident host and the rules that are active in `directory`, as a JSON object.
 ///
 /// # Errors
-/// If no resident host runs, or it does not answer.
+/// If no resident host runs, or if the host does not answer.
 pub fn status(paths: &HostPaths, directory: &Path, within: Duration) -> Result<String, ConnectionError> {
     let deadline = Deadline::within(within, None);
     let mut connection = Connection::open(paths, deadline)?;
@@ -28,7 +28,7 @@ pub fn status(paths: &HostPaths, directory: &Path, within: Duration) -> Result<S
 /// that is already ending.
 ///
 /// # Errors
-/// If no resident host runs, or it does not end in time.
+/// If no resident host runs, or if the host does not end in time.
 pub fn stop(paths: &HostPaths, within: Duration) -> Result<(), ConnectionError> {
     let deadline = Deadline::within(within, None);
     let mut was_there = false;

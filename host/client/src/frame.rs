@@ -1,7 +1,8 @@
-//! The protocol of the socket. A frame is a length, four bytes in little-endian order, followed by that number of bytes.
+//! The protocol of the socket. A frame begins with a length, which is written as four bytes in little-endian order. Then that number of
+//! bytes follows.
 //!
-//! A request begins with [`MAGIC`], whose last byte is the version of the protocol. Texts and byte strings are preceded by their
-//! length, four bytes in little-endian order.
+//! A request begins with [`MAGIC`], whose last byte is the version of the protocol. Each string and each sequence of bytes in a frame
+//! begins with its own length, written in the same way.
 
 use hookhost_agents::Reply;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 /// The beginning of a request: three letters, and the version of the protocol.
 pub const MAGIC: [u8; 4] = *b"HKH\x01";
 
-/// Maximum length of a frame, in bytes: a message of 16 MiB, and room for the fields around it.
+/// Maximum length of a frame, in bytes. A frame of this length can contain a message of 16 MiB and the fields around the message.
 pub const MAX_FRAME: usize = 18 * 1024 * 1024;
 
 /// A request to the resident host.
@@ -24,15 +25,16 @@ pub enum Request {
     },
     /// End after deciding on all pending events.
     Stop,
-    /// Keep the connection open. From here on, each frame to the resident host is a [`NumberedRequest`]. Each frame from the host
-    /// is a response, preceded by the number of the message that it answers: eight bytes in little-endian order.
+    /// Keep the connection open. From here on, each frame to the resident host is a [`NumberedRequest`]. Each frame from the host begins
+    /// with a number, written as eight bytes in little-endian order. The number identifies the message that the host answers. The response
+    /// follows the number.
     Keep,
 }
 
-/// A frame to the resident host on a kept connection.
+/// A frame to the resident host on a connection that is kept open ([`Request::Keep`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NumberedRequest {
-    /// Decide on a message. Its number differs from those of all pending messages on the connection.
+    /// Decide on a message. Its number differs from the numbers of all pending messages on the connection.
     Hook {
         /// The number.
         number: u64,
@@ -51,7 +53,7 @@ pub enum NumberedRequest {
 pub struct HookRequest {
     /// The agent that the command line names.
     pub agent: String,
-    /// The hook point that the command line names; empty if it names none.
+    /// The hook point that the command line names. Empty if the command line names no hook point.
     pub point: String,
     /// The directory in which the hook was started.
     pub directory: PathBuf,
@@ -80,7 +82,7 @@ pub enum Response {
 /// The reason why bytes are not a frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// The other side uses another protocol, or another version of this one.
+    /// The other side uses another protocol, or another version of this protocol.
     #[error("the other side speaks another version of the protocol")]
     OtherVersion,
     /// The bytes end too early, continue too long, or contain an invalid value.
@@ -110,7 +112,7 @@ impl Request {
     /// Reads the body of a frame.
     ///
     /// # Errors
-    /// If the body has another version, or is not a request.
+    /// If the body has another version of the protocol, or is not a request.
     pub fn from_body(body: &[u8]) -> Result<Self, FrameError> {
         let Some((magic, rest)) = body.split_first_chunk::<4>() else { return Err(FrameError::Garbage) };
         if *magic != MAGIC {
@@ -146,7 +148,7 @@ impl HookRequest {
         let (agent, point) = (reader.text()?, reader.text()?);
         let directory = reader.path()?;
         let count = reader.count()?;
-        // Each variable takes at least eight bytes. This limit prevents a false count from reserving much memory.
+        // Each variable takes at least eight bytes, so this limit prevents a false count from reserving much memory.
         let mut variables = Vec::with_capacity(count.min(reader.rest.len() / 8));
         for _ in 0..count {
             variables.push((reader.text()?, reader.text()?));
@@ -157,7 +159,7 @@ impl HookRequest {
 }
 
 impl NumberedRequest {
-    /// Encodes the message as a frame with its length.
+    /// Encodes the numbered request as a frame with its length.
     pub fn to_frame(&self) -> Vec<u8> {
         let mut body = Vec::new();
         match self {

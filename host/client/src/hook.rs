@@ -1,4 +1,4 @@
-//! The hook of an agent. It reads one message and always returns a reply, even if the resident host fails.
+//! The hook of an agent. The hook reads one message and always returns a reply, even if the resident host fails.
 
 use crate::connection::{Connection, ConnectionError, Deadline, SILENCE_TIMEOUT};
 use crate::frame::{FrameError, HookRequest, Request, Response};
@@ -24,7 +24,8 @@ pub fn reply_reserve(wait: Duration) -> Duration {
     Duration::from_secs(15).min(wait / 4)
 }
 
-/// Maximum number of resident hosts that are started for one event. Another host is started only if the one before has died.
+/// Maximum number of resident hosts that are started for one event. Another host is started only if the previous host has died or does not
+/// respond.
 pub(crate) const MAX_HOSTS: u32 = 3;
 
 /// A hook, configured by its command line.
@@ -38,7 +39,7 @@ pub struct Hook<'a> {
     pub on_failure: OnFailure,
     /// The directories that the command line sets.
     pub fixed: Directories,
-    /// Set when the process is asked to end.
+    /// A flag that is set when the process is asked to end.
     pub interrupted: &'a AtomicBool,
 }
 
@@ -47,7 +48,7 @@ pub struct Hook<'a> {
 pub struct HookReply {
     /// The reply.
     pub reply: Reply,
-    /// The call, if no resident host answered it.
+    /// The record of the call, if no resident host answered the call.
     pub unanswered: Option<UnansweredCall>,
 }
 
@@ -65,8 +66,8 @@ impl Hook<'_> {
         };
         if let Some(contradiction) = self.fixed.contradiction(&|name| std::env::var_os(name)) {
             let why = self.contradicted(&contradiction);
-            // The hook denies the call even with `--on-failure=allow`. Otherwise, a program that can set variables could get a call
-            // allowed.
+            // The hook denies the call even with `--on-failure=allow`. Otherwise, a program that can set variables could make the hook
+            // allow a call.
             return Self { on_failure: OnFailure::Deny, fixed: self.fixed.clone(), ..*self }
                 .unanswered(&message, &directory, &why);
         }
@@ -118,21 +119,22 @@ impl Hook<'_> {
         point.map_or(CALL_TIMEOUT, |point| Duration::from_secs(u64::from(point.timeout))).mul_f32(0.7)
     }
 
-    /// Returns the time after which the agent gets a denial even if a person is still being asked. The agent waits no longer than
-    /// this for a reply.
+    /// Returns the time after which the agent gets a denial even if a person is still being asked. This time is a little shorter than the
+    /// agent's timeout, so that the agent gets the denial in time.
     fn reply_timeout(&self) -> Duration {
         let agent = self.adapter.agent();
         let seconds = match self.point.and_then(|point| agent.point(point)) {
             Some(point) => point.timeout,
-            // The point is not known before the message is read, so this is the longest time of all points.
+            // The command line does not name a known hook point, and this time is needed before the message is decoded. So the result is
+            // based on the longest timeout of all hook points.
             None => agent.points.iter().map(|point| point.timeout).max().unwrap_or_default(),
         };
         let timeout = Duration::from_secs(seconds.into());
         timeout - reply_reserve(timeout) / 2
     }
 
-    /// Sends the message to the resident host, and starts a host if none runs. If the host dies before it answers, sends the same
-    /// message to the next host. The next host reads the outcomes of earlier calls from the store.
+    /// Sends the message to the resident host, and starts a host if none runs. If the host dies before it answers, starts another host and
+    /// sends the same message to that host. The new host reads the outcomes of earlier calls from the store.
     fn ask(&self, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         let began = Instant::now();
         let Some(paths) = self.paths() else {
@@ -162,7 +164,7 @@ impl Hook<'_> {
         start::connect(&start::program()?, &self.fixed, paths, stuck, deadline).map(Connection::from)
     }
 
-    /// Returns the reply to a call that no resident host answered: a denial, unless the operator chose otherwise.
+    /// Returns the reply to a call that no resident host answered. The reply is a denial, unless the operator chose to allow such calls.
     pub fn unanswered(&self, message: &[u8], directory: &Path, why: &str) -> HookReply {
         let mut sent = Message::new(message, directory);
         sent.point = self.point;
@@ -196,7 +198,7 @@ enum Attempt {
     },
 }
 
-/// Sends a message to the resident host, over the open connection or a new one.
+/// Sends a message to the resident host, over the open connection or a new connection.
 fn send_event<'a>(
     paths: &HostPaths,
     connection: Option<Connection>,
@@ -216,7 +218,7 @@ fn send_event<'a>(
     }
     loop {
         match connection.receive_at_work(deadline) {
-            // A host that replaced another one allows a person the whole time again, but the agent does not.
+            // A host that replaced another host gives the person the full time again. The agent does not, so `reply` stays the limit.
             Ok(Response::Waiting { seconds }) => deadline = deadline.extended_by(seconds).earlier(reply),
             received => return classify(received, deadline, process),
         }
@@ -227,7 +229,8 @@ fn classify(received: Result<Response, ConnectionError>, deadline: Deadline<'_>,
     match received {
         Err(ConnectionError::NotThere(_) | ConnectionError::Closed) => Attempt::Died,
         Err(ConnectionError::Silent { .. } | ConnectionError::Frame(_)) => Attempt::Stuck { process },
-        // Only the deadline of a single step has passed, not the event's deadline. A healthy host completes each step in time.
+        // Only the deadline of a single step has passed, not the event's deadline. A healthy host completes each step in time, so this host
+        // is stuck.
         Err(ConnectionError::TooLate(_)) if deadline.left().is_ok() => Attempt::Stuck { process },
         Ok(Response::Refused(why)) if why == FrameError::OtherVersion.to_string() => Attempt::Stuck { process },
         answered => Attempt::Answered(answered),

@@ -1,6 +1,7 @@
 //! Finds the end of a JSON text that arrives in chunks.
 
-/// A scanner that looks at each byte once. It recognises only brackets and strings, and does not validate the text.
+/// A scanner that finds the end of the outermost object or array, and reads each byte only once. The scanner recognises
+/// only brackets and strings, and does not validate the text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct JsonEnd {
     depth: usize,

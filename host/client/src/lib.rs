@@ -11,11 +11,11 @@
 //! | [`frame`] | the protocol of the socket |
 //! | `json_end` | the end of a message that arrives in chunks |
 //! | [`connection`] | a connection, with a deadline for each step |
-//! | [`unanswered_calls`] | calls that no resident host answered, noted for the next one |
-//! | [`start`] | starts the resident host and connects to it, and ends one that is stuck |
+//! | [`unanswered_calls`] | calls that no resident host answered, which are stored for the next resident host |
+//! | [`start`] | starts the resident host and connects to it, and ends a resident host that is stuck |
 //! | [`control`] | asks the resident host for its status, and stops it |
 //! | [`hook`] | the hook, from its message to its reply |
-//! | [`async_client`] | a connection that carries events concurrently, for programs with a runtime |
+//! | [`async_client`] | a connection that carries events concurrently, for programs with an async runtime |
 //! | [`program`] | a hook program, from its standard input to its exit code |
 
 #![deny(missing_docs)]

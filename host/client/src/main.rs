@@ -1,5 +1,5 @@
-//! `hookhost-hook AGENT [POINT] [FLAGS]`: reads an agent's message and prints the reply. Flags are `--on-failure=deny|allow` and
-//! those of [`Directories`]. The program reads no configuration and loads no plugin, because the resident host does this.
+//! `hookhost-hook AGENT [POINT] [FLAGS]`: reads an agent's message and prints the reply. The flags are `--on-failure=deny|allow` and the
+//! flags for [`Directories`]. The program reads no configuration and loads no plugins, because the resident host does both.
 
 use hookhost_agents::directories::Directories;
 use hookhost_agents::plan::OnFailure;

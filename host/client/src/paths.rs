@@ -4,21 +4,22 @@ use hookhost_agents::directories::{DIRECTORY_VARIABLES, Directories};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// Returns the directories of hookhost's files as this process's environment sets them.
+/// Returns the directories of hookhost's files that the environment of this process sets.
 pub fn directories() -> Directories {
     Directories::of_environment(&|name| std::env::var_os(name))
 }
 
-/// Returns the variables of [`DIRECTORY_VARIABLES`] that this process has, with their values.
+/// Returns the variables in [`DIRECTORY_VARIABLES`] that are set in this process, with their values.
 pub fn variables() -> Vec<(String, String)> {
     let value = |name: &str| Some((name.to_owned(), std::env::var_os(name)?.to_string_lossy().into_owned()));
     DIRECTORY_VARIABLES.into_iter().filter_map(value).collect()
 }
 
-/// Maximum length of a socket's path, in bytes. `sockaddr_un` has 108 bytes on Linux and 104 on macOS, and the last one is NUL.
+/// Maximum length of a socket's path, in bytes. The path in `sockaddr_un` has 108 bytes on Linux and 104 bytes on macOS, and the last byte
+/// is NUL.
 pub const MAX_SOCKET_PATH: usize = 103;
 
-/// Maximum length of a path, in bytes: `PATH_MAX` of Linux.
+/// Maximum length of a path, in bytes. This is `PATH_MAX` of Linux.
 const MAX_PATH: u64 = 4096;
 
 /// The directory of the resident host's socket and of its locks.
@@ -58,13 +59,13 @@ impl HostPaths {
         self.directory.join("host.log")
     }
 
-    /// Returns the path of a file that names a socket in another directory. The file exists only if this directory's file system
-    /// cannot hold a socket.
+    /// Returns the path of a file that contains the path of a socket in another directory. The file exists only if the file system of this
+    /// directory does not support sockets.
     pub fn socket_name(&self) -> PathBuf {
         self.directory.join("host.path")
     }
 
-    /// Returns the socket that the file [`Self::socket_name`] names.
+    /// Returns the path of the socket that is stored in the file [`Self::socket_name`].
     pub fn other_socket(&self) -> Option<PathBuf> {
         let mut name = String::new();
         let file = std::fs::File::open(self.socket_name()).ok()?;
@@ -72,12 +73,12 @@ impl HostPaths {
         Some(PathBuf::from(name)).filter(|path| path.is_absolute())
     }
 
-    /// Returns the path of the note which says that the user's own configuration file has been active.
+    /// Returns the path of a marker file. The marker file shows that the user's own configuration file was active before.
     pub fn users_file(&self) -> PathBuf {
         self.directory.join("users-file")
     }
 
-    /// Returns the path of the file of calls that no resident host answered, one per line.
+    /// Returns the path of the file that lists the calls that no resident host answered, one per line.
     pub fn unanswered(&self) -> PathBuf {
         self.directory.join("unanswered.jsonl")
     }

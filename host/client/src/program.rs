@@ -1,4 +1,4 @@
-//! A hook program. It reads one message and prints one reply. Its exit code never means a failed hook to an agent.
+//! A hook program. It reads one message and prints one reply. Its exit code is never a code that agents treat as a failed hook.
 
 use crate::hook::{Hook, HookReply};
 use hookhost_agents::directories::Directories;
@@ -13,10 +13,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 
-/// The exit code that most agents read as a denial.
+/// The exit code that most agents treat as a denial.
 const DENIAL_EXIT_CODE: u8 = 2;
 
-/// The signals of users, timers and terminals that ask a process to end. By default they end it at once.
+/// The signals with which users, timers and terminals ask a process to end. By default, such a signal ends the process immediately.
 const TERMINATION_SIGNALS: [i32; 10] = [
     signal::SIGTERM,
     signal::SIGINT,
@@ -38,7 +38,7 @@ pub fn watch_signals() -> &'static AtomicBool {
             // If no handler can be registered, the signal ends the process at once, which is the default anyway.
             let _ = flag::register(signal, Arc::clone(&interrupted));
         }
-        // A failed allocation or a stack overflow aborts the process with this signal.
+        // A failed allocation or a stack overflow aborts the process with this signal. In that case, the exit code is a denial.
         let _ = flag::register_conditional_shutdown(
             signal::SIGABRT,
             DENIAL_EXIT_CODE.into(),
@@ -49,9 +49,9 @@ pub fn watch_signals() -> &'static AtomicBool {
     &INTERRUPTED
 }
 
-/// Lets the process continue if a write would exceed the file size limit, or if the soft limit of processor time is reached. The
-/// write then fails with an error. By default, both limits end the process. Registers handlers instead of ignoring the signals,
-/// because child processes would inherit an ignored signal.
+/// Lets the process continue if it reaches the file size limit or the soft limit of processor time. By default, both limits end the
+/// process. With this function, a write that would exceed the file size limit fails with an error instead. The function registers handlers
+/// and does not ignore the signals, because child processes would inherit an ignored signal.
 pub fn survive_limits() {
     for signal in [signal::SIGXFSZ, signal::SIGXCPU] {
         // If no handler can be registered, the limit ends the process, which is the default anyway.
@@ -103,8 +103,8 @@ fn print(text: &str) -> io::Result<()> {
         return Ok(());
     }
     let mut stdout = io::stdout();
-    // This check also finds a closed standard output, because Rust opens `/dev/null` for a program that starts without one. The
-    // check opens no file, because the process may have no descriptor left.
+    // This check also finds a closed standard output, because Rust opens `/dev/null` for a program that starts without a standard output.
+    // The check opens no file, because the process may have no file descriptor left.
     let output = fstat(stdout.as_fd())?;
     let is_device = output.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFCHR.bits();
     if is_device && output.st_rdev == stat("/dev/null")?.st_rdev {

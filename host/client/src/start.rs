@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Time that a resident host may take to listen after a hook or a proxy has started it. This time does not count towards the event's
+/// Maximum time until a resident host listens, after a hook or a proxy has started the host. This time does not count towards the event's
 /// deadline.
 pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Poll intervals while a resident host starts: the first and the longest. Each interval is twice the one before.
+/// The first and the longest poll interval while a resident host starts. Each interval is twice as long as the previous interval.
 const START_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
 
 /// Maximum size of the resident host's log at a start, in bytes. A larger log is emptied.
@@ -27,7 +27,7 @@ const MAX_LOG: u64 = 1024 * 1024;
 /// Returns the path of the program `hookhost`, which is in the same directory as this program.
 ///
 /// # Errors
-/// If it does not exist.
+/// If the program does not exist.
 pub fn program() -> io::Result<PathBuf> {
     // Does not use PATH or another variable, because a program that can change variables could then choose the program that
     // answers.
@@ -43,7 +43,7 @@ pub fn program() -> io::Result<PathBuf> {
 /// `stuck`, which does not respond. Blocks the thread.
 ///
 /// # Errors
-/// If no host can be started, or none listens before the deadline.
+/// If no host can be started, or if no host listens before the deadline.
 pub(crate) fn connect(
     program: &Path,
     fixed: &Directories,
@@ -140,7 +140,7 @@ impl StartingHost {
     }
 }
 
-/// Opens the resident host's log for appending. Empties it if it is larger than [`MAX_LOG`].
+/// Opens the resident host's log for appending. Empties the log if it is larger than [`MAX_LOG`].
 fn log(paths: &HostPaths) -> io::Result<File> {
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(paths.log())?;
     if log.metadata()?.len() > MAX_LOG {
@@ -149,8 +149,8 @@ fn log(paths: &HostPaths) -> io::Result<File> {
     Ok(log)
 }
 
-/// Ends a resident host that sends nothing or has another version, so that the next host gets its lock. Does nothing if the process
-/// is not `hookhost serve`, or belongs to another user.
+/// Ends a resident host that sends nothing or uses another version of the protocol, so that the next host can take its lock. Does nothing
+/// if the process is not `hookhost serve`, or belongs to another user.
 pub(crate) fn end_stuck(process: Option<u32>, paths: &HostPaths) {
     let Some(process) = process.filter(|process| is_resident_host(*process)) else { return };
     let Ok(number) = i32::try_from(process) else { return };
@@ -161,8 +161,8 @@ pub(crate) fn end_stuck(process: Option<u32>, paths: &HostPaths) {
     }
 }
 
-/// Returns true if the command line of a process is that of a resident host. The program file is not checked, because only root can
-/// read `/proc/PID/exe` of a process that is not dumpable.
+/// Returns true if a process has the command line of a resident host. The program file is not checked, because only root can read
+/// `/proc/PID/exe` of a process that is not dumpable.
 fn is_resident_host(process: u32) -> bool {
     let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let mut words = line.split(|byte| *byte == 0);
@@ -170,8 +170,8 @@ fn is_resident_host(process: u32) -> bool {
     program == Some(b"hookhost") && words.next() == Some(b"serve")
 }
 
-/// Prevents the resident host from inheriting open files. Another process may wait for the end of such a file, and must not wait
-/// for the host, which outlives this process.
+/// Prevents the resident host from inheriting open files. For example, another process may wait until all copies of a pipe are closed. If
+/// the host inherited the pipe, that process would wait for the host, which outlives this process.
 fn keep_inherited_files() {
     close_fds::set_fds_cloexec(3, &[]);
 }

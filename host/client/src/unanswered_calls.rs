@@ -9,7 +9,8 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Maximum size of the file, in bytes: 1 MiB. If the file is larger, the hook does not note the call, and prints an error.
+/// Maximum size of the file with the calls, in bytes: 1 MiB. If the file is larger, the hook does not write the call into the file, and
+/// prints an error.
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Maximum number of attempts to open the file while a resident host takes it.
@@ -21,18 +22,18 @@ const MAX_OPEN_ATTEMPTS: u32 = 10;
 pub struct UnansweredCall {
     /// The agent.
     pub agent: String,
-    /// The hook point; empty if it is not known.
+    /// The hook point. Empty if the hook point is unknown.
     pub point: String,
     /// The time of the call, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// The reason, one sentence.
+    /// The reason, as one sentence.
     pub why: String,
-    /// True if the agent could continue, because the operator chose this.
+    /// True if the hook let the agent continue, because the operator chose this.
     pub was_allowed: bool,
 }
 
 impl UnansweredCall {
-    /// Creates a call with the current time.
+    /// Creates the record of a call, with the current time.
     pub fn now(agent: &str, point: &str, why: &str, was_allowed: bool) -> Self {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let time = u64::try_from(time).unwrap_or(u64::MAX);
@@ -54,10 +55,10 @@ impl UnansweredCall {
     }
 }
 
-/// Opens the file for appending, with a shared lock. As long as it is open, no resident host reads it.
+/// Opens the file for appending, with a shared lock. As long as the returned file is open, no resident host reads the file.
 fn open_for_appending(path: &Path) -> io::Result<File> {
     for _ in 0..MAX_OPEN_ATTEMPTS {
-        // If a pipe is in the file's place, opening it must not wait for a reader.
+        // If there is a pipe at this path, opening the pipe must not wait for a reader.
         let flags = OFlag::O_NONBLOCK.bits();
         let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
         match file.try_lock_shared() {
@@ -74,7 +75,7 @@ fn is_same(there: &Metadata, file: &File) -> bool {
     file.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (there.dev(), there.ino()))
 }
 
-/// The noted calls. The file stays until these calls are recorded, so that no call is lost if the host is killed.
+/// The calls that hooks have noted. The file stays until these calls are recorded, so that no call is lost if the host is killed.
 #[derive(Debug)]
 pub struct UnansweredCalls {
     /// The calls, in the order of the file.
@@ -83,14 +84,14 @@ pub struct UnansweredCalls {
 }
 
 impl UnansweredCalls {
-    /// Takes all noted calls. Skips lines that cannot be read. Returns `None` if no calls are noted, or if a hook is writing one at
-    /// this moment. Only the resident host calls this function.
+    /// Takes all noted calls. Skips lines that cannot be read. Returns `None` if no calls are noted, or if a hook is writing a call at this
+    /// moment. Only the resident host calls this function.
     ///
     /// # Errors
     /// If the file exists and cannot be taken.
     pub fn take(paths: &HostPaths) -> io::Result<Option<Self>> {
         let file = paths.unanswered().with_extension("taken");
-        // If a file with this name exists, another host took it and did not record its calls.
+        // If a file with this name exists, an earlier host took the file and did not record its calls.
         if !file.exists() {
             match fs::rename(paths.unanswered(), &file) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -133,7 +134,7 @@ mod tests {
         first.note(&paths).unwrap();
         second.note(&paths).unwrap();
         assert_eq!(UnansweredCalls::take(&paths).unwrap().unwrap().calls, [first.clone(), second.clone()]);
-        // The host that took them was killed.
+        // The resident host that took the first two calls was killed.
         let third = UnansweredCall::now("codex", "Stop", "too late", false);
         third.note(&paths).unwrap();
         let noted = UnansweredCalls::take(&paths).unwrap().unwrap();

@@ -1,6 +1,6 @@
-//! The protocol in which the proxy between an editor and an agent (Agent Client Protocol) asks the resident host. The
-//! resident host treats the proxy as an agent with an adapter of its own, [`ADAPTER`]. Unlike other agents, the proxy
-//! has no files in which a hook could be installed.
+//! The messages between the ACP proxy and the resident host. The ACP proxy runs between an editor and an agent, which
+//! use the Agent Client Protocol. The resident host treats the proxy like an agent, so the proxy has an adapter,
+//! [`ADAPTER`]. Unlike other agents, the proxy has no files in which a hook could be installed.
 
 pub mod reading;
 
@@ -31,7 +31,7 @@ pub enum Point {
     Permission,
     /// The agent asks the editor to read or write a file, or to run a command.
     Request,
-    /// The editor has answered such a request.
+    /// The editor has answered a request of the agent.
     Result,
     /// The user has sent a prompt.
     Prompt,
@@ -41,8 +41,8 @@ pub enum Point {
     Answered,
     /// Another message of a session.
     Observed,
-    /// The counts of the calls about which the agent asked for permission, and of those that ran without permission
-    /// being asked.
+    /// The summary of a session. It contains the number of calls for which the agent asked for permission, and the
+    /// number of calls that ran although the agent had not asked.
     Summary,
     /// A session begins.
     SessionStart,
@@ -50,7 +50,7 @@ pub enum Point {
     SessionEnd,
 }
 
-/// Hook point of a question for permission.
+/// Hook point of a request for permission.
 const PERMISSION_POINT: &str = "permission";
 
 /// Hook point of a request that different editors run in different ways.
@@ -67,7 +67,7 @@ pub struct Event {
     pub point: Point,
     /// The session.
     pub session: String,
-    /// Working directory of the session, whose rules apply.
+    /// Working directory of the session. The rules for this directory apply.
     pub cwd: PathBuf,
     /// Name of the agent.
     pub agent: String,
@@ -77,11 +77,15 @@ pub struct Event {
     /// The protocol's method.
     #[serde(default)]
     pub method: String,
-    /// The parameters of a request, the tool call of a permission or of an update, the text of a prompt, or the data to
-    /// which an answer of the user belongs.
+    /// The content of the event. Depending on `point`, this is one of the following:
+    ///
+    /// - the parameters of a request,
+    /// - the tool call of a permission or of an update,
+    /// - the text of a prompt,
+    /// - the data to which an answer of the user belongs.
     #[serde(default)]
     pub arguments: Value,
-    /// True if a call has run without the agent having asked for permission.
+    /// True if a call ran although the agent had not asked for permission.
     #[serde(default)]
     pub ungated: bool,
     /// The editor's answer to the request, or the result of the call.
@@ -102,7 +106,7 @@ const REJECTS: Abilities = Abilities { changes: false, ..REQUEST };
 /// The text can be replaced by another text.
 const TEXT: Abilities = Abilities { rejects: true, replaces: true, tells_user: true, ..Abilities::NONE };
 
-/// The event has happened already.
+/// The event has already happened, so a reply can only contain a message for the user.
 const TOLD: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
 
 static AGENT: Agent = Agent {
@@ -140,13 +144,13 @@ pub static ADAPTER: &Adapter = &Adapter {
     ..Adapter::new(&AGENT, decode, encode, proxies::fail, install)
 };
 
-/// Turns an allowed permission into a question if the agent's message does not say what the call does.
+/// Turns an allowed permission request into a question if the agent's message does not say what the call does.
 fn permitted(call: &HookCall, settled: ProxyReply) -> ProxyReply {
     let is_permission = call.point == PERMISSION_POINT;
     let says_what_it_does =
         || call.raw.read::<Event>().is_ok_and(|event| Readings::of_tool_call(&event.arguments).is_stated);
     match settled {
-        // The rules had nothing to check, so a person has to look at the call.
+        // The rules had nothing to check, so a person has to decide on the call.
         ProxyReply::Allowed { .. } if is_permission && !says_what_it_does() => {
             ProxyReply::Ask { questions: Vec::new(), arguments: None, rules: String::new() }
         }
@@ -169,7 +173,7 @@ fn calls(
     (first, calls.map(|call| FurtherEvent::new(point, call)).collect())
 }
 
-/// Returns the event of a call that has run, with its first reading.
+/// Returns the event of a call that has run. The event contains only the first reading of the call.
 fn has_run(event: &Event, readings: Readings) -> Result<HookEvent, Unreadable> {
     let result = event.result.clone().ok_or_else(|| Unreadable::new("`result` is missing"))?;
     let reading = readings.all.into_iter().next().ok_or_else(|| Unreadable::new("the call cannot be interpreted"))?;
@@ -185,7 +189,8 @@ fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadabl
     Ok(HookCall { further, ..call })
 }
 
-/// Returns the events of a message. Changes `point` for a request that different editors run in different ways.
+/// Returns the events of a message. If different editors run a request in different ways, sets `point` to
+/// [`AMBIGUOUS`].
 fn events(event: &Event, point: &mut String) -> Result<(HookEvent, Vec<FurtherEvent>), Unreadable> {
     if !event.cwd.is_absolute() {
         return Err(Unreadable::new("`cwd` is not an absolute path"));

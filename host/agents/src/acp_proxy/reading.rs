@@ -1,6 +1,8 @@
-//! The readings of a tool call of the Agent Client Protocol. The protocol defines no tool names and no arguments. A
-//! call has a kind, a title, locations, and the raw input of the agent's tool. So a call can have several readings, and
-//! rules check each reading. For example, a command that an agent labels `read` is also read as a command.
+//! The readings of a tool call of the Agent Client Protocol. A reading is a possible meaning of the call, written as a
+//! tool name with arguments. The protocol defines no tool names and no arguments. A call has only a kind, a title,
+//! locations, and the raw input of the agent's tool. So a call can have several readings, and rules check each of them.
+//! For example, if an agent gives a command the kind `read`, the call has one reading that runs the command and another
+//! reading that reads a file.
 //!
 //! Source: agentclientprotocol/agent-client-protocol, `schema/v1`. Each agent defines its own `rawInput`.
 
@@ -16,18 +18,18 @@ const WRITE_KINDS: &[&str] = &["edit", "delete", "move"];
 /// Kinds of call that read files.
 const READ_KINDS: &[&str] = &["read", "search"];
 
-/// Kinds of call that use no file, according to the agent.
+/// Kinds of call that use no file. If an agent gives a call one of these kinds, the paths in the call get no readings.
 const KINDS_WITHOUT_FILES: &[&str] = &["execute", "fetch"];
 
 /// Maximum number of readings of one call.
 const MAX_READINGS: usize = 64;
 
-/// One reading of a call: a tool name and its arguments.
+/// One reading of a call, which consists of a tool name and its arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// Name of the tool.
     pub name: String,
-    /// The arguments, an object.
+    /// The arguments, which are a JSON object.
     pub arguments: Value,
 }
 
@@ -36,7 +38,7 @@ pub struct Reading {
 pub struct Readings {
     /// The readings, at least one.
     pub all: Vec<Reading>,
-    /// True if the agent's message says what the call does. Otherwise a person has to look at the call.
+    /// True if the agent's message states clearly what the call does. Otherwise, a person has to decide on the call.
     pub is_stated: bool,
 }
 
@@ -100,8 +102,8 @@ impl Readings {
                 let words = arguments.remove("args").unwrap_or_default();
                 let words: Vec<&str> = words.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
                 let command = fields.get("command").and_then(Value::as_str).unwrap_or_default();
-                // Some editors pass the command and its arguments to a shell as one text. Others start the program with
-                // these arguments.
+                // Some editors pass the command and its arguments to a shell as one string. Other editors start the
+                // program with these arguments.
                 let line = [&[command], words.as_slice()].concat().join(" ");
                 let is_plain = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c));
                 let is_one = words.is_empty()
@@ -110,8 +112,8 @@ impl Readings {
                     if words.is_empty() { json!(command) } else { json!([&[command], words.as_slice()].concat()) };
                 arguments.insert("command".to_owned(), all);
                 readings.add(method, Value::Object(arguments.clone()));
-                // In a command line, each program can run a program that an environment variable names, not only the
-                // first program.
+                // An environment variable can name a program that another program runs. In a command line, each program
+                // can use the variable, and not only the first program.
                 let is_line = words.is_empty() || !is_one;
                 let commands = set_before(&arguments, &line, is_line);
                 if !is_one {
@@ -132,7 +134,8 @@ impl Readings {
         self.all.push(Reading { name: name.into(), arguments });
     }
 
-    /// Adds a reading for each command in the call. Agents differ in the key that contains the command which they run.
+    /// Adds a reading for each command in the call. Several keys are checked, because agents use different keys for the
+    /// command.
     fn add_commands(&mut self, call: &ToolCall<'_>, kind: &str) {
         let of_an_editor = |value: &Value| value.as_str().is_some_and(|text| EDITOR_COMMANDS.contains(&text));
         let given = call
@@ -145,7 +148,7 @@ impl Readings {
         let is_readable = others.is_empty() && commands.iter().all(is_of_texts);
         self.is_stated &= is_readable;
         if commands.is_empty() && kind == "execute" {
-            // Only the title is known. A person who is asked sees this title.
+            // Only the title of the call is known. A person who is asked about the call sees this title.
             let title = json!(call.text("title").unwrap_or_default());
             self.add("execute", call.arguments_with("command", &title));
             self.is_stated = false;
@@ -205,7 +208,7 @@ impl<'a> ToolCall<'a> {
         self.input()?.get(key)?.as_str()
     }
 
-    /// Returns the arguments for rules: the tool's input, and the protocol's data about the call.
+    /// Returns the arguments that rules check. They consist of the tool's input and the protocol's data about the call.
     fn arguments(&self) -> Value {
         let mut arguments = self.input().cloned().unwrap_or_default();
         let raw = self.call.get("rawInput").filter(|input| !input.is_object() && !input.is_null());
@@ -227,8 +230,8 @@ impl<'a> ToolCall<'a> {
         arguments
     }
 
-    /// Returns the MCP tools that the call may refer to, as `mcp__SERVER__TOOL`. One tool comes from the tool's input,
-    /// another from the call's name or title.
+    /// Returns the MCP tools that the call may refer to, as `mcp__SERVER__TOOL`. The tool's input can name one tool,
+    /// and the name or title of the call can name another tool.
     fn server_tools(&self) -> Vec<Reading> {
         let by_input = || {
             let (server, tool) = (self.input_text("server")?, self.input_text("tool")?);
@@ -278,7 +281,7 @@ impl<'a> ToolCall<'a> {
     }
 }
 
-/// Sets an argument, and removes arguments whose key differs from `key` only in spelling.
+/// Sets the argument `key`, and removes arguments whose keys differ from `key` only in case.
 fn set(arguments: &mut Value, key: &str, value: &Value) {
     if let Some(arguments) = arguments.as_object_mut() {
         arguments.retain(|name, _| name == key || folded(name) != key);
@@ -286,8 +289,9 @@ fn set(arguments: &mut Value, key: &str, value: &Value) {
     }
 }
 
-/// Returns the command line with assignments of its variables before it. One form sets them for the first program. For
-/// a whole line, another form sets them for all programs of the line. The list is empty if there are no variables.
+/// Returns command lines that first set the environment variables in `arguments` and then contain `line`. The first
+/// command line sets the variables for the first program of `line`. If `is_line` is true, a second command line sets
+/// the variables for all programs of `line`. The list is empty if there are no variables.
 fn set_before(arguments: &Map<String, Value>, line: &str, is_line: bool) -> Vec<String> {
     let list = arguments.get("env").and_then(Value::as_array).into_iter().flatten();
     let text = |variable: &Value, key: &str| variable.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -303,7 +307,8 @@ fn set_before(arguments: &Map<String, Value>, line: &str, is_line: bool) -> Vec<
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
     if !variables.iter().all(|(name, _)| is_name(name)) {
-        // A shell cannot set a variable of such a name, so `env` sets it. Such a variable can define a function.
+        // A shell cannot assign a variable with such a name, so `env` sets the variable. A variable with such a name
+        // can define a shell function.
         let set = variables.iter().map(|(name, value)| quoted(&format!("{name}={value}")));
         return vec![format!("env {} {line}", set.collect::<Vec<_>>().join(" "))];
     }
@@ -406,7 +411,7 @@ mod tests {
         assert!(matches!(&of(&call).0[..], [Action::Mcp(_)]), "what a server does with a path is its own");
     }
 
-    /// Questions as six agents really ask them: `fixtures-acp/`.
+    /// The recorded questions of six agents are in `fixtures-acp/`.
     #[test]
     fn the_command_of_each_agent_that_was_recorded_is_read() {
         for (agent, message, is_stated) in [
@@ -443,7 +448,7 @@ mod tests {
         assert_eq!(of(&call), (vec![writes("/b"), writes("/a"), writes("/c")], true));
         let call = json!({ "kind": "move", "rawInput": { "source": "/a", "destination": "/b" } });
         assert_eq!(of(&call).0, [writes("/a"), writes("/b")]);
-        // A call that shows a change changes the file, whatever kind it says.
+        // A call with a diff changes the file, whatever kind the call has.
         let call = json!({ "kind": "read", "content": [{ "type": "diff", "path": "/c", "newText": "x" }] });
         assert_eq!(of(&call), (vec![writes("/c")], true));
         let call = json!({ "kind": "edit", "rawInput": { "command": "create", "path": "/a", "file_text": "x" } });

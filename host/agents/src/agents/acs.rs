@@ -10,7 +10,7 @@ use super::prelude::*;
 use crate::claude_shape::is_media;
 use hookhost_contract::{Cause, Json, Rejection};
 
-/// Timeout of an Observed Agent for a decision, in seconds. The handshake announces it.
+/// Time that an Observed Agent waits for a decision, in seconds. The handshake announces this timeout.
 const TIMEOUT: u16 = 30;
 
 /// The agent only reports the event. The user reads the `reasoning` of the decision.
@@ -18,7 +18,7 @@ const TOLD: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
 const REJECTS: Abilities = Abilities { rejects: true, ..TOLD };
 const TEXT: Abilities = Abilities { replaces: true, ..REJECTS };
 
-/// `parameter_overrides` replace arguments and cannot remove any.
+/// `parameter_overrides` can replace arguments, but cannot remove them.
 const CALL: Abilities = Abilities { changes: true, merges: true, ..REJECTS };
 
 /// Compaction has already happened. A decision can rewrite the summary, but cannot refuse it.
@@ -83,9 +83,9 @@ struct Text {
     text: String,
 }
 
-/// Returns the texts of `payload.KEY`, which is a string, an object with one text, or a list of parts. An object with
-/// several texts yields its whole JSON, and so does a tool output without a text. Parts of a message without a text,
-/// such as images, are skipped.
+/// Returns the texts of `payload.KEY`, which is a string, an object with one text, or a list of parts. In two cases,
+/// the text is the JSON of the whole object: if the object has several texts, and if a tool output has no text. In a
+/// message, parts without a text are skipped, such as images.
 fn texts(payload: &Value, key: &str) -> Vec<Text> {
     let Some(content) = payload.get(key) else { return Vec::new() };
     let within = |value: &Value, pointer: String| within(value, pointer, key == "outputs");
@@ -111,7 +111,8 @@ fn within(value: &Value, pointer: String, is_output: bool) -> Option<Text> {
         other => Some(Text { pointer, text: other.to_string() }),
     };
     let Value::Object(part) = value else { return found(pointer, value) };
-    // Media are replaced as a whole object, because the agent would read a text in place of the bytes as bytes.
+    // A media object is replaced completely. If only its bytes were replaced by a text, the agent would read the text
+    // as bytes.
     if is_output && is_media(part) {
         return found(pointer, value);
     }
@@ -195,7 +196,7 @@ fn arguments(payload: &Value) -> Result<Value, Unreadable> {
     Ok(Value::Object(arguments))
 }
 
-/// Turns `raw_command` into a shell event, so that shell rules see it under any tool name.
+/// Turns `raw_command` into a shell event, so that shell rules check the command, whatever the name of the tool is.
 fn shell_command(point: &str, payload: &Value) -> Result<Option<FurtherEvent>, Unreadable> {
     let Some(command) = payload.get("raw_command").filter(|_| point == "steps/toolCallRequest") else {
         return Ok(None);
@@ -207,7 +208,7 @@ fn shell_command(point: &str, payload: &Value) -> Result<Option<FurtherEvent>, U
     Ok((!is_said).then(|| FurtherEvent::new(point, HookEvent::BeforeToolCall(call))))
 }
 
-/// Reason code of an event without a decision.
+/// Reason code for an event on which no decision was made.
 const NOT_SETTLED: &str = "evaluation_failed";
 
 /// Hook points at which the agent only reports an event and nothing can be refused.
@@ -218,8 +219,8 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     Reply::json(&decision(call, outcome))
 }
 
-/// Encodes the outcomes of a call and its shell command. Both have to be allowed, and only the arguments can be
-/// changed.
+/// Encodes the outcomes of a call and of the shell command in it. Both must be allowed. Plugins can change the
+/// arguments of the call, but not the shell command.
 fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
     if outcomes.len() < call.parts().len() {
         return fail(Some(&call.point), "hookhost decided only on a part of this message");
@@ -247,7 +248,7 @@ fn fail(point: Option<&str>, why: &str) -> Reply {
     })
 }
 
-/// Replaces a summary that no plugin has checked, because it can no longer be refused.
+/// If no plugin has checked a summary, replaces the summary, because a summary can no longer be refused.
 fn unsettled(call: &HookCall, why: &str) -> Reply {
     match call.event {
         HookEvent::AfterCompaction { .. } => Reply::json(&replaced(call, why)),
@@ -325,14 +326,14 @@ fn is_text_kept(call: &HookCall, result: &ToolResult) -> bool {
     matches!(&call.event, HookEvent::AfterToolCall { result: before, .. } if before.text == result.text)
 }
 
-/// Returns the changed arguments.
+/// Returns the arguments whose values a plugin changed.
 fn overrides(call: &HookCall, arguments: &Value) -> Option<Map<String, Value>> {
     let (HookEvent::BeforeToolCall(tool), Value::Object(after)) = (&call.event, arguments) else { return None };
     let differs = |(name, value): &(&String, &Value)| tool.arguments.get(name) != Some(value);
     Some(after.iter().filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// Replaces all texts of the payload: the first by `text`, the others by empty texts.
+/// Replaces all texts of the payload. `text` replaces the first text, and the other texts become empty.
 fn replaced(call: &HookCall, text: &str) -> Value {
     let raw: Value = serde_json::from_str(&call.raw).unwrap_or_default();
     let key = match call.event {

@@ -1,10 +1,10 @@
 //! agentgateway's webhooks for prompt guards, `POST /request` and `POST /response`. Source: agentgateway/agentgateway,
 //! `crates/agentgateway/src/llm/policy/webhook.rs`.
 //!
-//! The gateway asks before it sends a request to a model, and before it returns a response to the client;
-//! [`gateway`](super::gateway) defines the events. A request has its messages in `body.messages`, a response in
-//! `body.choices`. The keys of `action` in a reply distinguish an approval, a changed body and a denial. The operator
-//! owns the gateway's configuration, so hookhost edits none of its files.
+//! The gateway calls a webhook before it sends a request to a model, and before it returns a response to the client.
+//! The module [`gateway`](super::gateway) defines the events. A request has its messages in `body.messages`, and a
+//! response has its messages in `body.choices`. A reply is an approval, a changed body or a denial, depending on the
+//! keys of its `action`. The operator owns the gateway's configuration, so hookhost edits no file of the gateway.
 
 use super::prelude::*;
 use crate::agents::gateway::{
@@ -42,7 +42,8 @@ fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable
     Ok(call(side, session, fields, parts))
 }
 
-/// Returns `request` or `response`, and the events of the message in order, with positions in the message's list.
+/// Returns `request` or `response`, and the events of the message in order. The positions in the result refer to the
+/// list `messages` or `choices`.
 fn parts(fields: &Fields) -> Result<(&'static str, Vec<MessagePart>), Unreadable> {
     let body = fields.get("body");
     let list = |key: &str| body.and_then(|body| body.get(key)?.as_array());
@@ -63,7 +64,7 @@ fn parts(fields: &Fields) -> Result<(&'static str, Vec<MessagePart>), Unreadable
             let event = HookEvent::FinalText { text: texts.join("\n") };
             parts.push(MessagePart::new("response.text", event, vec![position]));
         }
-        // No version so far sends tool calls.
+        // No known version of the gateway sends tool calls.
         for tool_call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
             let event = HookEvent::BeforeToolCall(call_of(tool_call)?);
             parts.push(MessagePart::new("response.tool-call", event, Vec::new()));
@@ -72,7 +73,7 @@ fn parts(fields: &Fields) -> Result<(&'static str, Vec<MessagePart>), Unreadable
     Ok(("response", parts))
 }
 
-/// HTTP status that the client gets if its request, or the model's response, is refused.
+/// HTTP status that the client gets if its request or the model's response is refused.
 const FORBIDDEN: u16 = 403;
 
 fn encode(call: &HookCall, outcome: &Outcome) -> Reply {

@@ -1,8 +1,9 @@
-//! Amp. Source: the vendor's description of its plugin interface, which it calls experimental; no message was recorded.
+//! Amp. Source: the vendor's description of the plugin interface, which the vendor calls experimental. No message was
+//! recorded.
 //!
-//! Amp has no hooks, but runs plugins in its own process. The plugin `plugins/amp.ts` asks the hook program and follows
-//! its reply. An event is one object, to which the plugin adds `type`. Amp loads each file in its plugin directories
-//! that begins with a certain comment.
+//! Amp has no hooks, but runs plugins in its own process. The plugin `plugins/amp.ts` calls the hook program and
+//! follows its reply. An event is one object, to which the plugin adds `type`. Amp loads a file in its plugin
+//! directories only if the file begins with a certain comment.
 
 use super::prelude::*;
 use crate::agents::own_plugin;
@@ -69,7 +70,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         "tool.result" => HookEvent::AfterToolCall { call: call(fields)?, result: result(fields) },
         "agent.end" => match fields.some_text("status").as_deref() {
             Some("error") => HookEvent::AgentError { message: "the agent stopped".to_owned() },
-            // A prompt would restart an agent that the user has stopped.
+            // If this were a `Stop` event, a plugin could restart an agent that the user has stopped.
             Some("cancelled") => HookEvent::Custom { payload: fields.as_value() },
             _ => HookEvent::Stop { text: fields.some_text("text"), is_continued: fields.is("continued") },
         },
@@ -95,7 +96,7 @@ fn result(fields: &Fields) -> ToolResult {
 
 const PLUGIN: &str = include_str!("plugins/amp.ts");
 
-/// Amp loads no file without this line.
+/// The comment with which a plugin file must begin. Amp does not load a file without this line.
 const ACKNOWLEDGEMENT: &str = "// @i-know-the-amp-plugin-api-is-wip-and-very-experimental-right-now\n";
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {

@@ -1,4 +1,4 @@
-//! Antigravity (`agy`). Sources: reports about the behaviour of versions 1.0.5 to 1.1.26, and a page of the vendor on
+//! Antigravity (`agy`). Sources: reports about the behaviour of versions 1.0.5 to 1.1.26, and the vendor's page on
 //! hooks.
 //!
 //! The command line of the hook names the hook point, because a message does not. A reply is one object with
@@ -22,7 +22,8 @@ static AGENT: Agent = Agent {
     points: &[
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
         HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE),
-        // Some versions know these hook points but never call them. Their messages are not documented.
+        // Some versions accept these hook points in the file but never call them. The messages of these hook points are
+        // not documented.
         HookPoint::new("SessionStart", EventKind::SessionStart, Abilities::NONE).not_installed(),
         HookPoint::new("PreInvocation", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("PostInvocation", EventKind::CustomEvent, Abilities::NONE).not_installed(),
@@ -66,7 +67,7 @@ fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable
         (_, None) if has_call(fields) => return Err(misplaced_call(&AGENT, name)),
         (Some(EventKind::SessionStart), None) => HookEvent::SessionStart { is_resumed: false },
         (Some(EventKind::QueueEmpty), None) => HookEvent::Stop { text: None, is_continued: false },
-        // The result of a step that has no call, or an event that has no counterpart in hookhost.
+        // The message reports the result of a step without a call, or an event that has no counterpart in hookhost.
         (_, None) => HookEvent::Custom { payload: fields.as_value() },
     };
     let point = point_of(&AGENT, name).map_or(name, |point| point.name);
@@ -86,8 +87,9 @@ fn session(message: &Message<'_>, fields: &Fields) -> Result<AgentSession, Unrea
     Ok(session)
 }
 
-/// Returns the call in `toolCall`, or the call whose parts are fields of the message. Returns `None` after a step
-/// without a call. `stepIdx` is not used as the call's identifier, because two calls of a step share it.
+/// Returns the call. The message has the call in `toolCall`, or has the parts of the call in its own fields. Returns
+/// `None` if the message reports a step without a call. `stepIdx` is not used as the call's identifier, because two
+/// calls of a step share it.
 fn call(fields: &Fields) -> Result<Option<ToolUse>, Unreadable> {
     if let Some(call) = first(fields, &["toolCall"]) {
         let name = call.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());

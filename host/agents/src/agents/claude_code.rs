@@ -1,20 +1,20 @@
 //! Claude Code. Sources: the vendor's hooks reference of 2.1.236, and messages recorded with 2.1.330.
 //!
-//! Its format is that of [`claude_shape`](crate::claude_shape), with keys in snake case. It reads its hooks from
-//! `settings.json` of the user, the project or the machine.
+//! The module [`claude_shape`](crate::claude_shape) implements the format of the messages, in which the keys are in
+//! snake case. Claude Code reads its hooks from `settings.json` of the user, the project or the machine.
 
 use super::prelude::*;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
 use crate::mcp_servers::ANY_KEY;
 
-/// Abilities before a tool call. A hook cannot give a result in place of the tool. If no user is present, a question
-/// counts as a denial, and the model reads the reason. The same happens in the mode `bypassPermissions`, as tested with
-/// 2.1.330.
+/// Abilities before a tool call. A hook cannot give a result in place of the tool. If no user is present, Claude Code
+/// treats a question as a denial, and the model reads the reason. The same happens in the mode `bypassPermissions`, as
+/// tested with 2.1.330.
 const BEFORE_TOOL: Abilities =
     Abilities { changes: true, asks: true, approves: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
-/// `updatedToolOutput` replaces a result. A refusal uses it, too: the reason replaces the result. The replacement must
-/// have the shape of the result; Claude Code ignores any other.
+/// `updatedToolOutput` replaces a result. A refusal also uses this key, with the reason in place of the result. The
+/// replacement must have the same shape as the result, otherwise Claude Code ignores the replacement.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
 /// The hook can answer in place of the user.
@@ -33,7 +33,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("Setup", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE).timeout(1),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, PROMPT),
-        // A slash command is a prompt, too: the agent sends the text of its file to the model.
+        // A slash command is also a prompt, because the agent sends the text of the command's file to the model.
         HookPoint::new("UserPromptExpansion", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
         HookPoint::new("PermissionRequest", EventKind::BeforeToolCall, PERMISSION).not_installed(),
@@ -65,8 +65,8 @@ static AGENT: Agent = Agent {
         // A hook at this point creates the worktree in place of the agent.
         HookPoint::new("WorktreeCreate", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("WorktreeRemove", EventKind::CustomEvent, Abilities::NONE).not_installed(),
-        // These two are not installed. The vendor's documents do not mention them, and an unknown name could disable
-        // the whole file.
+        // The next two hook points are not installed, because the vendor's documents do not mention them. An unknown
+        // name could make the agent ignore the whole file.
         HookPoint::new("PreModelSwitch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("PostModelSwitch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
@@ -103,7 +103,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let mut call = claude_shape::decode(message, fields, &AGENT, &MessageKeys::CLAUDE)?;
-    // In this mode the agent asks no user, and refuses each call that its own rules do not allow.
+    // In the mode `dontAsk`, the agent does not ask its user, and refuses each call that its own rules do not allow.
     call.session.interactive = fields.some_text("permission_mode").as_deref() != Some("dontAsk");
     Ok(call)
 }

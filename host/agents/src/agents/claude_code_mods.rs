@@ -1,13 +1,13 @@
-//! Claude Code's mods: JavaScript in the agent's process. Source: the vendor's declarations for mods, 2.1.277, and its
-//! reference of them; no message was recorded.
+//! Claude Code's mods, which are JavaScript in the agent's process. Sources: the vendor's declarations for mods,
+//! 2.1.277, and the vendor's reference of mods. No message was recorded.
 //!
-//! The settings hooks ([`claude_code`](super::claude_code)) need no mod. Beyond them, a mod can rewrite prompts, and it
-//! sees calls that another mod has changed or makes itself. `plugins/claude_code_mods.js` asks the hook program and
-//! follows its reply. Claude Code puts a call's arguments beside the tool's name, and the mod of hookhost moves them
-//! into `input`.
+//! The hooks in the settings ([`claude_code`](super::claude_code)) work without a mod. A mod has two further abilities:
+//! it can rewrite prompts, and it sees calls that another mod has changed or has made itself.
+//! `plugins/claude_code_mods.js` calls the hook program and follows its reply. In the data of Claude Code, a call's
+//! arguments are in the same object as the tool's name. The mod of hookhost moves the arguments into `input`.
 //!
 //! In Claude Code, a mod is part of a plugin, and a plugin comes from a marketplace. Hookhost writes a directory that
-//! is a marketplace with one plugin, and names both in the settings.
+//! is a marketplace with one plugin, and names the marketplace and the plugin in the settings.
 
 use super::prelude::*;
 use crate::agents::own_plugin;
@@ -28,14 +28,14 @@ static AGENT: Agent = Agent {
         HookPoint::new("session.end", EventKind::SessionEnd, Abilities::NONE).timeout(1),
         HookPoint::new("prompt.submit", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("tool.call", EventKind::BeforeToolCall, BEFORE_TOOL),
-        // The data of this hook point is the answer of `next` for the same event.
+        // The data of this hook point is the value that `next` returns for the same event.
         HookPoint::new("tool.result", EventKind::AfterToolCall, PROMPT),
         HookPoint::new("agent.spawn", EventKind::SubagentStart, Abilities { rejects: true, ..TELLS }),
         HookPoint::new("session.compact", EventKind::BeforeCompaction, Abilities { rejects: true, ..TELLS }),
         HookPoint::new("session.compacted", EventKind::AfterCompaction, TELLS),
         HookPoint::new("turn.complete", EventKind::QueueEmpty, Abilities { goes_on: true, ..TELLS }),
-        // The final decision about a permission. It is not installed, because hookhost's mod does not ask the user and
-        // so makes no such decision.
+        // At this hook point, a mod makes the final decision about a permission. The hook point is not installed,
+        // because hookhost's mod does not ask the user and so makes no such decision.
         HookPoint::new("tool.check", EventKind::BeforeToolCall, Abilities::NONE).not_installed(),
     ],
     coverage: &[
@@ -59,7 +59,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
     ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)
 };
 
-/// Keys that are not arguments of a call, for a message in which the arguments are not in `input`.
+/// Keys that are not arguments of a call. They are needed for a message in which the arguments are not in `input`.
 const RESERVED: &[&str] = &["tool", "tool_use_id", "agentId", "consent"];
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
@@ -95,7 +95,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         }
         ("turn.complete", None) => match fields.some_text("reason").as_deref() {
             Some("error") => HookEvent::AgentError { message: "the agent stopped".to_owned() },
-            // A prompt would restart an agent that the user has stopped.
+            // If this were a `Stop` event, a plugin could restart an agent that the user has stopped.
             Some("aborted") => HookEvent::Custom { payload: fields.as_value() },
             _ => HookEvent::Stop { text: fields.some_text("answer"), is_continued: fields.is("continued") },
         },

@@ -1,15 +1,17 @@
-//! Cline, the command-line agent and the editor's extension. Sources: cline/cline, `sdk/packages/core/src/hooks/` and
-//! `proto/cline/hooks.proto`; messages recorded with the command-line agent 3.0.65.
+//! Cline, which is a command-line agent and an extension for editors. Sources: cline/cline,
+//! `sdk/packages/core/src/hooks/` and `proto/cline/hooks.proto`, and messages recorded with the command-line agent
+//! 3.0.65.
 //!
-//! Both run the programs in Cline's hook directories. Each program has the name of its hook point. The two send
-//! different messages. A message has `hookName`, and an object under the name of the hook point. In the command-line
-//! agent's messages, the hook point of the file `PreToolUse` is called `tool_call`, and the arguments have their
-//! original form. A reply is always an object with `cancel` and exit code 0, because Cline ignores exit codes.
+//! The agent and the extension both run the programs in Cline's hook directories. Each program has the name of its hook
+//! point. The messages of the agent and of the extension differ. A message has `hookName`, and an object under the name
+//! of the hook point. In the command-line agent's messages, the hook point of the file `PreToolUse` is called
+//! `tool_call`, and the arguments have their original form. A reply is always an object with `cancel` and exit code 0,
+//! because Cline ignores exit codes.
 
 use super::prelude::*;
 use crate::json::{Arguments, value};
 
-/// `cancel` ends the whole run. Cline knows no other rejection, so every rejection ends the run.
+/// `cancel` ends the whole run. Cline supports no other form of rejection, so every rejection ends the run.
 const CANCELS: Abilities = Abilities { rejects: true, stops: true, adds_context: true, ..Abilities::NONE };
 
 /// Hook timeout of the extension, in seconds.
@@ -36,7 +38,8 @@ static AGENT: Agent = Agent {
         HookPoint::new("PreCompact", EventKind::BeforeCompaction, Abilities::NONE),
         HookPoint::new("SessionShutdown", EventKind::SessionEnd, Abilities::NONE),
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE).not_installed(),
-        // The names in the command-line agent's messages. This agent waits for a hook only before and after a tool.
+        // The names in the command-line agent's messages. The command-line agent waits for a hook only before and after
+        // a tool call.
         HookPoint::new("agent_start", EventKind::SessionStart, Abilities::NONE).not_installed(),
         HookPoint::new("agent_resume", EventKind::SessionStart, Abilities::NONE).not_installed(),
         HookPoint::new("prompt_submit", EventKind::PromptSubmit, Abilities::NONE).not_installed(),
@@ -92,7 +95,7 @@ fn session(message: &Message<'_>, fields: &Fields, event: &HookEvent) -> Result<
     let root = roots.and_then(|roots| roots.first()?.as_str()).filter(|root| !root.is_empty());
     let cwd = root.map_or_else(|| message.directory.to_owned(), PathBuf::from);
     let mut session = AgentSession::new(id, cwd);
-    // The start and the end of a sub-agent belong to the agent that started it.
+    // The start and the end of a sub-agent belong to the agent that started the sub-agent.
     let is_its_own = matches!(event, HookEvent::SubagentStart { .. } | HookEvent::SubagentEnd { .. });
     if fields.some_text("parent_agent_id").is_some() && !is_its_own {
         session.subagent = fields.id(&["agent_id"])?;
@@ -132,8 +135,8 @@ fn last_text(fields: &Fields) -> Option<String> {
     told.or_else(|| fields.within("taskComplete").within("taskMetadata").some_text("result"))
 }
 
-/// Decodes the call of the command-line agent at `exact`, otherwise the call of the extension, whose arguments are
-/// strings.
+/// Decodes the call of the command-line agent if the message has the key `exact`. Otherwise, decodes the call of the
+/// extension at the key `of_texts`, whose arguments are strings.
 fn call(fields: &Fields, exact: &str, of_texts: &str) -> Result<ToolUse, Unreadable> {
     if fields.has(exact) {
         let told = fields.within(exact);
@@ -143,8 +146,8 @@ fn call(fields: &Fields, exact: &str, of_texts: &str) -> Result<ToolUse, Unreada
     Ok(ToolUse::new(None, told.text("toolName")?, with_lists(told.arguments("parameters")?)))
 }
 
-/// Turns the JSON string at `commands` into a list. A message whose arguments are all strings contains the list as a
-/// JSON string.
+/// Parses the string at `commands` into a list. The extension's arguments are all strings, so its messages contain the
+/// list as a JSON string.
 fn with_lists(mut arguments: Arguments) -> Arguments {
     let Value::Object(object) = arguments.value else { return arguments };
     let read = |(key, argument): (String, Value)| match argument {
@@ -196,7 +199,7 @@ fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({ "cancel": false }))
 }
 
-/// Refuses a call or a result that got no decision, although this ends the run.
+/// Refuses a call or a result on which no decision was made, although the refusal ends the run.
 fn unsettled(call: &HookCall, why: &str) -> Reply {
     match call.point.as_str() {
         "PostToolUse" | "tool_result" => cancelled(why),
@@ -207,10 +210,11 @@ fn unsettled(call: &HookCall, why: &str) -> Reply {
 fn fail(point: Option<&str>, why: &str) -> Reply {
     match point {
         None | Some("PreToolUse" | "tool_call" | "UserPromptSubmit") => cancelled(why),
-        // An unreadable message about a result must not end the run. Otherwise the author of a file or page that a tool
-        // reads could end it.
+        // An unreadable message about a result must not end the run. Otherwise, the author of a file or page that a
+        // tool reads could end the run.
         Some("PostToolUse" | "tool_result") => Reply::json(&json!({ "cancel": false, "contextModification": why })),
-        // The reply is neutral, because the model would read an `errorMessage` without `cancel`.
+        // The reply is neutral and has no `errorMessage`, because the model would read an `errorMessage` that comes
+        // without `cancel`.
         Some(_) => neutral(point),
     }
 }

@@ -1,24 +1,24 @@
-//! OpenAI Codex. Sources: the vendor's hooks page of 0.15x, the JSON schemas of its replies, and messages recorded with
-//! 0.169.0.
+//! OpenAI Codex. Sources: the vendor's hooks page of 0.15x, the JSON schemas of the replies that Codex accepts, and
+//! messages recorded with 0.169.0.
 //!
-//! Codex's messages have the shape of Claude Code's, with `turn_id` and `model`. If a reply has an unknown key or an
-//! empty reason, Codex treats it as a failed hook, and the call runs. Codex reads its hooks from `hooks.json`, and runs
-//! only the hooks that a person has trusted.
+//! Codex's messages have the format of Claude Code, and also contain `turn_id` and `model`. If a reply has an unknown
+//! key or an empty reason, Codex treats the reply as a failed hook, and the call runs. Codex reads its hooks from
+//! `hooks.json`, and runs only the hooks that a person has trusted.
 
 use super::prelude::*;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
 use crate::mcp_servers::ServersFormat;
 
-/// Codex cannot ask before a call. It treats `ask`, `continue: false` and an `allow` without a change as a failed hook,
-/// and the call runs. It refuses a change that removes the string `command`. Older versions ignore such a change and
-/// run the original call.
+/// Codex cannot ask its user before a call. It treats a reply with `ask`, with `continue: false` or with an `allow`
+/// without a change as a failed hook, and the call runs. Codex refuses a change that removes the string `command`.
+/// Older versions ignore such a change and run the original call.
 const BEFORE_TOOL: Abilities =
     Abilities { changes: true, keeps_command: true, rejects: true, adds_context: true, ..TELLS };
 
-/// Codex refuses a changed call and `interrupt` here.
+/// At this hook point, Codex refuses a changed call and the key `interrupt`.
 const PERMISSION: Abilities = Abilities { rejects: true, approves: true, ..TELLS };
 
-/// The reason of a block replaces the result.
+/// If the reply is a block, its reason replaces the tool's result.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
 static AGENT: Agent = Agent {
@@ -40,7 +40,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("PostCompact", EventKind::AfterCompaction, TELLS),
         HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
         HookPoint::new("Interrupt", EventKind::CustomEvent, Abilities::NONE).timeout(3),
-        // These three are not documented. Their messages say only that the event happened.
+        // The next three hook points are not documented. Their messages say only that the event happened.
         HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE).not_installed(),
         HookPoint::new("PreModelRequest", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("PostModelResponse", EventKind::CustomEvent, Abilities::NONE).not_installed(),

@@ -4,8 +4,9 @@
 //! case, all keys of the message are in camel case. For a hook point in Pascal case, the keys are in snake case, some
 //! tools have Claude Code's names, and the message always names its hook point. `hookhost install` uses camel case.
 //!
-//! An empty reply is neutral. A denial is JSON with exit code 2. The exit code alone would deny, and the JSON contains
-//! the reason for the model. Copilot reads each JSON file in its hook directories, so the hook has its own file.
+//! An empty reply is neutral. A denial is JSON with exit code 2. The exit code alone would deny the call, and the JSON
+//! contains the reason for the model. Copilot reads each JSON file in its hook directories, so hookhost writes the hook
+//! into a separate file.
 
 use super::prelude::*;
 use crate::checks::misplaced_call;
@@ -14,20 +15,21 @@ use hookhost_contract::Json;
 
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
 
-/// A prompt can be replaced by another text for the model, and a refused prompt by the refusal. The user sees the
-/// original prompt.
+/// The model can get another text in place of a prompt. If a prompt is refused, the model gets the refusal in its
+/// place. In both cases, the user sees the original prompt.
 const PROMPT: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
 
-/// The agent shows a question to the user. If no user is present, and in the cloud agent, a question means a denial,
-/// and the model reads the reason.
+/// The agent shows a question to the user. The cloud agent, and an agent without a user, treat a question as a denial,
+/// and their model reads the reason.
 const BEFORE_TOOL: Abilities = Abilities { changes: true, asks: true, approves: true, ..Abilities::REJECTS };
 
 const PERMISSION: Abilities = Abilities { approves: true, stops: true, ..Abilities::REJECTS };
 
-/// `modifiedResult` replaces a result, also to refuse it.
+/// `modifiedResult` replaces a result. To refuse a result, the reply replaces the result with the reason.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
 
-/// The agent continues if its stop is blocked. It stops after it was continued eight times.
+/// If a hook blocks the stop, the agent continues. After hooks have blocked the stop eight times, the agent stops
+/// anyway.
 const STOP: Abilities = Abilities { goes_on: true, ..Abilities::NONE };
 
 static AGENT: Agent = Agent {
@@ -38,7 +40,7 @@ static AGENT: Agent = Agent {
     points: &[
         HookPoint::new("sessionStart", EventKind::SessionStart, CONTEXT),
         HookPoint::new("sessionEnd", EventKind::SessionEnd, Abilities::NONE),
-        // The agent reads no reply at this hook point, but reads one at the next hook point in this list.
+        // The agent ignores the reply at this hook point, but reads the reply at the next hook point in this list.
         HookPoint::new("userPromptSubmitted", EventKind::PromptSubmit, Abilities::NONE).not_installed(),
         HookPoint::new("userPromptTransformed", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("preToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
@@ -98,7 +100,8 @@ fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable
     })
 }
 
-/// Returns the hook point: from the message, otherwise from the command line, otherwise from the message's keys.
+/// Returns the hook point. Three sources are tried in this order: the name in the message, the name on the command
+/// line, and the keys of the message.
 fn point(fields: &Fields, named: Option<&str>) -> Result<String, Unreadable> {
     let is_pascal = fields.some_text("hook_event_name").is_some_and(|named| named.starts_with(char::is_uppercase));
     if fields.has("hook_event_name") && !fields.has("session_id") && !is_pascal {
@@ -113,7 +116,8 @@ fn point(fields: &Fields, named: Option<&str>) -> Result<String, Unreadable> {
     if let Some(said) = fields.some_text("hookName") {
         return Ok(said);
     }
-    // If a person has edited the hooks file, the command line can name a hook point of the other dialect.
+    // If a person has edited the hooks file, the command line can name a hook point of the other dialect. Such a name
+    // is ignored.
     if let Some(named) = named.filter(|named| AGENT.point(named).is_some() && named.starts_with(char::is_lowercase)) {
         let has_run = fields.has("toolResult") || fields.has("toolError") || fields.has("error");
         if named.starts_with("postToolUse") && !has_run {
@@ -153,7 +157,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         }
         "sessionEnd" | "SessionEnd" => HookEvent::SessionEnd,
         "userPromptSubmitted" | "UserPromptSubmit" => HookEvent::PromptSubmit { prompt: fields.text("prompt")? },
-        // The text is the prompt together with the agent's text around it.
+        // This text contains the prompt and the text that the agent has added around it.
         "userPromptTransformed" => HookEvent::PromptSubmit { prompt: fields.text("transformedPrompt")? },
         "preToolUse" | "PreToolUse" => HookEvent::BeforeToolCall(call(fields)?),
         "permissionRequest" | "PermissionRequest" => HookEvent::PermissionRequest(call(fields)?),
@@ -179,8 +183,8 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
     })
 }
 
-/// Decodes the call. Depending on the version, the arguments of `permissionRequest` are `toolInput` or `toolArgs`; they
-/// may be JSON in a string.
+/// Decodes the call. Depending on the version, the arguments of `permissionRequest` have the key `toolInput` or
+/// `toolArgs`. Their value may be a string that contains JSON.
 fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
     let key = ["toolArgs", "toolInput", "tool_input"].into_iter().find(|key| fields.has(key)).unwrap_or("toolArgs");
     let name = fields.first_text(&["toolName", "tool_name"]);
@@ -215,7 +219,7 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
         (Answer::Approved { by }, "preToolUse" | "PreToolUse") => {
             decided(point, Some(("allow", &format!("approved by {by}"))), None)
         }
-        // Without a decision, the agent's own permissions apply to the changed call.
+        // The reply contains no decision, so that the agent's own permissions apply to the changed call.
         (Answer::Changed { arguments, .. }, "preToolUse" | "PreToolUse") => decided(point, None, Some(arguments)),
         (Answer::Ask { questions, arguments }, "preToolUse" | "PreToolUse") => {
             decided(point, Some(("ask", &reason::asked(questions))), arguments.as_ref())
@@ -246,7 +250,7 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     }
 }
 
-/// Encodes the text that the model reads in place of the prompt, if it changes.
+/// If the prompt changes, encodes the text that the model reads in its place.
 fn prompt(event: &HookEvent, outcome: &Outcome) -> Reply {
     let own = if let HookEvent::PromptSubmit { prompt } = event { prompt.as_str() } else { "" };
     let mut text = match &outcome.answer {
@@ -262,7 +266,7 @@ fn prompt(event: &HookEvent, outcome: &Outcome) -> Reply {
     Reply::json(&json!({ "modifiedTransformedPrompt": text }))
 }
 
-/// Returns the model's text in place of a withheld prompt.
+/// Returns the text that the model reads in place of a withheld prompt.
 fn withheld(why: &str) -> String {
     format!("The prompt of the user was withheld. Do nothing but tell the user so, and why: {why}")
 }
@@ -275,7 +279,7 @@ fn after_tool(outcome: &Outcome) -> Reply {
         _ => None,
     };
     if let Some(text) = text {
-        // The agent passes a result with another `resultType` to the hooks of failed calls.
+        // With any other `resultType` than `success`, the agent would pass the result to the hooks for failed calls.
         top.insert("modifiedResult".to_owned(), json!({ "resultType": "success", "textResultForLlm": text }));
     }
     if !outcome.context.is_empty() {
@@ -284,8 +288,8 @@ fn after_tool(outcome: &Outcome) -> Reply {
     if top.is_empty() { Reply::empty() } else { Reply::json(&Value::Object(top)) }
 }
 
-/// Encodes a decision about a call in the dialect of its hook point. The dialects have different keys for changed
-/// arguments, and each ignores the key of the other.
+/// Encodes a decision about a call in the dialect of its hook point. The two dialects have different keys for changed
+/// arguments, and each dialect ignores the key of the other dialect.
 fn decided(point: &str, decision: Option<(&str, &str)>, arguments: Option<&Value>) -> Reply {
     let is_pascal = point == "PreToolUse";
     let mut said = Map::new();
@@ -328,7 +332,7 @@ fn fail(point: Option<&str>, why: &str) -> Reply {
             Reply::json(&json!({ "modifiedResult": { "resultType": "success", "textResultForLlm": why } }))
         }
         Some("userPromptTransformed") => Reply::json(&json!({ "modifiedTransformedPrompt": withheld(why) })),
-        // An agent that cannot stop would continue for ever.
+        // At the remaining hook points, nothing can be denied, or a denial would make the agent continue forever.
         Some(_) => Reply::empty(),
         None => denied("preToolUse", why, why),
     }
@@ -351,7 +355,8 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::new(vec![FilePlan::whole_json(path, &content)]).step_in(context, Scope::Managed, owner))
 }
 
-/// Formats the words as a PowerShell command, each in single quotes, in which only a quote is special.
+/// Formats the words as a PowerShell command. Each word is in single quotes, where only a single quote has a special
+/// meaning.
 fn powershell(words: &[String]) -> String {
     let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', "''")));
     format!("& {}", quoted.collect::<Vec<_>>().join(" "))

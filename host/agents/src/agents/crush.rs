@@ -1,12 +1,13 @@
-//! Crush. Source: charmbracelet/crush, its page about hooks and its skill `crush-hooks`.
+//! Crush. Sources: charmbracelet/crush, the page about hooks, and the skill `crush-hooks`.
 //!
-//! Its messages have the shape of Claude Code, with `event`. A reply is one flat object; `allow` skips the question to
-//! the user, so only an approval uses it. Crush reads its hooks from `crush.json` of the user or the project.
+//! Crush's messages have the format of Claude Code, with the hook point in `event`. A reply is one flat object. A reply
+//! with `allow` skips the question to the user, so hookhost uses `allow` only for an approval. Crush reads its hooks
+//! from `crush.json` of the user or the project.
 
 use super::prelude::*;
 use crate::claude_shape::{self, MessageKeys, StrictestReply, denies_by_decision, nonempty_reason, strictest};
 
-/// Crush merges changed arguments into those of the call. `halt` ends the turn.
+/// Crush merges changed arguments into the arguments of the call. The key `halt` ends the turn.
 const BEFORE_TOOL: Abilities = Abilities {
     changes: true,
     merges: true,
@@ -22,7 +23,7 @@ static AGENT: Agent = Agent {
     title: "Crush",
     programs: &["crush"],
     versions: ("", ""),
-    // Older versions know only the first hook point, and reject a file that names another one.
+    // Older versions know only the first of these hook points, and reject a file that names another hook point.
     points: &[
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
         HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE).not_installed(),

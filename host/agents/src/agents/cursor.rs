@@ -1,18 +1,19 @@
-//! Cursor, the editor and `cursor-agent`. Sources: the vendor's hooks reference of 3.18, and reports about the messages
-//! of the command-line agent.
+//! Cursor, which is an editor and the command-line agent `cursor-agent`. Sources: the vendor's hooks reference of 3.18,
+//! and reports about the messages of the command-line agent.
 //!
 //! A message is one object with `hook_event_name` in camel case and the other keys in snake case. A reply is JSON with
-//! exit code 0. A gate whose entry has `failClosed` treats an empty reply as a failure, so its reply is never empty.
-//! Cursor reads its hooks from `hooks.json` of the user, the project or the machine, and reloads a file that changes.
+//! exit code 0. If the entry of a gate has `failClosed`, Cursor treats an empty reply as a failure. So the reply at a
+//! gate is never empty. Cursor reads its hooks from `hooks.json` of the user, the project or the machine, and reloads a
+//! file that changes.
 
 use super::prelude::*;
 use crate::claude_shape::prompts;
 use crate::json::value;
 use hookhost_contract::ToolOrigin;
 
-/// Only `preToolUse` accepts changed arguments. Replies never use `ask`: `preToolUse` accepts it without enforcing it,
-/// `subagentStart` treats it as a denial, and at `beforeShellExecution` and `beforeMCPExecution` the command-line agent
-/// decides by its own list.
+/// Only `preToolUse` accepts changed arguments. Replies never use `ask`, because Cursor does not reliably ask its user.
+/// `preToolUse` accepts `ask` without enforcing it, and `subagentStart` treats `ask` as a denial. At
+/// `beforeShellExecution` and `beforeMCPExecution`, the command-line agent decides by its own list instead.
 const BEFORE_TOOL: Abilities = Abilities { changes: true, ..Abilities::REJECTS };
 
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
@@ -20,11 +21,11 @@ const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
 /// Only the result of an MCP tool can be replaced.
 const AFTER_MCP_TOOL: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
 
-/// The agent continues with a message. It stops after it was continued five times.
+/// A message in the reply makes the agent continue. After five such replies, the agent stops anyway.
 const STOP: Abilities = Abilities { goes_on: true, ..Abilities::NONE };
 
-/// Hook point of a hook in Claude Code's file, which Cursor can also run. Cursor then sends its own message, but reads
-/// the reply in Claude Code's format.
+/// Hook point of a hook in Claude Code's file, which Cursor can also run. At this hook point, Cursor sends a message in
+/// its own format, but expects the reply in Claude Code's format.
 const COMPATIBLE: &str = "PreToolUse";
 
 static AGENT: Agent = Agent {
@@ -37,8 +38,8 @@ static AGENT: Agent = Agent {
         HookPoint::new("sessionEnd", EventKind::SessionEnd, Abilities::NONE),
         HookPoint::new("beforeSubmitPrompt", EventKind::PromptSubmit, Abilities::REJECTS),
         HookPoint::new("preToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
-        // Cursor reports a call at `preToolUse`, and again at one of these hook points. Versions differ in which of
-        // them they call.
+        // Cursor reports a call at `preToolUse`, and again at one of these hook points. Which of these hook points
+        // Cursor calls depends on its version.
         HookPoint::new("beforeShellExecution", EventKind::BeforeToolCall, Abilities::REJECTS),
         HookPoint::new("beforeMCPExecution", EventKind::BeforeToolCall, Abilities::REJECTS),
         HookPoint::new("beforeReadFile", EventKind::BeforeToolCall, Abilities::REJECTS),
@@ -75,7 +76,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// Returns the abilities for a call. For a result, they depend on the tool.
+/// Returns the abilities for a call. For a result, the abilities depend on the tool.
 fn abilities(call: &HookCall) -> Abilities {
     match &call.event {
         HookEvent::AfterToolCall { call: tool, .. } if call.point == "postToolUse" && tool.name.starts_with(MCP) => {
@@ -94,7 +95,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
     ..Adapter::new(&AGENT, decode, encode, fail, install)
 };
 
-/// Prefix of MCP tools. The name does not contain the server.
+/// Prefix of the names of MCP tools. Such a name does not contain the name of the server.
 const MCP: &str = "MCP:";
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
@@ -167,7 +168,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         "preCompact" => HookEvent::BeforeCompaction,
         "afterAgentResponse" => HookEvent::FinalText { text: fields.text("text")? },
         "stop" => match fields.some_text("status").as_deref() {
-            // A message would restart an agent that the user has stopped.
+            // A message in the reply would restart an agent that the user has stopped.
             Some("aborted") => HookEvent::Custom { payload: fields.as_value() },
             Some("error") => HookEvent::AgentError {
                 message: fields.some_text("error_message").unwrap_or_else(|| "the agent stopped".to_owned()),
@@ -201,8 +202,8 @@ fn shell(fields: &Fields) -> Result<ToolUse, Unreadable> {
     Ok(ToolUse::new(None, "Shell", Value::Object(arguments)))
 }
 
-/// Decodes an MCP call. `tool_input` is JSON in a string. The message has only the server's command or address, not its
-/// name.
+/// Decodes an MCP call. `tool_input` is JSON in a string. The message has only the command or the address of the
+/// server, not the server's name.
 fn mcp(fields: &Fields) -> Result<ToolUse, Unreadable> {
     let name = fields.text("tool_name")?;
     let name = if name.starts_with(MCP) { name } else { format!("{MCP}{name}") };
@@ -211,7 +212,7 @@ fn mcp(fields: &Fields) -> Result<ToolUse, Unreadable> {
     Ok(call)
 }
 
-/// Decodes a call about a file. Cursor also sends the file's content, which is no argument.
+/// Decodes a call about a file. Cursor also sends the file's content, which is not an argument of the call.
 fn file(tool: &str, fields: &Fields, further: &[&str]) -> Result<ToolUse, Unreadable> {
     let mut arguments = Map::new();
     arguments.insert("file_path".to_owned(), json!(fields.text("file_path")?));
@@ -247,7 +248,7 @@ enum Gate {
     Permission,
     /// The key `continue`.
     Continue,
-    /// Claude Code's shape, in which an empty reply approves.
+    /// Claude Code's format, in which an empty reply is an approval.
     Compatible,
 }
 
@@ -284,7 +285,7 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     }
 }
 
-/// Encodes the reply at a hook point that cannot stop anything.
+/// Encodes the reply at a hook point that is not a gate.
 fn told(answer: &Answer, outcome: &Outcome) -> Reply {
     let mut top = Map::new();
     match answer {
@@ -338,13 +339,14 @@ fn fail(point: Option<&str>, why: &str) -> Reply {
     let Some(point) = point else { return Reply::exit_2(why) };
     match gate(point) {
         Some(gate) => rejected(&gate, why, why),
-        // The tool has run already. The result could not be checked, so it is replaced if possible.
+        // The tool has already run. Its result could not be checked, so the reply replaces the result if possible.
         None if point == "postToolUse" => Reply::json(&json!({ "updated_mcp_tool_output": content(why, true) })),
         None => neutral(Some(point)),
     }
 }
 
-/// Returns true if the agent treats the reply as a denial: exit code 2, or the hook point's key for a denial.
+/// Returns true if the agent treats the reply as a denial. A denial has exit code 2, or the value for a denial in the
+/// key that the hook point uses.
 fn denies(point: &str, reply: &Reply) -> bool {
     let Some(gate) = gate(point) else { return false };
     let said = reply.json_output();

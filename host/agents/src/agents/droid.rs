@@ -1,13 +1,13 @@
 //! Factory Droid. Source: the vendor's hooks page and hooks reference.
 //!
-//! Its format is that of Claude Code; some messages have keys in camel case. Droid reads its hooks from `hooks.json`,
-//! whose outermost keys are the hook points.
+//! Droid uses the format of Claude Code. In some messages, the keys are in camel case. Droid reads its hooks from
+//! `hooks.json`, whose outermost keys are the hook points.
 
 use super::prelude::*;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
 
-/// `updatedInput` is only documented together with `allow`, which would skip the question to the user for a mere
-/// change.
+/// Calls cannot be changed, because `updatedInput` is documented only together with `allow`. A reply with `allow` would
+/// also skip the question to the user.
 const BEFORE_TOOL: Abilities = Abilities { asks: true, approves: true, rejects: true, stops: true, ..TELLS };
 
 static AGENT: Agent = Agent {

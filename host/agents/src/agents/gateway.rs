@@ -1,5 +1,6 @@
-//! The common part of the gateways. A request contains the whole conversation, and a response contains the model's
-//! texts and calls. So one message has several events, and each request repeats the events of the requests before it.
+//! The code that the adapters of all gateways share. A request contains the whole conversation, and a response contains
+//! the model's texts and calls. So one message has several events, and each request repeats the events of the earlier
+//! requests.
 //!
 //! | part of a message | event | hook point |
 //! |---|---|---|
@@ -8,10 +9,10 @@
 //! | each text of a response | `finalize-content` | `response.text` |
 //! | each tool call of a response | `before-tool-call` | `response.tool-call` |
 //!
-//! The client keeps the original conversation, without the changes of plugins. So a masked text must be masked again in
-//! each later request, and rules also get earlier prompts and results. [`FurtherEvent::once`] identifies a repeated
-//! event, so that the host can repeat its earlier answer. Rules get a text of the model only in the response that
-//! contains it. They get no system prompts, because these belong to the operator.
+//! The client stores the original conversation, without the changes that plugins made. So a masked text must be masked
+//! again in each later request, and rules get the earlier prompts and results again. [`FurtherEvent::once`] identifies
+//! a repeated event, so that the host can repeat its earlier answer. Rules get a text of the model only once, in the
+//! response that contains the text. Rules do not get system prompts, because system prompts belong to the operator.
 
 use super::prelude::*;
 use crate::json::Arguments;
@@ -31,7 +32,7 @@ pub(super) const POINTS: &[HookPoint] = &[
     HookPoint::new("response.text", EventKind::FinalizeContent, TEXT).timeout(TIMEOUT),
     // A gateway accepts no changed call. If a call is changed or refused, the whole response is refused.
     HookPoint::new("response.tool-call", EventKind::BeforeToolCall, Abilities::REJECTS).timeout(TIMEOUT),
-    // Messages without any of these parts.
+    // A message that has none of these parts.
     HookPoint::new("request", EventKind::CustomEvent, Abilities::NONE),
     HookPoint::new("response", EventKind::CustomEvent, Abilities::NONE),
 ];
@@ -41,7 +42,8 @@ pub(super) const POINTS: &[HookPoint] = &[
 pub(super) struct MessagePart {
     pub(super) further: FurtherEvent,
     /// Positions of the text in the gateway's list of replaceable texts. A replacement is put at the first position,
-    /// and the texts at the other positions become empty. The list is empty if the text cannot be replaced.
+    /// and the texts at the other positions become empty. This list of positions is empty if the text cannot be
+    /// replaced.
     pub(super) positions: Vec<usize>,
 }
 
@@ -71,8 +73,8 @@ impl<'a> ConversationMessage<'a> {
         Self { role, texts, message }
     }
 
-    /// Returns the event of the message at `position` of a request, or `None` if rules are not asked about this
-    /// message. A message with an unknown role is treated as a message of the user.
+    /// Returns the event of the message at `position` of a request, or `None` if rules do not check this message. A
+    /// message with an unknown role is treated as a message of the user.
     pub(super) fn part(&self, position: usize, calls: &CallsById, positions: Vec<usize>) -> Option<MessagePart> {
         let text = self.texts.join("\n");
         if self.texts.is_empty() || matches!(self.role, "system" | "developer" | "assistant") {
@@ -89,7 +91,7 @@ impl<'a> ConversationMessage<'a> {
             }
             _ => MessagePart::new("request.prompt", HookEvent::PromptSubmit { prompt: text.clone() }, positions),
         };
-        // Two messages in different requests are the same if their texts and positions are the same.
+        // If a message in a later request has the same text and position, it is treated as the same message.
         part.further.once = Some(format!("{position}:{text}"));
         Some(part)
     }
@@ -143,7 +145,8 @@ pub(super) enum MessageDecision {
     Replaced(Vec<(usize, String)>),
 }
 
-/// Combines the outcomes. One refused part refuses the whole message. A part without an outcome counts as refused.
+/// Combines the outcomes. If one part is refused, the whole message is refused. A part without an outcome is treated as
+/// refused.
 pub(super) fn decide(parts: &[MessagePart], outcomes: &[Outcome]) -> MessageDecision {
     let mut refused = Vec::new();
     let mut replaced = Vec::new();
@@ -174,7 +177,7 @@ pub(super) fn decide(parts: &[MessagePart], outcomes: &[Outcome]) -> MessageDeci
             }
         }
     }
-    // Several texts can break the same rule, but the reason is given once.
+    // Several texts can break the same rule, so the same reason is listed only once.
     refused.dedup();
     match (refused.is_empty(), replaced.is_empty()) {
         (false, _) => MessageDecision::Refused(refused.join("\n")),

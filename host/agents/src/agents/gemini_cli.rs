@@ -1,9 +1,10 @@
-//! Gemini CLI. Sources: google-gemini/gemini-cli, its reference of hooks and `packages/core/src/hooks/`, and messages
-//! recorded with 0.61.0.
+//! Gemini CLI. Sources: google-gemini/gemini-cli with the reference of hooks and `packages/core/src/hooks/`, and
+//! messages recorded with 0.61.0.
 //!
-//! Most messages have the shape of Claude Code's under other names, and some are requests to the model. Replies are
-//! JSON with exit code 0, because exit code 2 without a text would let the call run. Only the denial at an unknown hook
-//! point uses exit code 2. Gemini CLI reads its hooks from `settings.json` of the user, the project or the machine.
+//! Most messages have the format of Claude Code, with other names of the hook points. Some messages contain a request
+//! to the model. Replies are JSON with exit code 0, because exit code 2 without a text would let the call run. Only the
+//! denial at an unknown hook point uses exit code 2. Gemini CLI reads its hooks from `settings.json` of the user, the
+//! project or the machine.
 
 use super::prelude::*;
 use crate::claude_shape::{
@@ -12,12 +13,12 @@ use crate::claude_shape::{
 };
 use hookhost_contract::{Inference, Totals};
 
-/// Gemini CLI merges changed arguments into those of the call. `allow` does not skip a question to the user, and a text
-/// for the model is ignored. If no user is present, a question ends the run.
+/// Gemini CLI merges changed arguments into the arguments of the call. A reply with `allow` does not skip a question to
+/// the user, and a text for the model is ignored. If no user is present, a question ends the run.
 const BEFORE_TOOL: Abilities =
     Abilities { changes: true, merges: true, asks: true, rejects: true, stops: true, ..TELLS };
 
-/// The reason of a denial replaces the result.
+/// If the reply is a denial, its reason replaces the tool's result.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
 /// A reply can contain a synthetic answer, which replaces the model's answer.
@@ -122,7 +123,8 @@ fn answer(response: &Value) -> String {
     text.map_or_else(content, str::to_owned)
 }
 
-/// Returns the text of a `content` member, which is a string, or a list of strings and objects with `text`.
+/// Returns the text of a `content` member. The member is either a string or a list whose elements are strings or
+/// objects with `text`.
 fn parts(content: &Value) -> String {
     let part = |part: &Value| part.as_str().or_else(|| part.get("text")?.as_str()).unwrap_or_default().to_owned();
     match content {
@@ -152,7 +154,7 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
             }
         }
         Answer::Responded { result, .. } => deny(&mut draft, &call.point, nonempty_text(&result.text)),
-        // The agent reads no other text if the result is replaced.
+        // If the result is replaced, the agent ignores `additionalContext`, so the reason contains the context too.
         Answer::ReplacedResult(result) => {
             let texts: Vec<&str> = std::iter::once(nonempty_text(&result.text))
                 .chain(outcome.context.iter().map(String::as_str))
@@ -190,8 +192,7 @@ fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({}))
 }
 
-/// Returns true if the agent treats the reply as a denial. Exit code 2 without a text on the standard error is not a
-/// denial.
+/// Returns true if the agent treats the reply as a denial. Exit code 2 with an empty standard error is not a denial.
 fn denies(point: &str, reply: &Reply) -> bool {
     let said = reply.json_output();
     let is_exit_2 = reply.exit == 2 && !reply.stderr.trim().is_empty();
@@ -199,8 +200,8 @@ fn denies(point: &str, reply: &Reply) -> bool {
     is_no && AGENT.abilities(point).rejects
 }
 
-/// Adds a denial with this reason. The reason replaces a result, a prompt or a text. For a request to the model, the
-/// reason becomes the answer.
+/// Adds a denial with this reason. The reason replaces the denied result, prompt or text. If a request to the model is
+/// denied, the reason becomes the model's answer.
 fn deny(draft: &mut ReplyDraft<'_>, point: &str, reason: &str) {
     let reason = nonempty_reason(reason);
     draft.top("decision", json!("deny"));
@@ -228,7 +229,7 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step_in(context, Scope::Project, trust))
 }
 
-/// Returns a hook in the settings of Gemini CLI and Qwen Code. Its timeout is in milliseconds.
+/// Returns a hook in the settings of Gemini CLI and Qwen Code. The timeout of such a hook is in milliseconds.
 pub(super) fn hook(context: &Context<'_>, agent: &Agent, point: &HookPoint) -> Value {
     json!({
         "name": "hookhost",

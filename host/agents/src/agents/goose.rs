@@ -1,8 +1,8 @@
-//! goose. Sources: aaif-goose/goose, `crates/goose/src/hooks/mod.rs`, and its hooks guide.
+//! goose. Sources: aaif-goose/goose, `crates/goose/src/hooks/mod.rs`, and goose's hooks guide.
 //!
-//! A message is one object with `event` and keys in snake case. Exit code 2 denies, with the reason on the standard
-//! error. goose treats output other than a decision as a failed hook, so the neutral reply is empty. It reads its hooks
-//! from Open Plugins, one directory each.
+//! A message is one object with `event` and keys in snake case. A denial is exit code 2, with the reason on the
+//! standard error. goose treats output other than a decision as a failed hook, so the neutral reply is empty. goose
+//! reads its hooks from Open Plugins. Each of these plugins is a directory.
 
 use super::prelude::*;
 use crate::claude_shape::{denies_by_decision, prompts};
@@ -13,16 +13,17 @@ static AGENT: Agent = Agent {
     programs: &["goose"],
     versions: ("1.47.0", ""),
     points: &[
-        // The user sees the text that the hook prints as `banner`.
+        // The user sees the text of the key `banner` in the hook's reply.
         HookPoint::new("SessionStart", EventKind::SessionStart, Abilities { tells_user: true, ..Abilities::NONE }),
         HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities::NONE),
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, Abilities::REJECTS),
         HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE),
         HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, Abilities::NONE),
-        // A block makes the agent continue. After some repetitions, the agent stops nevertheless.
+        // A reply with `block` makes the agent continue. After several such replies, the agent stops anyway.
         HookPoint::new("Stop", EventKind::QueueEmpty, Abilities { goes_on: true, ..Abilities::NONE }),
-        // These hook points repeat `PreToolUse` and `PostToolUse`, and goose reads no reply at them.
+        // At these hook points, goose reports the same calls as at `PreToolUse` and `PostToolUse`, and ignores the
+        // reply.
         HookPoint::new("PreToolUseResult", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("BeforeReadFile", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("AfterFileEdit", EventKind::CustomEvent, Abilities::NONE).not_installed(),
@@ -50,7 +51,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
     ..Adapter::new(&AGENT, decode, encode, fail, install)
 };
 
-/// The extensions that are part of goose. All others are MCP servers.
+/// The extensions that are part of goose. All other extensions are MCP servers.
 const OWN: &[&str] = &["developer", "summon", "todo", "platform", "skills", "extensionmanager"];
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
@@ -115,7 +116,7 @@ fn fail(point: Option<&str>, why: &str) -> Reply {
     match point {
         None | Some("PreToolUse") => Reply::exit_2(why),
         Some("SessionStart") => Reply::json(&json!({ "banner": why })),
-        // An agent that cannot stop would continue for ever.
+        // At the remaining hook points, nothing can be denied, or a denial would make the agent continue forever.
         Some(_) => Reply::empty(),
     }
 }

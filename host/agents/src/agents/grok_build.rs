@@ -1,8 +1,8 @@
 //! Grok Build. Sources: the vendor's hooks page, and reports about the behaviour of 0.2.106 and 1.0.0.
 //!
-//! Its messages have the shape of Claude Code, with keys in camel case and hook points in snake case. A denial is exit
-//! code 2 and `decision: "deny"`; `allow` means the same as an empty reply. Grok Build reads its hooks from each file
-//! of a directory, and one file belongs to hookhost.
+//! Grok Build's messages have the format of Claude Code, with keys in camel case and hook points in snake case. A
+//! denial is exit code 2 and `decision: "deny"`. A reply with `allow` means the same as an empty reply. Grok Build
+//! reads its hooks from all files of a directory, and hookhost writes a separate file in this directory.
 
 use super::prelude::*;
 use crate::claude_shape::{self, MessageKeys, denies_by_decision, deny_if_possible, deny_twice};
@@ -16,7 +16,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("SessionStart", EventKind::SessionStart, Abilities::NONE),
         HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities::NONE),
-        // The only hook point that can refuse a call. The key for changed arguments is not documented.
+        // Only this hook point can refuse a call. The key for changed arguments is not documented.
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, Abilities::REJECTS),
         HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE),
         HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, Abilities::NONE),

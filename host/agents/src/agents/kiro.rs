@@ -1,9 +1,10 @@
-//! Kiro, the command line and the editor. Sources: the vendor's hooks pages for 2.x and 3.0, and a reported message of
-//! version 1.0.165 of the editor.
+//! Kiro, which is a command-line agent and an editor. Sources: the vendor's hooks pages for 2.x and 3.0, and a reported
+//! message of version 1.0.165 of the editor.
 //!
-//! Its messages have the shape of Claude Code; older messages do not name their session. A denial is exit code 2 with
-//! the reason on the standard error. At some hook points the model reads what the hook prints with exit code 0. Kiro
-//! 3.0 reads its hooks from each file of a directory, and one file belongs to hookhost.
+//! Kiro's messages have the format of Claude Code. The messages of older versions do not name their session. A denial
+//! is exit code 2 with the reason on the standard error. At some hook points, the model reads the output of a hook that
+//! ends with exit code 0. Kiro 3.0 reads its hooks from all files of a directory, and hookhost writes a separate file
+//! in this directory.
 
 use super::prelude::*;
 use crate::claude_shape::{self, MessageKeys, deny_if_possible, nonempty_reason};
@@ -18,7 +19,8 @@ static AGENT: Agent = Agent {
     versions: ("2.13.0", "3.0.0"),
     points: &[
         HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
-        // The name of this hook point before 3.0. The names of the other hook points were spelt in camel case.
+        // The name of the hook point `SessionStart` before version 3.0. The other hook points had the same names as
+        // now, but in camel case.
         HookPoint::new("agentSpawn", EventKind::SessionStart, CONTEXT).not_installed(),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities { rejects: true, ..CONTEXT }),
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, Abilities::REJECTS),

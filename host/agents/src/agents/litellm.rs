@@ -1,10 +1,12 @@
-//! LiteLLM's guardrail interface, `POST /beta/litellm_basic_guardrail_api`. Source: the vendor's page on it, which
-//! calls it a beta, and BerriAI/litellm, `litellm/proxy/guardrails/guardrail_hooks/generic_guardrail_api/`.
+//! LiteLLM's guardrail interface, `POST /beta/litellm_basic_guardrail_api`. Sources: the vendor's page on this
+//! interface, which says that the interface is a beta, and BerriAI/litellm,
+//! `litellm/proxy/guardrails/guardrail_hooks/generic_guardrail_api/`.
 //!
-//! The proxy asks before it sends a request to a model, and before it returns a response to the client;
-//! [`gateway`](super::gateway) defines the events. In a message, `texts` has the texts of all messages, in order, and
-//! `structured_messages` has the speaker of each. A reply names one of three actions. The operator owns the proxy's
-//! configuration, a YAML file, so hookhost edits none of its files.
+//! The LiteLLM proxy calls the guardrail before it sends a request to a model, and before it returns a response to the
+//! client. The module [`gateway`](super::gateway) defines the events. In a call of the guardrail, `texts` contains the
+//! texts of all messages of the conversation, in order, and `structured_messages` contains the speaker of each message.
+//! A reply names one of three actions. The operator owns the proxy's configuration, a YAML file, so hookhost edits no
+//! file of the proxy.
 
 use super::prelude::*;
 use crate::agents::gateway::{
@@ -56,7 +58,7 @@ fn side(fields: &Fields) -> Result<String, Unreadable> {
     Err(Unreadable::new("`input_type` is neither `request` nor `response`"))
 }
 
-/// Returns the events of the message, in order. The positions are positions in `texts`.
+/// Returns the events of the message, in order. The positions in the result refer to `texts`.
 fn parts(fields: &Fields) -> Result<Vec<MessagePart>, Unreadable> {
     let texts = texts(fields)?;
     if side(fields)? == "response" {
@@ -75,7 +77,7 @@ fn parts(fields: &Fields) -> Result<Vec<MessagePart>, Unreadable> {
         parts.extend(spoken.part(position, &calls, positions.clone()));
     }
     if placed.is_none() {
-        // The speaker of each text is unknown, so the text is treated as the user's.
+        // The speakers of the texts are unknown, so each text is treated as a text of the user.
         parts.extend((0..).zip(&texts).map(|(place, text)| {
             let mut part =
                 MessagePart::new("request.prompt", HookEvent::PromptSubmit { prompt: (*text).to_owned() }, vec![place]);
@@ -104,8 +106,9 @@ fn list<'a>(fields: &'a Fields, key: &str) -> Result<&'a [Value], Unreadable> {
     }
 }
 
-/// Returns for each message the positions of its texts in `texts`. Returns `None` if `texts` has a text that no message
-/// has, or has another order than the messages, because the speakers are then unknown.
+/// Returns the positions in `texts` that belong to each message. Returns `None` if `texts` contains a text that no
+/// message contains, or if the order in `texts` differs from the order of the messages. In both cases, the speakers are
+/// unknown.
 fn place(texts: &[&str], spoken: &[ConversationMessage<'_>]) -> Option<Vec<Vec<usize>>> {
     let mut next = 0;
     let mut placed = vec![Vec::new(); spoken.len()];
@@ -117,7 +120,7 @@ fn place(texts: &[&str], spoken: &[ConversationMessage<'_>]) -> Option<Vec<Vec<u
             }
         }
     }
-    // A message cannot be replaced if `texts` has only some of its texts.
+    // If `texts` contains only some of a message's texts, the message cannot be replaced.
     for (positions, message) in placed.iter_mut().zip(spoken) {
         if positions.len() < message.texts.len() {
             positions.clear();

@@ -1,4 +1,5 @@
-//! The agents, one file each. Several agents share `gateway`, and others share `own_plugin`.
+//! The adapters of all agents. Each agent has one file. Two more files contain code that several adapters share:
+//! `gateway` and `own_plugin`.
 
 mod acs;
 mod agentgateway;
@@ -25,7 +26,7 @@ mod pi;
 mod qwen_code;
 mod windsurf;
 
-/// The names that most agents use.
+/// The names that most of these files use.
 mod prelude {
     pub(super) use crate::adapter::{Adapter, PROMPT_WORD};
     pub(super) use crate::agent::{Abilities, Agent, Coverage, HookPoint};
@@ -87,9 +88,11 @@ pub fn by_name(name: &str) -> Option<&'static Adapter> {
 }
 
 /// Returns the agent that sent the message. Some agents also run the hooks in another agent's file, and then send
-/// messages in their own format. So the message decides, and not the name in the hook's command line.
+/// messages in their own format. So the format of the message determines the agent, and not the name in the hook's
+/// command line.
 pub fn detect(named: &'static Adapter, message: &Message<'_>) -> &'static Adapter {
-    // Clients of the Agent Control Standard are known by the address that they use, and sign the whole message.
+    // Clients of the Agent Control Standard are recognised by the address to which they send their messages, and sign
+    // the whole message.
     if named.agent().name == "acs" {
         return named;
     }

@@ -1,14 +1,13 @@
 //! OpenCode. Sources: the types of its package `@opencode-ai/plugin` 1.18.33, and messages recorded with 1.18.33.
 //!
-//! OpenCode has no hooks. It loads the files of its plugin directories into its own process. `plugins/opencode.js` is such
-//! a file: it calls the hook program and obeys the reply. An event is the `input` and the `output` that OpenCode passes to
-//! a plugin.
+//! OpenCode has no hooks. It loads the files of its plugin directories into its own process. `plugins/opencode.js` is such a file. It calls
+//! the hook program and follows the reply. An event consists of the `input` and the `output` that OpenCode passes to a plugin.
 
 use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
 
-/// A plugin changes the arguments in place. It can neither give a result in place of the tool nor ask the user.
+/// A plugin can change the arguments of a call. It can neither give a result in place of running the tool nor ask the user.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, ..TELLS };
 
 static AGENT: Agent = Agent {

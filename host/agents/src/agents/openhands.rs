@@ -1,8 +1,9 @@
 //! OpenHands. Sources: the vendor's hooks page, and OpenHands/software-agent-sdk, `openhands-sdk/openhands/sdk/hooks/`.
 //!
-//! Its messages have the shape of Claude Code's, with `event_type`, `working_dir` and `message`. A denial is exit code
-//! 2. The reason is on both standard output and standard error, because some versions read the one and some the other.
-//! The outermost keys of its `hooks.json` are the hook points in snake case.
+//! OpenHands' messages have the format of Claude Code, with the keys `event_type`, `working_dir` and `message`. Exit
+//! code 2 is a denial. The reason is on both the standard output and the standard error, because some versions read
+//! only the standard output and other versions read only the standard error. The outermost keys of `hooks.json` are the
+//! hook points in snake case.
 
 use super::prelude::*;
 use crate::claude_shape::{self, MessageKeys, denies_by_decision, deny_if_possible, deny_twice, prompts};
@@ -22,7 +23,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities { rejects: true, ..CONTEXT }),
         HookPoint::new("SessionStart", EventKind::SessionStart, Abilities::NONE),
         HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
-        // The agent continues with the reason of a block.
+        // If a reply blocks the stop, the agent continues, with the reason as its next prompt.
         HookPoint::new("Stop", EventKind::QueueEmpty, Abilities { goes_on: true, ..Abilities::NONE }),
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],

@@ -1,9 +1,9 @@
-//! The protocol between hookhost's small plugins, which run in an agent's process, and the hook program. All agents
-//! with such a plugin share it.
+//! The protocol between the hook program and the small plugins that hookhost installs in some agents. Such a plugin
+//! runs in the agent's process. All agents with such a plugin share this protocol.
 //!
 //! The plugin writes `{"hookhost": {"point", "session", "subagent", "cwd", "workspace", "version", "interactive"},
-//! "event": EVENT}`, where EVENT is the agent's data. The reply is always a JSON object, with exit code 0; `reply.js`
-//! defines its keys.
+//! "event": EVENT}`, where EVENT is the agent's data. The reply is always a JSON object, with exit code 0. The file
+//! `reply.js` defines the keys of this object.
 
 use super::prelude::*;
 use crate::agent::TIMEOUT;
@@ -25,12 +25,12 @@ const SPAWN: &str = include_str!("plugins/spawn.js");
 pub(super) enum Runtime {
     /// Node's modules.
     Node,
-    /// Only what the agent passes to the plugin.
+    /// No modules. The plugin can use only the functions that the agent passes to it.
     Bare,
 }
 
-/// Returns the file of a plugin, which consists of `head`, the constants, the shared code, and `plugin`. Paths and
-/// names are written as JSON strings, because JavaScript reads them unchanged whatever their characters.
+/// Returns the content of a plugin's file. It consists of `head`, the constants, the shared code, and `plugin`. Paths
+/// and names are written as JSON strings, so that JavaScript reads them unchanged, whatever characters they contain.
 pub(super) fn file(agent: &Agent, context: &Context<'_>, runtime: Runtime, head: &str, plugin: &str) -> String {
     let program = context.program.to_string_lossy();
     let denies = context.on_failure == OnFailure::Deny;
@@ -60,8 +60,9 @@ pub(super) struct PluginMessage {
 }
 
 impl PluginMessage {
-    /// Reads a message of a hookhost plugin, or an agent's event alone. For an event alone, the hook point is the
-    /// event's `type`, or else the hook point of the command line.
+    /// Reads a message of a hookhost plugin, or an agent's event without the data that the plugin adds. In the second
+    /// case, the hook point is the `type` of the event, or the hook point on the command line if the event has no
+    /// `type`.
     pub(super) fn of(message: &Message<'_>, fields: &Fields) -> Result<Self, Unreadable> {
         let is_ours = fields.get("hookhost").is_some_and(Value::is_object) && fields.has("event");
         let (about, event) = if is_ours {
@@ -83,7 +84,7 @@ impl PluginMessage {
         Ok(Self { point, session, event })
     }
 
-    /// Adds the event and returns the call. If the event is an error, adds the hook point to the error.
+    /// Returns the call with this event. If `event` is an error, adds the hook point to the error.
     pub(super) fn call(self, event: Result<HookEvent, Unreadable>) -> Result<HookCall, Unreadable> {
         HookCall::decoded(self.point, |_| Ok((self.session, event?)))
     }
@@ -108,7 +109,7 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
             say("isError", json!(result.is_error));
         }
         Answer::Rejected(rejection) => {
-            // A user gets only the rejection, without the advice that tells a model what it may try.
+            // A user gets only the rejection, without the advice to the model about what it may try instead.
             let is_for_user = matches!(call.event, HookEvent::FinalText { .. } | HookEvent::PromptSubmit { .. });
             say("decision", json!("deny"));
             say("reason", json!(if is_for_user { rejection.to_string() } else { reason::rejected(rejection) }));
@@ -139,8 +140,8 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     Reply::json(&Value::Object(reply))
 }
 
-/// Encodes the reply to a message without a decision: a denial if the agent accepts one, otherwise a notice for the
-/// user.
+/// Encodes the reply to a message on which no decision was made. The reply is a denial if the agent accepts a denial,
+/// otherwise a notice for the user.
 pub(super) fn fail(agent: &Agent, point: Option<&str>, why: &str) -> Reply {
     let known = point.and_then(|name| agent.point(name));
     let denies = match (point, known) {

@@ -1,15 +1,14 @@
-//! pi. Sources: the types of its package `@earendil-works/pi-coding-agent` 0.87.1, its page on extensions, and messages
-//! recorded with 0.87.1.
+//! pi. Sources: the types of the package `@earendil-works/pi-coding-agent` 0.87.1, pi's page on extensions, and messages recorded with
+//! 0.87.1.
 //!
-//! pi has no hooks. It loads the files of its extension directories into its own process. `plugins/pi.ts` is such a file:
-//! it calls the hook program and obeys the reply. An event is one object with `type`.
+//! pi has no hooks. It loads the files of its extension directories into its own process. `plugins/pi.ts` is such a file. It calls the hook
+//! program and follows the reply. An event is one object with `type`.
 
 use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
 
-/// pi has no permissions, and asks no question if no user is present. So hookhost never replies that pi should ask the
-/// user.
+/// pi has no permissions, and does not ask a question if no user is present. So a reply never tells pi to ask the user.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, stops: true, ..TELLS };
 
 static AGENT: Agent = Agent {
@@ -27,7 +26,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("session_compact", EventKind::AfterCompaction, TELLS),
         HookPoint::new("message_end", EventKind::FinalizeContent, Abilities { rejects: true, replaces: true, ..TELLS }),
         HookPoint::new("agent_before_settle", EventKind::QueueEmpty, Abilities { goes_on: true, ..TELLS }),
-        // A command that the user runs with `!`.
+        // The user runs a command with `!`.
         HookPoint::new("user_bash", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
     coverage: &[

@@ -1,15 +1,15 @@
 //! Qwen Code. Sources: the page about hooks of QwenLM/qwen-code, and messages recorded with 0.24.4.
 //!
-//! Its format is that of Claude Code; messages also have `timestamp` and `tool_call_id`. Qwen Code reads its hooks from
-//! `settings.json` of the user, the project or the machine.
+//! Qwen Code uses the format of Claude Code. Its messages also contain `timestamp` and `tool_call_id`. Qwen Code reads
+//! its hooks from `settings.json` of the user, the project or the machine.
 
 use super::prelude::*;
 use crate::agents::gemini_cli::hook;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
 
 /// Before a call, the agent ignores `updatedInput` and a text for the model, contrary to the documentation. If no user
-/// is present, a question means a denial, and the model reads the reason. `continue: false` stops the call, but not the
-/// run.
+/// is present, the agent treats a question as a denial, and the model reads the reason. `continue: false` stops the
+/// call, but not the run.
 const BEFORE_TOOL: Abilities = Abilities { asks: true, approves: true, rejects: true, ..TELLS };
 
 /// The hook can answer in place of the user.
@@ -38,7 +38,8 @@ static AGENT: Agent = Agent {
         HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
         HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE),
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE),
-        // The agent sends the text so far, repeatedly, and reads no reply.
+        // While the model writes a text, the agent repeatedly sends the part that is already written. The agent ignores
+        // the replies.
         HookPoint::new("MessageDisplay", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("TodoCreated", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("TodoCompleted", EventKind::CustomEvent, Abilities::NONE).not_installed(),
@@ -76,8 +77,8 @@ const KEYS: MessageKeys = MessageKeys { project: "QWEN_PROJECT_DIR", ..MessageKe
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let mut call = claude_shape::decode(message, fields, &AGENT, &KEYS)?;
     if matches!(&call.event, HookEvent::PromptSubmit { prompt } if prompt.is_empty()) {
-        // The agent also sends this message when it passes tool results to the model. These are not a prompt of the
-        // user.
+        // The agent also sends this message when it passes tool results to the model. Tool results are not a prompt of
+        // the user.
         call.event = HookEvent::Custom { payload: fields.as_value() };
     }
     Ok(call)
@@ -94,8 +95,8 @@ fn denial(point: &str) -> Denial {
     }
 }
 
-/// Newer versions read a timeout below 1000 as seconds and any other as milliseconds. Older versions always read
-/// milliseconds.
+/// Newer versions treat a timeout below 1000 as seconds and any other timeout as milliseconds. Older versions treat
+/// every timeout as milliseconds.
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let managed =
         machine_path("/etc/qwen-code/settings.json", Some("/Library/Application Support/QwenCode/settings.json"), None);

@@ -1,13 +1,13 @@
 //! Windsurf. Source: the vendor's page on Cascade hooks.
 //!
-//! A message names its hook point in `agent_action_name` and has its data in `tool_info`. Windsurf reads exit codes: 2
-//! denies, with the reason on the standard error. It reads its hooks from `hooks.json` of the machine, the user and the
-//! workspace, and runs all of them in this order.
+//! A message names its hook point in `agent_action_name` and has its data in `tool_info`. The reply is an exit code.
+//! Exit code 2 is a denial, with the reason on the standard error. Windsurf reads its hooks from `hooks.json` of the
+//! machine, the user and the workspace, and runs all of these hooks in this order.
 
 use super::prelude::*;
 
-/// Timeout in seconds that hookhost assumes, because the agent's timeout is not documented. A person has less time than
-/// this to answer.
+/// Timeout in seconds that hookhost assumes, because the agent's timeout is not documented. A person must answer before
+/// the assumed timeout ends.
 const UNKNOWN: u16 = 30;
 
 static AGENT: Agent = Agent {

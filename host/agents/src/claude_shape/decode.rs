@@ -1,5 +1,5 @@
-//! Decodes messages in the shape of Claude Code's. A message is one object. Its keys can be spelt differently in each
-//! agent.
+//! Decodes messages in the format of Claude Code. A message is one JSON object. Each agent can spell the keys of this
+//! object differently.
 
 use crate::agent::{Agent, HookPoint};
 use crate::checks::{has_call, misplaced_call};
@@ -13,29 +13,36 @@ use std::path::{Path, PathBuf};
 /// The keys of an agent's messages. If a key has several spellings, the usual spelling comes first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageKeys {
-    /// The hook point.
+    /// The name of the hook point.
     pub(crate) point: &'static [&'static str],
-    /// The session. A message without it belongs to the agent's session in its directory.
+    /// The identifier of the session. A message without an identifier belongs to the agent's session in the message's
+    /// directory.
     pub(crate) session: &'static [&'static str],
-    /// The working directory, and the project's root.
+    /// The working directory.
     pub(crate) cwd: &'static [&'static str],
+    /// The project's root.
     pub(crate) workspace: &'static [&'static str],
-    /// The environment variable with the project's root; empty if there is none.
+    /// The environment variable with the project's root. Empty if the agent sets no such variable.
     pub(crate) project: &'static str,
-    /// The sub-agent, and its kind.
+    /// The identifier of the sub-agent.
     pub(crate) subagent: &'static [&'static str],
+    /// The kind of the sub-agent.
     pub(crate) subagent_kind: &'static [&'static str],
-    /// A tool call: name, arguments, identifier and result.
+    /// The name of the tool.
     pub(crate) tool: &'static [&'static str],
+    /// The arguments of the tool call.
     pub(crate) arguments: &'static [&'static str],
+    /// The identifier of the tool call.
     pub(crate) call: &'static [&'static str],
+    /// The result of the tool call.
     pub(crate) response: &'static [&'static str],
-    /// The user's prompt, and the agent's last text.
+    /// The user's prompt.
     pub(crate) prompt: &'static [&'static str],
+    /// The agent's last text.
     pub(crate) text: &'static [&'static str],
-    /// The reason of a failure, the most detailed one first.
+    /// The reason of a failure. The key with the most detailed reason comes first.
     pub(crate) error: &'static [&'static str],
-    /// True if a hook has already made the agent continue.
+    /// The flag that says that a hook has already made the agent continue.
     pub(crate) is_continued: &'static str,
 }
 
@@ -99,8 +106,8 @@ pub(crate) fn first<'a>(fields: &'a Fields, keys: &[&str]) -> Option<&'a Value> 
     keys.iter().find_map(|key| fields.get(key).filter(|value| !value.is_null()))
 }
 
-/// Returns the first of several strings, or `None` if all fields are missing, empty or `null`. A field of another type
-/// is an error.
+/// Returns the first nonempty string in these fields, or `None` if all of these fields are missing, empty or `null`. A
+/// field of another type is an error.
 pub(crate) fn text(fields: &Fields, keys: &[&str]) -> Result<Option<String>, Unreadable> {
     for key in keys {
         match fields.get(key) {
@@ -255,8 +262,8 @@ fn object_text(object: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// Returns the texts of content blocks if all blocks are texts. Returns `None` otherwise, because the model then also
-/// reads content that a text cannot contain.
+/// Returns the texts of content blocks if all blocks are texts. Otherwise returns `None`, because the model also reads
+/// the blocks that are not texts.
 fn blocks_text(blocks: &[Value]) -> Option<String> {
     let texts: Option<Vec<&str>> =
         blocks.iter().map(|block| block.as_str().or_else(|| block.get("text")?.as_str())).collect();

@@ -1,6 +1,6 @@
-//! Encodes replies in the shape of Claude Code's. A denial is JSON with exit code 0, because with exit code 2 the model
-//! would also read the path of the hook. The reply is written only when it is complete, because an incomplete reply
-//! lets the call run.
+//! Encodes replies in the format of Claude Code, which other agents use as well. A denial is JSON with exit code 0,
+//! because with exit code 2 the model would also read the path of the hook. The reply is written only when it is
+//! complete, because an agent that gets an incomplete reply runs the call.
 
 use super::decode::point_of;
 use super::shaped::{has_shape_of, shaped};
@@ -19,17 +19,19 @@ pub(crate) enum Denial {
     Permission,
     /// `hookSpecificOutput.decision`, an object with `behavior`.
     Behavior,
-    /// A value of `hookSpecificOutput` at this key. The reason takes the place of the value.
+    /// The value at this key of `hookSpecificOutput`. The agent uses the reason in this value in place of the rejected
+    /// text.
     Instead(&'static str),
-    /// `hookSpecificOutput.updatedToolOutput`. The reason replaces the result, in the shape of the result.
+    /// `hookSpecificOutput.updatedToolOutput`. The reason replaces the tool's result, and has the same JSON structure
+    /// as the result.
     Result,
-    /// `decision: "block"` with a reason. After a tool has run, the reason replaces its result.
+    /// `decision: "block"` with a reason. After a tool has run, the reason replaces the tool's result.
     Block,
     /// `continue: false`, which stops the agent before its next action.
     Veto,
 }
 
-/// The differences between the replies to the agents of this shape.
+/// The differences between the reply formats of the agents that use Claude Code's format.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplyDialect {
     /// Returns the form of a denial at the hook point of this name.
@@ -89,7 +91,7 @@ pub(crate) fn encode(agent: &Agent, dialect: &ReplyDialect, call: &HookCall, out
     draft.finish()
 }
 
-/// Encodes the reply to a call without a decision.
+/// Encodes the reply to a call on which no decision was made.
 pub(crate) fn unsettled(agent: &'static Agent, dialect: &ReplyDialect, call: &HookCall, why: &str) -> Reply {
     refuse(agent, dialect, Some(&call.point), Some(call), why)
 }
@@ -99,7 +101,8 @@ pub(crate) fn fail(agent: &'static Agent, dialect: &ReplyDialect, point: Option<
     refuse(agent, dialect, point, None, why)
 }
 
-/// Encodes a denial if the agent accepts one, or else a notice if the agent shows notices to its user.
+/// Encodes a denial if the agent accepts a denial at the hook point. Otherwise, encodes a notice if the agent shows
+/// notices to its user.
 fn refuse(
     agent: &'static Agent,
     dialect: &ReplyDialect,
@@ -127,7 +130,7 @@ fn refuse(
 }
 
 /// Returns `denial` if the agent accepts a denial at this hook point, or if the hook point is unknown. Otherwise
-/// returns the empty reply. For agents that understand no notice for the user.
+/// returns the empty reply. This function is for agents that cannot show a notice to the user.
 pub(crate) fn deny_if_possible(agent: &'static Agent, point: Option<&str>, denial: Reply) -> Reply {
     match strictest(agent, point) {
         StrictestReply::Deny(_) | StrictestReply::Unknown => denial,
@@ -136,7 +139,7 @@ pub(crate) fn deny_if_possible(agent: &'static Agent, point: Option<&str>, denia
 }
 
 /// Returns true if an agent treats the reply as a denial. With exit code 2, the agent reads only the standard error.
-/// The agent uses `hookSpecificOutput` only if it names the hook point.
+/// The agent uses `hookSpecificOutput` only if that object names the hook point.
 pub(crate) fn denies(agent: &Agent, dialect: &ReplyDialect, point: &str, reply: &Reply) -> bool {
     let has_reason = |reason: &str| !dialect.needs_reason || !reason.trim().is_empty();
     if reply.exit == 2 {
@@ -171,15 +174,15 @@ pub(crate) fn nonempty_text(text: &str) -> &str {
     if text.trim().is_empty() { "(empty)" } else { text }
 }
 
-/// Returns a denial as `decision` and also as exit code 2, because some agents read only the first and some only the
-/// second.
+/// Returns a denial that has both a `decision` and exit code 2, because some agents read only the `decision` and others
+/// read only the exit code.
 pub(crate) fn deny_twice(reason: &str) -> Reply {
     let reason = nonempty_reason(reason);
     Reply { exit: 2, stderr: reason.to_owned(), ..Reply::json(&json!({ "decision": "deny", "reason": reason })) }
 }
 
 /// Returns true if an agent that reads `decision` or exit code 2 treats the reply as a denial. `word` is the value of
-/// `decision` that denies.
+/// `decision` that means a denial.
 pub(crate) fn denies_by_decision(agent: &Agent, point: &str, reply: &Reply, word: &str) -> bool {
     agent.abilities(point).rejects && (reply.exit == 2 || reply.json_output()["decision"] == word)
 }
@@ -214,7 +217,7 @@ impl<'a> ReplyDraft<'a> {
         self.top("reason", json!(nonempty_reason(reason)));
     }
 
-    /// Adds a denial with this reason. Returns false if the reply has no place for the reason.
+    /// Adds a denial with this reason. Returns false if no field of the reply can contain the reason.
     pub(crate) fn refuse(
         &mut self,
         denial: Denial,
@@ -239,9 +242,9 @@ impl<'a> ReplyDraft<'a> {
                     return has_place;
                 }
                 None => {
-                    // If the shape is unknown, the agent may ignore the replacement. The model then at least reads why
-                    // it should not use the result. The run continues, because otherwise the author of a text that a
-                    // tool reads could end the run.
+                    // If the structure of the result is unknown, the agent may ignore the replacement. So the context
+                    // also tells the model why it should not use the result. The run continues, because otherwise the
+                    // author of a text that a tool reads could end the run.
                     self.specific("updatedToolOutput", json!(nonempty_reason(reason)));
                     self.specific("additionalContext", json!(nonempty_reason(reason)));
                 }
@@ -263,7 +266,7 @@ impl<'a> ReplyDraft<'a> {
         }
     }
 
-    /// Replaces a text.
+    /// Adds a replacement for a text.
     pub(crate) fn replace(&mut self, denial: Denial, text: &str) {
         match denial {
             Denial::Instead(key) => self.specific(key, json!(text)),
@@ -272,8 +275,8 @@ impl<'a> ReplyDraft<'a> {
         }
     }
 
-    /// Replaces the tool's result. If the new result has the same shape, it is used as a whole, otherwise only its text
-    /// is used.
+    /// Adds a replacement for the tool's result. If the new result has the same JSON structure as the original result,
+    /// the reply contains the complete new result. Otherwise, the reply contains only the text of the new result.
     pub(crate) fn replace_result(&mut self, denial: Denial, result: &ToolResult, call: &HookCall) {
         if denial != Denial::Result {
             return self.replace(denial, &result.text);
@@ -285,7 +288,8 @@ impl<'a> ReplyDraft<'a> {
         self.specific("updatedToolOutput", value);
     }
 
-    /// Ends the run. The reply must also have a denial, because `continue: false` alone would let the tool run first.
+    /// Ends the run, if the rejection requires this. The reply must also have a denial, because with `continue: false`
+    /// alone the agent would run the tool first.
     pub(crate) fn end(&mut self, rejection: &Rejection) {
         if rejection.ends.is_some() {
             self.top("continue", json!(false));
@@ -319,10 +323,10 @@ fn response(call: &HookCall) -> Option<Value> {
 pub(crate) enum StrictestReply {
     /// The agent accepts a denial.
     Deny(&'static HookPoint),
-    /// The agent's user can get a message.
+    /// The agent does not accept a denial, but it shows a message to its user.
     Notify(&'static HookPoint),
-    /// The agent accepts neither. This is also used for every hook point at which the agent stops, because an agent
-    /// that could not stop would run for ever.
+    /// The agent accepts neither a denial nor a message. This variant is also used for an unknown hook point whose name
+    /// suggests that the agent stops there, because an agent that could not stop would run forever.
     Nothing,
     /// The hook point is unknown.
     Unknown,

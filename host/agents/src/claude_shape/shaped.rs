@@ -1,17 +1,18 @@
-//! Puts a text into the shape of a tool's result. Claude Code ignores a replacement whose shape differs from the
-//! result, such as a text if its shell returns an object, and uses the original result.
+//! Puts a text into the shape of a tool's result. The shape of a JSON value consists of its keys and types. If a replacement has another
+//! shape than the original result, Claude Code ignores the replacement and uses the original result. For example, Claude Code ignores a
+//! string that should replace the object that its shell tool returns.
 
 use serde_json::{Map, Value, json};
 
-/// Pointers to the text of a result, the likeliest first.
+/// JSON pointers at which a result can have its text. The most likely pointer comes first.
 const PLACES: &[&str] =
     &["/stdout", "/file/content", "/content", "/result", "/text", "/output", "/message", "/error", "/filePath"];
 
-/// Keys whose value is the kind of the result. A short word at such a key is kept, because it is not content, and the
-/// shape would change without it.
+/// Keys whose value is the kind of the result. A short word at such a key is not removed, because it is not content, and the shape would
+/// change without it.
 const KINDS: &[&str] = &["type", "mode", "status", "kind"];
 
-/// Maximum length of a kind, in bytes. A longer text is content.
+/// Maximum length of a kind, in bytes. A longer string is treated as content.
 const MAX_KIND: usize = 32;
 
 /// Keys that refer to a copy of the output. The agent would show the copy instead of the replaced output.
@@ -20,11 +21,11 @@ const COPIES: &[&str] = &["persistedOutputPath", "persistedOutputSize"];
 /// Kinds of blocks that are not texts.
 const MEDIA: &[&str] = &["image", "audio", "video", "document", "pdf", "resource", "parts"];
 
-/// Keys whose text encodes the bytes of a file. The agent would read a sentence there as bytes.
+/// Keys whose string encodes the bytes of a file. If a sentence replaced such a string, the agent would read the sentence as bytes.
 const BYTES: &[&str] = &["base64", "data", "blob", "bytes"];
 
-/// Returns `original` with `text` as its only content, and true if `original` had a place for the text. A picture is
-/// replaced by the text.
+/// Returns `original` with `text` as its only content. Also returns true if `original` had a string or a list that could be replaced by the
+/// text. A picture is replaced by the text.
 pub(crate) fn shaped(original: &Value, text: &str) -> (Value, bool) {
     match original {
         Value::Object(object) if is_media(object) => (text_in_place_of(object, text), true),
@@ -47,7 +48,7 @@ pub(crate) fn shaped(original: &Value, text: &str) -> (Value, bool) {
     }
 }
 
-/// Returns true if these are content blocks, such as those of an MCP server.
+/// Returns true if these values are content blocks, such as the blocks in the result of an MCP server.
 fn has_blocks(blocks: &[Value]) -> bool {
     blocks.iter().all(Value::is_object)
 }
@@ -56,14 +57,14 @@ fn block(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// Returns true if a block or a result is a picture or other binary data, encoded as text.
+/// Returns true if a block or a result is a picture or other binary data, which is encoded as a string.
 pub(crate) fn is_media(object: &Map<String, Value>) -> bool {
     let is_of_media = object.get("type").and_then(Value::as_str).is_some_and(|kind| MEDIA.contains(&kind));
     is_of_media || BYTES.iter().any(|key| object.get(*key).is_some_and(Value::is_string))
 }
 
-/// Returns a result with a text in place of a picture. The text is in an object `file` if the original result has such an
-/// object. Otherwise it is a content block.
+/// Returns a result with a text in place of a picture. The text is in an object `file` if the original result has such an object.
+/// Otherwise, the text is in a content block.
 fn text_in_place_of(object: &Map<String, Value>, text: &str) -> Value {
     match object.get("file") {
         Some(Value::Object(_)) => {
@@ -74,7 +75,8 @@ fn text_in_place_of(object: &Map<String, Value>, text: &str) -> Value {
     }
 }
 
-/// Returns true if the outermost keys of the replacement have the types of the original.
+/// Returns true if the replacement has the outermost keys of the original, with values of the same types. The keys in [`COPIES`] may be
+/// missing.
 pub(crate) fn has_shape_of(original: &Value, replacement: &Value) -> bool {
     match (original, replacement) {
         (Value::Object(original), Value::Object(replacement)) => original.iter().all(|(key, value)| {
@@ -110,7 +112,8 @@ fn is_word(text: &str) -> bool {
     text.len() <= MAX_KIND && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-/".contains(c))
 }
 
-/// Puts the text into the first empty string, or else into the first list that had blocks or strings.
+/// Puts the text into the first empty string. If there is none, puts the text into the first list that originally contained blocks or
+/// strings.
 fn place_anywhere(value: &mut Value, original: &Value, text: &str) -> bool {
     let Some(object) = value.as_object_mut() else { return false };
     let is_free = |key: &str, value: &Value| value == "" && !BYTES.contains(&key);

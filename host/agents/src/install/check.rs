@@ -1,4 +1,4 @@
-//! The result of one check, and the next step.
+//! The result of one check, with the next step for a person.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 pub enum CheckState {
     /// The state is correct.
     Ok,
-    /// Some or all rules do not take effect.
+    /// The check found a problem, so some or all rules do not take effect.
     Problem,
     /// The state cannot be determined by this check.
     Unknown,
@@ -29,13 +29,13 @@ impl CheckState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Check {
-    /// Subject of the check, one word.
+    /// Subject of the check, in one word.
     pub about: &'static str,
     /// The state.
     pub state: CheckState,
-    /// The finding, one sentence.
+    /// The finding, as one sentence.
     pub says: String,
-    /// The next step: a command or a sentence.
+    /// The next step, which is a command or a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -46,12 +46,12 @@ impl Check {
         Self { about, state: CheckState::Ok, says: says.into(), next: None }
     }
 
-    /// Creates a check that found a problem. `next` is the remedy.
+    /// Creates a check that found a problem. `next` says how to solve the problem.
     pub fn problem(about: &'static str, says: impl Into<String>, next: impl Into<String>) -> Self {
         Self { about, state: CheckState::Problem, says: says.into(), next: Some(next.into()) }
     }
 
-    /// Creates a check that could not determine the state. `next` is the next step.
+    /// Creates a check that could not determine the state. `next` says how a person can find out more.
     pub fn unknown(about: &'static str, says: impl Into<String>, next: impl Into<String>) -> Self {
         Self { about, state: CheckState::Unknown, says: says.into(), next: Some(next.into()) }
     }

@@ -1,4 +1,5 @@
-//! Reads the commands that mention the hook from an agent's file, and finds those that hookhost's own plan would write.
+//! Reads the commands that mention the hook from an agent's file, and finds the commands that hookhost's own plan would
+//! write.
 //!
 //! Anyone who can write the file can put a command into it, and a repository can contain such a file. So no command
 //! from a file is run. If a [`ConfiguredHook`] belongs to hookhost, the command of the plan is run instead.
@@ -48,8 +49,8 @@ impl HookCommand {
         }
     }
 
-    /// Returns true if an earlier plan could have written this command: it equals `planned`, or lacks only some of the
-    /// options.
+    /// Returns true if an earlier plan could have written this command. This is the case if the command equals
+    /// `planned`, or lacks only some of the options of `planned`.
     fn is_form_of(&self, planned: &Self) -> bool {
         let pieces = |run: &Self| -> (&'static str, Vec<String>) {
             match run {
@@ -58,7 +59,7 @@ impl HookCommand {
             }
         };
         let ((shell, found), (planned_shell, planned)) = (pieces(self), pieces(planned));
-        // A shell command has program, agent and hook point in one text.
+        // In a shell command, the program, the agent and the hook point are one piece.
         let head = if shell.is_empty() { 3 } else { 1 };
         let mut left = planned.iter();
         shell == planned_shell
@@ -92,7 +93,7 @@ impl ConfiguredHook {
         said.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Returns the program of the command: the word that ends in the hook program's name.
+    /// Returns the program of the command, which is the word that ends in the hook program's name.
     pub fn program(&self) -> Option<PathBuf> {
         match &self.run {
             HookCommand::Shell { command, .. } => program_in(command).map(PathBuf::from),
@@ -141,7 +142,7 @@ pub fn of_file(plan: &FilePlan, project: Option<&Path>) -> Result<Vec<Configured
     Ok(found)
 }
 
-/// Returns the commands in the file of a plan.
+/// Returns the commands that a plan writes into its file.
 fn of_plan(plan: &FilePlan) -> Vec<ConfiguredHook> {
     let path = plan.path();
     match plan {
@@ -157,8 +158,8 @@ fn of_plan(plan: &FilePlan) -> Vec<ConfiguredHook> {
     }
 }
 
-/// Returns the hook if the file is a program that mentions the hook program. The text of the file is used as the
-/// command, so that exactly the text that was read is compared.
+/// Returns the hook if the file is a program that mentions the hook program. The command in the result is the whole
+/// text of the file, so that a comparison covers exactly the text that was read.
 fn of_program(path: &Path, content: String) -> Option<ConfiguredHook> {
     let run = HookCommand::Shell { shell: SHELL, command: content.clone() };
     let hook = Value::String(content);
@@ -169,7 +170,7 @@ fn of_program(path: &Path, content: String) -> Option<ConfiguredHook> {
 /// The shell in which agents run the command of a hook.
 const SHELL: &str = "/bin/sh";
 
-/// Returns the commands anywhere in a value that mention the hook program.
+/// Returns the commands in a JSON value that mention the hook program, at any depth.
 pub fn of_value(file: &Path, value: &Value) -> Vec<ConfiguredHook> {
     let mut found = Vec::new();
     collect(file, value, &mut found);

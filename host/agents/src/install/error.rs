@@ -1,4 +1,5 @@
-//! The error for a file that hookhost does not change. It consists of one sentence and the next step.
+//! The error for a file that hookhost does not change. The error consists of a sentence about the file and the next
+//! step for a person.
 
 use hookhost_files::FileError;
 use std::io;
@@ -10,19 +11,19 @@ use std::path::{Path, PathBuf};
 pub struct FileRefusal {
     /// Path of the file.
     pub path: PathBuf,
-    /// The fault, as the end of a sentence about the file, such as `is read-only`.
+    /// The problem, as the end of a sentence whose subject is the file, such as `is read-only`.
     pub what: String,
-    /// The next step.
+    /// The next step for a person.
     pub next: String,
 }
 
 impl FileRefusal {
-    /// Creates an error from the fault and the next step.
+    /// Creates an error from the problem and the next step.
     pub fn new(path: &Path, what: impl Into<String>, next: impl Into<String>) -> Self {
         Self { path: path.to_owned(), what: what.into(), next: next.into() }
     }
 
-    /// Returns the fault as a finding, for a command that only reads the file.
+    /// Returns a sentence about the problem, for a command that only reads the file.
     pub fn finding(&self) -> String {
         format!("{} {}", self.path.display(), self.what)
     }
@@ -40,8 +41,8 @@ impl FileRefusal {
     /// Creates the error for a failed system call. `does` is the participle of the failed operation, such as `read` in
     /// `cannot be read`.
     pub(crate) fn io(path: &Path, does: &str, error: &io::Error) -> Self {
-        // Besides a full disk, a limit can prevent writing. EFBIG reports the limit of the process, and EDQUOT the
-        // limit of the user.
+        // A write fails if the disk is full or if a limit is reached. EFBIG reports the limit of the process, and
+        // EDQUOT reports the limit of the user.
         let next = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 "make room on its disk, and try again"

@@ -5,8 +5,8 @@ use crate::{Adapter, all};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Directories in a home directory that many programs share. In a path below one of them, the next part belongs to the
-/// agent.
+/// Directories in a home directory that many programs share. If a path leads through a shared directory, the first
+/// directory below the shared directory belongs to the agent.
 const SHARED: &[&str] = &[
     ".agents",
     ".agents/plugins",
@@ -38,20 +38,21 @@ impl AgentTraces {
 }
 
 /// Splits `path` into the directories in which programs are searched, and the directories that are left out. Relative
-/// directories are left out because they depend on the working directory. Directories of the project are left out
-/// because hookhost runs nothing from a repository, unless the project contains the user's home directory and so
-/// belongs to the user.
+/// directories are left out because they depend on the working directory. Directories in the project are left out
+/// because hookhost runs no program from a repository. If the project contains the user's home directory, the project
+/// belongs to the user, so its directories are searched.
 pub fn searched(path: &OsStr, project: &Path, home: &Path) -> (OsString, Vec<PathBuf>) {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (project, home) = (real(project), real(home));
     let is_of_project = |directory: &PathBuf| !home.starts_with(&project) && real(directory).starts_with(&project);
     let (left_out, searched): (Vec<PathBuf>, Vec<PathBuf>) =
         std::env::split_paths(path).partition(|directory| !directory.is_absolute() || is_of_project(directory));
-    // This cannot fail, because the parts come from a split.
+    // Joining cannot fail, because the parts come from splitting a `PATH`.
     (std::env::join_paths(searched).unwrap_or_default(), left_out)
 }
 
-/// Searches for an agent's programs in the directories of `path`, and for the directories of its user files.
+/// Searches for an agent's programs in the directories of `path`. Also searches for the directories that contain the
+/// agent's files for the user.
 pub fn traces(adapter: &Adapter, context: &Context<'_>, path: &OsStr) -> AgentTraces {
     let program = adapter.agent().programs.iter().find_map(|name| on_path(name, path));
     let plan = adapter.install(&Context { scope: Scope::User, ..*context });
@@ -105,7 +106,7 @@ fn own_directory(file: &Path, home: &Path, others: &[PathBuf]) -> Option<PathBuf
     None
 }
 
-/// Returns the directories with files of other agents. They are not a trace of this agent.
+/// Returns the directories with files of other agents. These directories are not a trace of this agent.
 fn of_others(adapter: &Adapter, context: &Context<'_>) -> Vec<PathBuf> {
     let others = all().iter().filter(|other| other.agent().programs != adapter.agent().programs);
     let plans = others.filter_map(|other| other.install(&Context { scope: Scope::User, ..*context }).ok());

@@ -1,4 +1,5 @@
-//! Edits JSON files in place, also with comments and trailing commas. Comments, order and formatting are kept.
+//! Edits JSON files in place. The files may contain comments and trailing commas. An edit does not change comments,
+//! order and formatting.
 
 use crate::install::error::FileRefusal;
 use crate::install::ours::{self, Ownership};
@@ -9,13 +10,14 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::path::Path;
 
-/// The reason why a text is not edited, as the end of a sentence about the file.
+/// The reason why a text cannot be edited. It is the end of a sentence whose subject is the file, such as "is not a
+/// JSON object".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotEditable(pub String);
 
 impl NotEditable {
-    /// Returns the error for the file at `path`, which has this text.
+    /// Returns the error for the file at `path`, which contains the text.
     pub(crate) fn refused(&self, path: &Path) -> FileRefusal {
         FileRefusal::new(path, self.to_string(), "correct it, and try again")
     }
@@ -48,8 +50,8 @@ const ANY: JsonDialect = JsonDialect::CommentsAndCommas;
 /// unchanged. An empty text becomes an object with the entries.
 ///
 /// # Errors
-/// If the text is not a JSON object in the agent's dialect, or if it has a value of another kind where an entry
-/// belongs.
+/// If the text is not a JSON object in the agent's dialect, or if the keys of an entry lead to a value of the wrong
+/// type.
 pub fn with_entries(
     text: &str,
     entries: &[JsonEntry],
@@ -60,7 +62,7 @@ pub fn with_entries(
     let text = if is_empty { "{}\n" } else { text };
     let (mark, root, top) = parse(text, dialect)?;
     let planned: HashSet<&[String]> = entries.iter().filter_map(element_of).map(|(at, _)| at).collect();
-    // An older version may have put entries at other places.
+    // An older version of hookhost may have added entries at other keys.
     for (at, array) in arrays(&top) {
         if !planned.contains(at.as_slice()) {
             take_out_of(&array, agent);
@@ -85,14 +87,14 @@ pub struct RemainingText {
     pub text: String,
     /// True if anything was removed.
     pub is_changed: bool,
-    /// True if the text contains only what hookhost has added.
+    /// True if the remaining text contains only members that hookhost may have added, and no comments.
     pub is_only_ours: bool,
 }
 
 /// Removes hookhost's entries from a text, and the arrays and objects that are empty afterwards. Empty arrays and
 /// objects that occur in `before` are kept. `before` is the text from before the first installation, if that is known.
-/// Of the members in the plan's `entries`, only members that are named after hookhost are removed, because somebody
-/// else may need the others, such as a version.
+/// A [`JsonEntry::Default`] member is removed only if it is named after hookhost. Somebody else may need the other
+/// members, such as a version.
 ///
 /// # Errors
 /// If the text is not a JSON object.
@@ -144,7 +146,7 @@ pub fn value(text: &str) -> Result<Value, NotEditable> {
     value_in(text, ANY)
 }
 
-/// Returns the value of a text for an agent with this dialect.
+/// Returns the value of a JSON text in the dialect of an agent.
 ///
 /// # Errors
 /// As for [`value`], and if the text uses syntax that the dialect does not have.
@@ -159,7 +161,7 @@ pub(crate) fn parse(text: &str, dialect: JsonDialect) -> Result<(&'static str, C
         Some(rest) => ("\u{feff}", rest),
         None => ("", text),
     };
-    // The tree parser accepts comments whatever the options are, so strict JSON needs this check.
+    // The tree parser accepts comments even if the options forbid them, so strict JSON needs this check.
     if dialect == JsonDialect::Strict
         && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
     {
@@ -204,7 +206,7 @@ fn element_of(entry: &JsonEntry) -> Option<(&[String], &Value)> {
     }
 }
 
-/// Returns the arrays that can be reached only through objects, each with the keys that lead to it.
+/// Returns the arrays that are not inside other arrays. Each array is returned with the keys that lead to it.
 fn arrays(top: &CstObject) -> Vec<(Vec<String>, CstArray)> {
     fn collect(object: &CstObject, at: &[String], found: &mut Vec<(Vec<String>, CstArray)>) {
         for property in object.properties() {
@@ -241,7 +243,8 @@ fn object_at(top: &CstObject, at: &[String]) -> Result<CstObject, NotEditable> {
     Ok(object)
 }
 
-/// Puts an element into an array. It replaces the first element that belongs to hookhost, unless both are equal.
+/// Puts an element into an array, in the place of all elements that belong to hookhost. Leaves the array unchanged if
+/// its only element of hookhost is equal to the new element.
 fn put(array: &CstArray, element: &Value, agent: &str) {
     let found = array.elements();
     let ours: Vec<(usize, Value)> = found
@@ -272,8 +275,8 @@ fn put_default(top: &CstObject, at: &[String], value: &Value) -> Result<(), NotE
     Ok(())
 }
 
-/// Removes hookhost's entries from an array, and returns true if there were any. From a group that also has other
-/// hooks, only the hooks of hookhost are removed.
+/// Removes hookhost's entries from an array, and returns true if there were any. If a group also has other hooks, the
+/// group stays, and only the hooks of hookhost are removed from it.
 fn take_out_of(array: &CstArray, agent: &str) -> bool {
     let mut any = false;
     for node in array.elements() {
@@ -295,7 +298,8 @@ fn take_out_of(array: &CstArray, agent: &str) -> bool {
     any
 }
 
-/// Removes the empty values at these keys and at each outer key, except values that occur in `before`.
+/// Removes the value at these keys if it is empty, and then each enclosing value that becomes empty. Stops at a value
+/// that also occurs in `before`.
 fn prune(top: &CstObject, at: &[String], before: Option<&Value>) {
     for depth in (1..=at.len()).rev() {
         let keys = &at[..depth];

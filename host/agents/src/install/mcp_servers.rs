@@ -14,7 +14,7 @@ use std::path::Path;
 /// The change of a server's entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerChange {
-    /// The entry was changed: it now starts the proxy, or, after a removal, the server itself.
+    /// The entry was changed. It now starts the proxy, or the server itself if the proxy was removed.
     Changed,
     /// The entry was correct already.
     Unchanged,
@@ -42,9 +42,10 @@ pub struct ServerEntry {
 pub struct ProxyCommand<'a> {
     /// Path of the program `hookhost`.
     pub program: &'a Path,
-    /// Turns the agent's name of a server into a name for rules.
+    /// Converts the name of a server in the agent's file into the name by which rules refer to the server.
     pub name_of: &'a dyn Fn(&str) -> Option<String>,
-    /// Returns true if a variable, given by name and value, makes the proxy use other directories than the user's.
+    /// Returns true if a variable, given by name and value, makes the proxy use other directories than the directories
+    /// of the user.
     pub misleads: &'a dyn Fn(&str, &str) -> bool,
 }
 
@@ -57,7 +58,7 @@ impl fmt::Debug for ProxyCommand<'_> {
 /// The members of a server's entry that set variables.
 pub(crate) const VARIABLES: [&str; 2] = ["env", "environment"];
 
-/// Returns the text with the proxy in place of each server that is a program.
+/// Returns the text with changed entries, so that the agent starts the proxy in place of each server that is a program.
 ///
 /// # Errors
 /// If the text is not a JSON object in the agent's dialect.
@@ -149,7 +150,8 @@ fn edited(
     Ok((edited, servers))
 }
 
-/// Returns the objects at these keys, each with the key that [`ANY_KEY`] matched.
+/// Returns the objects at these keys. If the keys contain [`ANY_KEY`], each object is returned with the key that
+/// matched.
 fn objects(object: &CstObject, keys: &[&str], each: Option<String>) -> Vec<(Option<String>, CstObject)> {
     let Some((key, rest)) = keys.split_first() else { return vec![(each, object.clone())] };
     if *key != ANY_KEY {
@@ -183,7 +185,7 @@ fn set_program(server: &CstObject, program: &str) {
     }
 }
 
-/// Returns the command line of a server's entry, program first.
+/// Returns the words of the command line in a server's entry. The first word is the program.
 fn words_of(server: &CstObject) -> Vec<String> {
     let words = |key: &str| server.array_value(key).map(|array| words(&array)).unwrap_or_default();
     match text_of(server, "command") {
@@ -216,7 +218,7 @@ fn insert(array: &CstArray, words: &[&str]) {
     for (index, word) in words.iter().enumerate() {
         array.insert(index, input(&json!(word)));
     }
-    // White space that separated the removed words remains before the next element.
+    // Each insertion leaves white space before the next element, so the superfluous white space is removed.
     if let Some(next) = array.elements().get(words.len()) {
         let spaces: Vec<CstNode> = next.previous_siblings().take_while(CstNode::is_whitespace).collect();
         spaces.into_iter().skip(1).for_each(CstNode::remove);
@@ -291,7 +293,8 @@ pub(crate) mod tests {
     fn the_way_back_leads_to_the_same_text() {
         let (wrapped, _) = wrap(TEXT);
         let (back, servers) = without_proxy(&wrapped, PLACES).unwrap();
-        // An object on one line to which something was added has a line for each member from then on.
+        // The edit added a member to an object on one line. From then on, each member of the object has a separate
+        // line.
         let bare = "{\n      \"command\": \"/opt/server\"\n    }";
         assert_eq!(back, TEXT.replace(r#"{ "command": "/opt/server" }"#, bare));
         assert_eq!(servers.iter().filter(|server| server.change == ServerChange::Changed).count(), 2);

@@ -1,5 +1,5 @@
 //! Puts the proxy in front of the MCP servers in a TOML file, and removes the proxy again. Only the words of the
-//! commands are edited. All other bytes of the file are kept, such as line ends, a byte order mark, and comments.
+//! commands are edited. All other bytes of the file stay unchanged, such as line ends, a byte order mark, and comments.
 
 use crate::install::json::{BYTE_ORDER_MARK, NotEditable};
 use crate::install::mcp_servers::{ProxyCommand, ServerChange, ServerEntry, VARIABLES};
@@ -7,7 +7,7 @@ use crate::mcp_servers::{PROXY_WORD_COUNT, looks_like_proxy, proxy_words, starts
 use std::ops::Range;
 use toml_edit::{Array, Document, Item, TableLike, TomlError, Value};
 
-/// Returns the text with the proxy in place of each server that is a program.
+/// Returns the text with changed entries, so that the agent starts the proxy in place of each server that is a program.
 ///
 /// # Errors
 /// If the text is not TOML.
@@ -57,7 +57,7 @@ pub fn without_proxy(text: &str, places: &[&[&str]]) -> Result<(String, Vec<Serv
         let (first, whole) = (arguments.get(0)?.span()?.start, arguments.span()?);
         match arguments.get(PROXY_WORD_COUNT + 1) {
             Some(next) => edits.replace(first..next.span()?.start, String::new()),
-            // The trailing comma shows that the list existed before, and was empty.
+            // The trailing comma shows that the list existed before the proxy was added, and that it was empty.
             None if arguments.trailing_comma() => {
                 let comma = edits.text.get(..whole.end)?.rfind(',')?;
                 edits.replace(first..comma + 1, String::new());
@@ -80,8 +80,8 @@ impl Edits<'_> {
         self.all.push((range, new));
     }
 
-    /// Adds a list of arguments after the command of a server that has no such list. The list is put into the server's
-    /// inline table, or on a new line.
+    /// Adds a list of arguments after the command of a server that has no such list. If the server is an inline table,
+    /// the list is added to that table. Otherwise, the list is added on a new line.
     fn add_arguments(&mut self, command: &Range<usize>, words: &str) {
         let before = &self.text[..command.start];
         let line = before.rfind('\n').map_or(0, |end| end + 1);
@@ -106,14 +106,14 @@ impl Edits<'_> {
     fn put_first(&mut self, array: &Array, words: &str) -> Option<()> {
         let (at, after) = match array.get(0) {
             Some(first) => (first.span()?.start, ", "),
-            // On removal, this trailing comma shows that the list existed before.
+            // When the proxy is removed, this trailing comma shows that the list existed before.
             None => (array.span()?.start + 1, ","),
         };
         self.replace(at..at, format!("{words}{after}"));
         Some(())
     }
 
-    /// Removes a member. In an inline table, its comma is removed too, otherwise its line.
+    /// Removes a member. If the member is in an inline table, its comma is removed too. Otherwise, its line is removed.
     fn take_out(&mut self, member: Range<usize>) {
         let before = &self.text[..member.start];
         let line = before.rfind('\n').map_or(0, |end| end + 1);
@@ -123,7 +123,7 @@ impl Edits<'_> {
         }
         let rest = &self.text[member.end..];
         let (to_end, end) = rest.find('\n').map_or((rest, rest.len()), |end| (&rest[..end], end + 1));
-        // A comment behind the member is kept.
+        // If a comment follows the member on the same line, the comment stays.
         if !to_end.trim().is_empty() {
             return self.replace(line..member.end, String::new());
         }
@@ -184,7 +184,7 @@ fn misled(server: &dyn TableLike, proxy: &ProxyCommand<'_>) -> Option<String> {
     })
 }
 
-/// Returns a server's command line, program first.
+/// Returns the words of a server's command line. The first word is the program.
 fn words(server: &dyn TableLike) -> Vec<String> {
     let arguments = server.get("args").and_then(Item::as_array);
     let arguments = arguments.into_iter().flatten().map(|word| word.as_str().unwrap_or_default().to_owned());

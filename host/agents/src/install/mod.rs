@@ -1,21 +1,21 @@
-//! Installs the hook in the settings of people's agents, removes it, and checks it.
+//! Installs the hook in the settings of agents, removes the hook, and checks the installation.
 //!
 //! Each adapter defines the content of its agent's files as data ([`plan`](crate::plan)), and this module edits the
-//! files. A person's file keeps its comments, its order and its formatting. It is written as a whole or not at all, and
-//! a receipt keeps its old content. [`prepare`] determines the new content of each file, and [`apply`] writes all files
-//! or none.
+//! files. A person's file keeps its comments, its order and its formatting. The file is either replaced completely or
+//! left unchanged, and a receipt stores the old content. [`prepare`] determines the new content of each file, and
+//! [`apply`] writes all files or none.
 //!
-//! A module uses only those above it:
+//! Each module uses only the modules above it:
 //!
 //! | module | purpose |
 //! |---|---|
-//! | [`error`] | the error for a file that is not changed: the fault, and the next step |
+//! | [`error`] | the error for a file that is not changed, with the reason and the next step |
 //! | [`ours`] | recognises the entries that name the hook program |
 //! | [`json`] | edits JSON files in place |
-//! | [`mcp_servers`] | puts the proxy before the MCP servers in a file |
-//! | [`mcp_servers_toml`] | the same in TOML |
-//! | [`settings_file`] | a person's file, read once and replaced as a whole |
-//! | [`receipt`] | old and new contents of each changed file |
+//! | [`mcp_servers`] | puts the proxy in front of the MCP servers in a JSON file |
+//! | [`mcp_servers_toml`] | puts the proxy in front of the MCP servers in a TOML file |
+//! | [`settings_file`] | a person's file, which is read once and replaced completely |
+//! | [`receipt`] | the old content of each changed file, and a digest of the new content |
 //! | [`uninstall`] | reverses a plan |
 //! | [`process`] | runs other programs for a limited time |
 //! | [`version`] | the installed version of an agent |
@@ -70,8 +70,8 @@ impl FileChange {
 /// `earlier` is the receipt of an earlier installation.
 ///
 /// # Errors
-/// If a file cannot be read, is not in the agent's format, or must not be written. Also if a file should belong to
-/// hookhost as a whole, but somebody else has written it.
+/// If a file cannot be read, is not in the agent's format, or must not be written. Also if the entire content of a file
+/// should belong to hookhost, but somebody else has written the file.
 pub fn prepare(
     plan: &Plan,
     of: &Installation<'_>,
@@ -106,8 +106,9 @@ fn prepare_file(
     Ok(change)
 }
 
-/// Refuses a file that should belong to hookhost as a whole, but has neither the planned content nor the content of an
-/// earlier installation. Somebody else has written such a file, and it may itself protect the agent.
+/// Refuses a file whose entire content should belong to hookhost, if it has neither the planned content nor the content
+/// of an earlier installation. Somebody else has written such a file, and it may contain another protection of the
+/// agent.
 fn check_ours(
     file: &SettingsFile,
     planned: &str,
@@ -130,8 +131,7 @@ fn check_ours(
 /// are restored.
 ///
 /// # Errors
-/// If a file or the receipt cannot be written, or if a file has changed since it was read. Files that were already
-/// written are then restored.
+/// If a file or the receipt cannot be written, or if a file has changed since it was read.
 pub fn apply(
     changes: &[FileChange],
     receipts: &Receipts,
@@ -163,7 +163,7 @@ pub fn apply(
 }
 
 /// Returns the receipt of a file. After a repeated installation, the receipt still contains the content from before the
-/// first one.
+/// first installation.
 fn file_receipt(change: &FileChange, earlier: Option<&Receipt>) -> FileReceipt {
     let path = change.file.named.clone();
     let after = digest(&change.after);

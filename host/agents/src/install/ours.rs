@@ -1,5 +1,5 @@
-//! Recognises the entries of a file that belong to hookhost. These are commands that only call the hook program for an
-//! agent, and members that are named after hookhost.
+//! Recognises the entries of a file that belong to hookhost. Two kinds of entry belong to hookhost: commands that do
+//! nothing but call the hook program for an agent, and members that are named after hookhost.
 
 use crate::plan::PROGRAM;
 use serde_json::Value;
@@ -15,8 +15,8 @@ pub fn names_program(text: &str) -> bool {
     })
 }
 
-/// Returns true if a value contains this agent's hook in the form that hookhost installs. This is a command that
-/// consists of the program and the agent's name, and that runs no other program. The agent's name matters because
+/// Returns true if a value contains this agent's hook in the form that hookhost installs. The form is a command that
+/// begins with the hook program and the agent's name, and that runs no other program. The agent's name matters because
 /// several agents can have their hooks in one file.
 pub fn is_ours(value: &Value, agent: &str) -> bool {
     match value {
@@ -32,22 +32,23 @@ pub fn is_ours(value: &Value, agent: &str) -> bool {
     }
 }
 
-/// Returns true if a member belongs to hookhost by its name.
+/// Returns true if the name of a member contains `hookhost`, so that the member belongs to hookhost.
 pub(crate) fn is_named_after_us(at: &[String]) -> bool {
     at.last().is_some_and(|key| key.contains("hookhost"))
 }
 
-/// Returns true if a path is that of a hook program.
+/// Returns true if a path ends in the name of the hook program.
 fn is_program(path: &str) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     name.strip_suffix(".exe").unwrap_or(name) == PROGRAM
 }
 
-/// Returns true if a shell command is the hook of this agent and nothing else.
+/// Returns true if a shell command calls the hook of this agent and does nothing else.
 fn is_command(text: &str, agent: &str) -> bool {
     let Some((program, rest)) = first_word(text) else { return false };
     let named = rest.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"']);
-    // Skips text in single quotes, such as the path of a directory, because no character is special there.
+    // Text in single quotes, such as the path of a directory, is skipped, because no character has a special meaning
+    // there.
     let mut unquoted = rest.split('\'').step_by(2);
     is_program(program)
         && named == agent
@@ -74,8 +75,8 @@ pub enum Ownership {
     Part,
 }
 
-/// Returns the share of an element that is this agent's hook. For a group that also has other hooks, this is
-/// [`Ownership::Part`].
+/// Returns the share of an element that belongs to this agent's hook. If the element is a group that also has other
+/// hooks, the share is [`Ownership::Part`].
 pub fn share(element: &Value, agent: &str) -> Ownership {
     if !is_ours(element, agent) {
         return Ownership::Nothing;

@@ -1,4 +1,4 @@
-//! Runs other programs for a limited time with a limited output. It uses no shell unless the caller names one.
+//! Runs other programs for a limited time with a limited output. No shell is involved unless the caller names a shell as the program.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write as _};
@@ -8,19 +8,19 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Maximum number of bytes that are kept of each stream: about 1 MiB.
+/// Maximum number of bytes that are stored of each stream: about 1 MiB.
 const MAX_OUTPUT: u64 = 1 << 20;
 
 /// Poll interval for the end of the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Timeout for the streams after the process has ended, because a child of the process can keep them open for ever.
+/// Timeout for the streams after the process has ended, because a child of the process can keep the streams open forever.
 const STREAMS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The exit of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramOutput {
-    /// Exit code; `None` if a signal ended the program.
+    /// Exit code, or `None` if a signal ended the program.
     pub code: Option<i32>,
     /// The first MiB of the standard output.
     pub stdout: Vec<u8>,
@@ -28,7 +28,7 @@ pub struct ProgramOutput {
     pub stderr: Vec<u8>,
 }
 
-/// The reason why a program did not end by itself.
+/// The reason why a program was not started or did not end by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
     /// The program could not be started.
@@ -67,8 +67,8 @@ pub fn run(
     }
 }
 
-/// Writes lines to a program, reads lines from it until `wanted` returns a value, and then kills the program.
-/// Returns `None` if the program ends first or takes longer than `timeout`.
+/// Writes lines to a program and reads lines from the program until `wanted` returns a value. Then kills the program. Returns `None` if the
+/// program ends before that or takes longer than `timeout`.
 pub fn converse<T>(
     words: &[OsString],
     directory: &Path,
@@ -81,7 +81,7 @@ pub fn converse<T>(
     let until = Instant::now() + timeout;
     let stdout = reader(child.stdout.take());
     let mut stdin = child.stdin.take();
-    // The lines are few and short: they fit into the pipe even if the program does not read them.
+    // The lines are few and short, so they fit into the pipe even if the program does not read them.
     let sent = stdin.as_mut().is_some_and(|stdin| lines.iter().all(|line| writeln!(stdin, "{line}").is_ok()));
     let mut pending = Vec::new();
     let mut found = None;
@@ -113,7 +113,7 @@ fn start(words: &[OsString], directory: &Path, variables: &[(&str, &OsStr)], std
 fn write(child: &mut Child, input: Vec<u8>) {
     if let Some(mut stdin) = child.stdin.take() {
         thread::spawn(move || {
-            // A write error means that the program has closed its input, which it may do.
+            // A write error means that the program has closed its standard input, which is allowed.
             let _ = stdin.write_all(&input);
         });
     }
@@ -126,7 +126,7 @@ fn reader(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>>
             let mut buffer = [0; 8192];
             let mut kept = 0;
             while let Ok(length @ 1..) = stream.read(&mut buffer) {
-                // The rest is read and dropped, so that the program does not block.
+                // The bytes beyond the maximum are read and dropped, so that the program does not block.
                 if kept < MAX_OUTPUT && sender.send(buffer[..length].to_vec()).is_err() {
                     break;
                 }
@@ -152,7 +152,7 @@ fn read(stream: &mpsc::Receiver<Vec<u8>>) -> Vec<u8> {
 fn kill(child: &mut Child) {
     use rustix::process::{Pid, Signal, kill_process_group};
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        // The group may have ended already.
+        // All processes of the group may have ended already, so an error is ignored.
         let _ = kill_process_group(group, Signal::KILL);
     }
 }

@@ -1,6 +1,6 @@
-//! Proves that the hook denies. If the agent's file has the command of hookhost's plan, this module runs the command
-//! with two canary calls, as the agent would. The hook must deny one call and let the other call pass, because a hook
-//! that denies everything proves nothing.
+//! Proves that the hook denies calls. If the agent's file contains the command of hookhost's plan, this module runs the
+//! command as the agent would run it, once for each of two test calls, the canary calls. The hook must deny one call
+//! and let the other call pass, because a hook that denies everything proves nothing.
 
 use crate::install::configured::ConfiguredHook;
 use crate::install::find;
@@ -16,13 +16,14 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Timeout of the hook. The first call starts the resident host, which may compile plugins.
+/// Timeout of the hook. The timeout is long, because the first call starts the resident host, which may have to compile
+/// plugins.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Maximum size of a program or settings file whose digest is computed, in bytes: 256 MiB.
 const MAX_DIGESTED: u64 = 256 << 20;
 
-/// Maximum length of the kept output, in characters.
+/// Maximum length of a hook's output in a proof, in characters.
 const MAX_OUTPUT_LENGTH: usize = 300;
 
 /// The hook's reaction to one canary call.
@@ -33,9 +34,9 @@ pub struct Trial {
     pub command: String,
     /// The agent's reaction to the reply.
     pub verdict: TrialVerdict,
-    /// Exit code of the hook, if it ended by itself.
+    /// Exit code of the hook, or `None` if the hook did not exit by itself.
     pub exit: Option<i32>,
-    /// The shortened output of the hook, or the reason why the hook did not end.
+    /// The shortened output of the hook, or the reason why there is no output.
     pub said: String,
 }
 
@@ -47,7 +48,7 @@ pub enum TrialVerdict {
     Denied,
     /// The agent would continue with the call.
     Passed,
-    /// The hook failed. It depends on the agent if the call runs.
+    /// The hook failed. Whether the call runs depends on the agent.
     Failed,
 }
 
@@ -67,7 +68,7 @@ pub struct Proof {
     pub file: PathBuf,
     /// SHA-256 of that file.
     pub file_digest: Option<String>,
-    /// The hook program; `None` if it is not found, and in proofs of earlier versions.
+    /// The hook program. `None` if the program was not found, or if an earlier version of hookhost wrote the proof.
     #[serde(default)]
     pub program: Option<PathBuf>,
     /// SHA-256 of the hook program.
@@ -120,8 +121,8 @@ fn failed(trial: &Trial) -> String {
 
 /// Runs the hook with both canary calls in a directory. The hook is run only if a file has it in the form that
 /// hookhost's plan would write. No other command of a file is run. Returns `None` if the agent starts no process for
-/// its hook, or if no file has hookhost's hook at the hook point of the agent's canary call. `path` is the `PATH` on
-/// which programs are found.
+/// its hook, or if no file has hookhost's hook at the hook point of the agent's canary call. `path` is the value of
+/// `PATH` with which programs are found.
 pub fn prove(
     adapter: &Adapter,
     commands: &[ConfiguredHook],
@@ -193,7 +194,7 @@ fn cut(text: &str) -> String {
     line.chars().take(MAX_OUTPUT_LENGTH).chain(['…']).collect()
 }
 
-/// The directory of proofs: one file per agent, one line per proof.
+/// The directory of proofs. It contains one file for each agent, with one line for each proof.
 #[derive(Clone, Debug)]
 pub struct Proofs {
     directory: PathBuf,
@@ -243,7 +244,7 @@ mod tests {
 
     const NO: &str = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}'"#;
 
-    /// Returns the proof about a hook that is this script, with the call in `$call`.
+    /// Returns the proof for a hook that runs this script. The script can read the call from `$call`.
     fn shown(script: &str) -> super::Proof {
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("hookhost-hook");

@@ -1,6 +1,8 @@
-//! Receipts: the content of each file before and after the hook was installed.
+//! Receipts of installations. For each changed file, a receipt stores the content before the installation and a digest
+//! of the content afterwards.
 //!
-//! A receipt is written before the files, so the old contents are not lost if hookhost crashes in between.
+//! hookhost writes a receipt before it writes the files, so the old contents are not lost if hookhost crashes in
+//! between.
 
 use crate::install::error::FileRefusal;
 use crate::install::settings_file::{digest, read_text};
@@ -51,12 +53,12 @@ pub struct Receipt {
 pub struct FileReceipt {
     /// The path by which the agent names the file.
     pub path: PathBuf,
-    /// The content before the first installation; `None` if the file did not exist.
+    /// The content before the first installation, or `None` if the file did not exist.
     pub before: Option<Content>,
     /// SHA-256 of the content that was written last.
     pub after: String,
-    /// True if somebody changed the file between two installations. `before` is then older than that change, so it is
-    /// not restored.
+    /// True if somebody changed the file between two installations. In that case, `before` lacks this change, so
+    /// `before` is not restored.
     #[serde(default)]
     pub changed_between: bool,
     /// Directories that were created for the file, outermost first.
@@ -86,7 +88,7 @@ impl Content {
     /// Decodes the content.
     ///
     /// # Errors
-    /// If it does not come from [`Content::of`].
+    /// If the content was not created by [`Content::of`].
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
         match self {
             Self::Text(text) => Ok(text.clone().into_bytes()),
@@ -102,7 +104,7 @@ pub struct Installation<'a> {
     pub agent: &'a str,
     /// The scope.
     pub scope: Scope,
-    /// The project's root; only used for [`Scope::Project`].
+    /// The project's root, which is used only for [`Scope::Project`].
     pub project: &'a Path,
 }
 
@@ -112,8 +114,8 @@ impl<'a> Installation<'a> {
         Self { agent, scope, project }
     }
 
-    /// Returns the project's root. Symbolic links of a project's files must not lead out of it, because other people
-    /// have written these files.
+    /// Returns the project's root for [`Scope::Project`], otherwise `None`. Symbolic links in a project must not lead
+    /// out of this root, because other people may have written the project's files.
     pub(crate) fn root(&self) -> Option<&'a Path> {
         (self.scope == Scope::Project).then_some(self.project)
     }
@@ -149,7 +151,7 @@ impl Receipts {
         Self { directory: state.join("installed") }
     }
 
-    /// Reads the receipt of an installation; `None` if there is none.
+    /// Reads the receipt of an installation. Returns `None` if there is no receipt.
     ///
     /// # Errors
     /// If the receipt cannot be read, or has another format version.
@@ -166,11 +168,11 @@ impl Receipts {
         }
     }
 
-    /// Writes a receipt, which replaces an older one. Only the user can read the receipt, because a settings file can
-    /// contain keys.
+    /// Writes a receipt, which replaces an older receipt of the same installation. Only the user can read the receipt,
+    /// because a settings file can contain keys.
     ///
     /// # Errors
-    /// If the receipt cannot be written. The older receipt is then kept.
+    /// If the receipt cannot be written. In that case, the older receipt stays.
     pub fn write(&self, of: &Installation<'_>, receipt: &Receipt) -> Result<(), FileRefusal> {
         let path = self.directory.join(of.file_name());
         write_private(&path, receipt).map_err(|error| FileRefusal::io(&path, "written", &error))
@@ -195,7 +197,7 @@ pub(crate) fn now() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Writes a JSON file that only the user can read, as a whole or not at all.
+/// Writes a JSON file that only the user can read. If this fails, an existing file stays unchanged.
 pub(crate) fn write_private(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     hookhost_files::make_own_directory(directory)?;

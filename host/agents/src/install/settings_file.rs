@@ -1,4 +1,4 @@
-//! A settings file of a person, which is read once, and replaced as a whole or not at all.
+//! A settings file of a person. The file is read once. It is then either replaced completely or left unchanged.
 
 use crate::install::error::FileRefusal;
 use crate::plan::quoted;
@@ -21,7 +21,7 @@ pub struct SettingsFile {
     pub real: PathBuf,
     /// True if the path in `named` is a symbolic link or leads through one.
     pub is_linked: bool,
-    /// The content; `None` if the file does not exist.
+    /// The content, or `None` if the file does not exist.
     pub content: Option<Vec<u8>>,
     /// Owner, permissions and identity, if the file exists.
     found: Option<FileIdentity>,
@@ -39,7 +39,7 @@ struct FileIdentity {
 
 impl SettingsFile {
     /// Reads a file, which may be missing. Symbolic links are followed if they lead to a file of this user. In a
-    /// project, a link that leads out of `project` is not followed, because other people have written the project's
+    /// project, a link that leads out of `project` is not followed, because other people may have written the project's
     /// files.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl SettingsFile {
         Ok(Self { real: named.clone(), named, is_linked, content: None, found: None, project })
     }
 
-    /// Returns the content as text; empty if the file does not exist.
+    /// Returns the content as text. The text is empty if the file does not exist.
     ///
     /// # Errors
     /// If the content is not UTF-8.
@@ -107,12 +107,14 @@ impl SettingsFile {
         Ok(())
     }
 
-    /// Replaces the file's content. Writes a new file in the same directory, and then renames it. So a reader sees
-    /// either the old or the new content, also after a crash. The new file gets the old owner and permissions. Returns
-    /// the directories that were created for the file, outermost first.
+    /// Replaces the file's content. Writes a new file in the same directory, and then renames the new file to the name
+    /// of the old file. So a reader sees either the old content or the complete new content, even after a crash. The
+    /// new file gets the owner and the permissions of the old file. Returns the directories that were created for the
+    /// file, outermost first.
     ///
     /// # Errors
-    /// If the file has changed since it was read, or if the new file cannot be written. The old file is then unchanged.
+    /// If the file has changed since it was read, or if the new file cannot be written. In both cases, the old file is
+    /// unchanged.
     pub fn replace(&self, content: &[u8], is_program: bool) -> Result<Vec<PathBuf>, FileRefusal> {
         self.check_writable()?;
         let mut made = Vec::new();
@@ -200,7 +202,7 @@ impl FileIdentity {
         Self { mode, owner: (0, 0), device_and_inode: (0, 0) }
     }
 
-    /// Gives a new file the owner and permissions of this one.
+    /// Gives a new file the owner and permissions of the file that was read.
     #[cfg(unix)]
     fn give_to(&self, file: &File, is_program: bool) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
@@ -223,8 +225,8 @@ impl FileIdentity {
 /// For `project`, see [`SettingsFile::read`].
 ///
 /// # Errors
-/// As for [`SettingsFile::read`] and [`SettingsFile::text`], but a file of another user, or a link that leads to no
-/// file, is not an error.
+/// The errors of [`SettingsFile::read`] and [`SettingsFile::text`], with two exceptions: a file of another user and a
+/// link that leads to no file are not errors.
 pub fn read_text(path: &Path, project: Option<&Path>) -> Result<Option<String>, FileRefusal> {
     check_within(path, project)?;
     match hookhost_files::read(path, Guard::Anybodys, Links::Followed, MAX_BYTES) {
@@ -275,7 +277,7 @@ pub fn digest(content: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(content))
 }
 
-/// Removes the directories that were created and are now empty, innermost first.
+/// Removes the directories that were created and are now empty. Begins with the innermost directory.
 pub(crate) fn remove_directories(made: &[PathBuf]) {
     for directory in made.iter().rev() {
         // The directory contains another file, so it and the directories above are kept.
@@ -306,7 +308,7 @@ fn existing_ancestor(path: &Path) -> Option<PathBuf> {
     path.ancestors().skip(1).find_map(|ancestor| ancestor.canonicalize().ok())
 }
 
-/// Returns true if a directory above the file is a symbolic link. Links that belong to the system are ignored, because
+/// Returns true if a directory above the file is a symbolic link. Links of root directly below `/` are ignored, because
 /// on some systems `/tmp` or `/home` is a link.
 #[cfg(unix)]
 fn leads_through_link(named: &Path) -> bool {
@@ -493,7 +495,7 @@ mod tests {
         symlink("theirs", path("link")).unwrap();
         let error = SettingsFile::read(&path("link"), None).unwrap_err();
         assert!(error.what.ends_with("which belongs to another user (uid 12345)"), "{error}");
-        // Root may change a file of a user, who owns it afterwards.
+        // Root may change a file of another user, and that user still owns the file afterwards.
         let file = SettingsFile::read(&path("theirs"), None).unwrap();
         file.replace(b"{ }", false).unwrap();
         assert_eq!(std::os::unix::fs::MetadataExt::uid(&path("theirs").metadata().unwrap()), 12_345);

@@ -1,5 +1,5 @@
-//! Removes the hook. A file that nobody has changed since the installation is restored byte for byte. From a file that
-//! somebody has changed, only hookhost's entries are removed.
+//! Removes the hook. A file that nobody has changed since the installation is restored byte for byte. If somebody has
+//! changed a file, only hookhost's entries are removed from the file.
 
 use crate::install::error::FileRefusal;
 use crate::install::json;
@@ -16,12 +16,13 @@ pub enum UndoAction {
     Nothing,
     /// The file gets its old content, byte for byte.
     Restore(Vec<u8>),
-    /// The file is removed, because it did not exist before, or contains only entries of hookhost.
+    /// The file is removed, because it did not exist before the installation or contains only entries of hookhost.
     Remove,
-    /// Hookhost's entries are removed, and this text remains, because somebody has changed the file since.
+    /// Only hookhost's entries are removed, because somebody has changed the file since the installation. This is the
+    /// remaining text.
     RemoveEntries(Vec<u8>),
-    /// The file is left for a person to decide about. It belonged to hookhost as a whole, and somebody has changed it
-    /// since.
+    /// The file stays, because its entire content belonged to hookhost and somebody has changed it since the
+    /// installation. A person has to decide what happens with the file.
     Leave,
 }
 
@@ -36,7 +37,7 @@ pub struct FileUndo {
 }
 
 impl FileUndo {
-    /// Returns the new content; `None` if the file is removed or does not exist.
+    /// Returns the new content, or `None` if the file is removed or does not exist.
     pub fn after(&self) -> Option<&[u8]> {
         match &self.undo {
             UndoAction::Restore(content) | UndoAction::RemoveEntries(content) => Some(content),
@@ -60,8 +61,8 @@ impl FileUndo {
     }
 }
 
-/// Determines the change of each file in an agent's plan, and of each file in the receipt of the installation, if there
-/// is one.
+/// Determines the change of each file in an agent's plan. If there is a receipt of the installation, also determines
+/// the change of each file in the receipt.
 ///
 /// # Errors
 /// If a file cannot be read, is not in the agent's format, or must not be written.
@@ -84,8 +85,8 @@ pub fn prepare(plan: &Plan, of: &Installation<'_>, receipt: Option<&Receipt>) ->
 /// file can be removed only when it is empty.
 ///
 /// # Errors
-/// If a file has changed since it was read, or cannot be written. That file and those before it in `undoings` are then
-/// unchanged.
+/// If a file has changed since it was read, or cannot be written. In that case, this file and the files before it in
+/// `undoings` are unchanged.
 pub fn apply(undoings: &[FileUndo]) -> Result<(), FileRefusal> {
     undoings.iter().rev().try_for_each(FileUndo::apply)
 }

@@ -7,7 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-/// Time that an agent may take to print its version. An agent that is a large script needs seconds on a busy machine.
+/// Maximum time in which an agent has to print its version. On a busy machine, an agent that is a large script needs
+/// several seconds.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The relation of a version to the supported versions.
@@ -23,11 +24,11 @@ pub enum VersionSupport {
     Unknown,
 }
 
-/// Runs an agent's program with `--version`, without a shell and with empty standard input. `path` is the `PATH` that
-/// the program gets. It needs it to find other programs, such as the interpreter of a script.
+/// Runs an agent's program with `--version`, without a shell and with empty standard input. `path` is the value of
+/// `PATH` that the program gets. The program needs `PATH` to find other programs, such as the interpreter of a script.
 ///
 /// # Errors
-/// One sentence about the program that says why there is no version.
+/// One sentence that says why the version is unknown.
 pub fn ask(program: &Path, path: &OsStr) -> Result<String, String> {
     let words: [OsString; 2] = [program.into(), "--version".into()];
     let directory = program.parent().unwrap_or(Path::new("/"));
@@ -48,7 +49,7 @@ pub fn number_in(text: &str) -> Option<String> {
     versions.next().map(str::to_owned)
 }
 
-/// Compares a version with those that the adapter supports.
+/// Compares a version with the versions that the adapter supports.
 pub fn support(agent: &Agent, version: &str) -> VersionSupport {
     let (oldest, newest) = agent.versions;
     match (numbers(version), numbers(oldest), numbers(newest)) {

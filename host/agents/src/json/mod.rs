@@ -1,5 +1,5 @@
-//! Reads messages as JSON objects. If two readers could read a message differently, this is an error, or the message is
-//! read in one way and the ambiguity is noted.
+//! Parses messages as JSON objects. Two JSON parsers could read different values from an ambiguous message. [`object`]
+//! and [`value`] refuse such a message. [`Fields`] uses one of the possible values and records the ambiguity.
 
 mod rewrite;
 
@@ -16,20 +16,20 @@ use std::fmt;
 /// Maximum size of a message, in bytes: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Keys with which the JSON library marks values of its own. A program that uses this library would read an object with
-/// such a key as another value.
+/// Keys that `serde_json` uses internally to mark special values. A program that uses `serde_json` would read such a
+/// special value in the place of an object that has one of these keys.
 const RESERVED_KEYS: &[&str] = &["$serde_json::private::RawValue", "$serde_json::private::Number"];
 
 /// The byte order mark that some agents write before their JSON.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Objects within a message whose keys describe the message. A key that occurs twice in such an object is always an
-/// error, because readers could use different values.
+/// Keys of the nested objects that describe the message itself. A duplicate key in such an object is always an error,
+/// because two parsers could use different values.
 const ENVELOPE_KEYS: &[&str] = &["hookhost", "metadata"];
 
-/// Reads a message: one JSON object in UTF-8, nested at most 128 levels deep, without duplicate keys in an object. A
-/// leading byte order mark is skipped. A number that does not fit an `i64`, `u64` or `f64` becomes a string of its
-/// digits.
+/// Parses a message, which must be one JSON object in UTF-8. Refuses objects with duplicate keys, and values that are
+/// nested more than 128 levels deep. A leading byte order mark is skipped. A number that does not fit an `i64`, `u64`
+/// or `f64` becomes a string that contains its digits.
 ///
 /// # Errors
 /// One sentence that says why the message is not such an object.
@@ -38,8 +38,8 @@ pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     into_object(value(text)?)
 }
 
-/// Reads a JSON value without duplicate keys in an object. A number that does not fit an `i64`, `u64` or `f64` becomes
-/// a string of its digits.
+/// Parses a JSON value, and refuses objects with duplicate keys. A number that does not fit an `i64`, `u64` or `f64`
+/// becomes a string that contains its digits.
 ///
 /// # Errors
 /// One sentence that says why the text is not such a value.
@@ -47,7 +47,7 @@ pub fn value(text: &str) -> Result<Value, String> {
     read(text, None).map(|(value, _)| value)
 }
 
-/// Reads a JSON value like [`value`], and refuses a number that would become a string.
+/// Parses a JSON value like [`value`], but refuses a number that [`value`] would convert to a string.
 ///
 /// # Errors
 /// One sentence that says why the text is not such a value.
@@ -65,14 +65,14 @@ pub fn with_long_numbers_as_texts(text: &str) -> Cow<'_, str> {
     if has_long_number(text) { Cow::Owned(RewrittenJson::of(text, false).text) } else { Cow::Borrowed(text) }
 }
 
-/// The parts of a message that two readers could read differently.
+/// The parts of a message that two parsers could read differently.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ambiguities {
     /// True if a number was read as a string.
     pub(crate) has_long_numbers: bool,
-    /// Set if some bytes or escapes are not characters. Each was read as U+FFFD. The text is the reason.
+    /// The reason, if some bytes or escapes are not valid characters. Each of them was read as U+FFFD.
     pub(crate) invalid_character: Option<String>,
-    /// Set if two readers could read different values. The text is the reason.
+    /// The reason, if two parsers could read different values.
     pub(crate) unclear: Option<String>,
 }
 
@@ -95,8 +95,9 @@ fn into_object(value: Value) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Reads a value. Also returns true if a number was read as a string. If `ambiguities` is given, an ambiguous part is
-/// not an error: it is read in one way and noted there.
+/// Parses a value. The second part of the result is true if a number was read as a string. If `ambiguities` is given,
+/// an ambiguous part of the value is not an error. Instead, one of the possible values is used, and the ambiguity is
+/// recorded in `ambiguities`.
 fn read(text: &str, mut ambiguities: Option<&mut Ambiguities>) -> Result<(Value, bool), String> {
     let strict = parse(text, &mut None);
     if let Ok(value) = strict
@@ -122,7 +123,7 @@ fn read(text: &str, mut ambiguities: Option<&mut Ambiguities>) -> Result<(Value,
     Ok((value, rewritten.has_long_numbers))
 }
 
-/// The error for an escape that is half of a character, such as `\ud83d`.
+/// The error message for an unpaired surrogate escape, such as `\ud83d`.
 const HALF_CHARACTER: &str =
     "a text in the message has half of a character in it (an escape such as \\ud83d without its other half)";
 
@@ -132,7 +133,7 @@ fn parse(text: &str, ambiguities: &mut Option<&mut Ambiguities>) -> Result<Value
     reader.end().map(|()| value)
 }
 
-/// Returns true if the JSON library reserves this key for itself.
+/// Returns true if `serde_json` reserves this key for internal use.
 pub fn is_reserved(key: &str) -> bool {
     RESERVED_KEYS.contains(&key)
 }
@@ -168,16 +169,16 @@ impl<'de> Visitor<'de> for KeysVisitor {
 #[derive(Deserialize)]
 struct BorrowedKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Reads any value. An object with a duplicate key is refused, because an agent and a plugin could read different
-/// values. If `ambiguities` is given, the duplicate key is noted and its last value is used, except in an envelope
-/// ([`ENVELOPE_KEYS`]).
+/// Deserializes any JSON value. An object with a duplicate key is refused, because an agent and a plugin could read
+/// different values. If `ambiguities` is given, the duplicate key is recorded there instead, and the last value of the
+/// key is used. Duplicate keys in the outermost object and in the objects at [`ENVELOPE_KEYS`] are always refused.
 struct ValueReader<'a, 'b> {
     ambiguities: &'a mut Option<&'b mut Ambiguities>,
     is_envelope: bool,
 }
 
 impl ValueReader<'_, '_> {
-    /// Notes that two readers could read an object differently.
+    /// Records that two parsers could read an object differently.
     ///
     /// # Errors
     /// If `ambiguities` is not given, or if the object is an envelope.
@@ -273,8 +274,8 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Reads the fields of a message. An ambiguous part is read in one way, so the caller has to check
-    /// [`ambiguities`](Self::ambiguities).
+    /// Parses the fields of a message. For an ambiguous part, one of the possible values is used, so the caller has to
+    /// check [`ambiguities`](Self::ambiguities).
     ///
     /// # Errors
     /// If the message is not a JSON object, if two of its outermost keys differ only in case, or if an envelope has a
@@ -301,13 +302,13 @@ impl Fields {
         &self.ambiguities
     }
 
-    /// Returns an error text if two keys differ only in case.
+    /// Returns an error message if two keys differ only in case.
     fn twin(&self) -> Option<String> {
         let twin: String = twin(self.object.keys().map(String::as_str))?.chars().take(40).collect();
         Some(format!("the message has the key {twin:?}, which differs from another one in case alone"))
     }
 
-    /// Returns the fields of the object at `key`. If the value at `key` is not an object, there are no fields.
+    /// Returns the fields of the object at `key`. If the value at `key` is not an object, the result has no fields.
     pub fn within(&self, key: &str) -> Self {
         let object = self.object.get(key).and_then(Value::as_object).cloned().unwrap_or_default();
         Self { object, ambiguities: Ambiguities::default() }
@@ -359,9 +360,9 @@ impl Fields {
         }
     }
 
-    /// Returns the first identifier among several fields. An identifier is a string that is not empty, or a number;
-    /// equal numbers such as `7` and `7.0` give the same text. Returns `None` if all fields are missing, empty or
-    /// `null`.
+    /// Returns the value of the first of these fields that contains an identifier. An identifier is a nonempty string
+    /// or a number. Equal numbers such as `7` and `7.0` give the same string. Returns `None` if all of these fields are
+    /// missing, empty or `null`.
     ///
     /// # Errors
     /// If one of the fields has another type.
@@ -383,7 +384,7 @@ impl Fields {
         self.object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
     }
 
-    /// Returns the first of several fields that is a string and not empty.
+    /// Returns the value of the first of these fields that is a nonempty string.
     pub fn first_text(&self, keys: &[&str]) -> Option<String> {
         keys.iter().find_map(|key| self.some_text(key))
     }
@@ -393,8 +394,9 @@ impl Fields {
         self.object.get(key) == Some(&Value::Bool(true))
     }
 
-    /// Returns the arguments of a call. They are an object, or a string that contains a JSON object. A missing value or
-    /// `null` is returned as `null`, and any other string unchanged. The caller checks if the tool accepts these.
+    /// Returns the arguments of a call. In the message, they are an object, or a string that contains a JSON object. A
+    /// missing value is returned as `null`, and a string that does not look like JSON is returned unchanged. The caller
+    /// checks whether the tool accepts `null` or a string.
     ///
     /// # Errors
     /// If the value has another type, or is a string that looks like JSON but cannot be read.
@@ -414,7 +416,8 @@ impl Fields {
 /// The arguments of a call, as an agent wrote them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arguments {
-    /// An object; `null` if there are no arguments, or a string if the agent wrote a string in place of an object.
+    /// An object, or `null` if there are no arguments. If the agent wrote a string that does not look like JSON, this
+    /// is that string.
     pub value: Value,
     /// True if the arguments can be written again without change.
     pub is_exact: bool,
@@ -445,9 +448,9 @@ impl From<Value> for Arguments {
     }
 }
 
-/// Formats a number so that equal numbers have the same text.
+/// Formats a number so that equal numbers give the same string.
 fn by_value(number: &Number) -> String {
-    /// The largest number up to which each integer is exact as an `f64`.
+    /// All integers up to this number can be represented exactly as an `f64`.
     const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
     match number.as_f64() {
         Some(value) if number.is_f64() && value.fract() == 0.0 && value.abs() <= MAX_EXACT => format!("{value:.0}"),

@@ -1,4 +1,4 @@
-//! Rewrites a JSON text before it is parsed, if two readers could read its numbers or characters differently.
+//! Rewrites a JSON text before it is parsed, if two parsers could read its numbers or characters differently.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 /// JSON.
 pub(super) const MAX_DEPTH: usize = 100;
 
-/// Returns the position behind the JSON string that begins at `at`.
+/// Returns the position after the JSON string that begins at `at`.
 fn end_of_text(bytes: &[u8], mut at: usize) -> usize {
     at += 1;
     while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
@@ -15,16 +15,16 @@ fn end_of_text(bytes: &[u8], mut at: usize) -> usize {
     (at + 1).min(bytes.len())
 }
 
-/// Returns the position behind the JSON number that begins at `at`.
+/// Returns the position after the JSON number that begins at `at`.
 fn end_of_number(bytes: &[u8], at: usize) -> usize {
     let is_of_number = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
     at + bytes.iter().skip(at).take_while(is_of_number).count()
 }
 
-/// Returns true if a number does not fit an `i64`, `u64` or `f64`. Readers round such a number in different ways, or
-/// refuse it.
+/// Returns true if a number does not fit an `i64`, `u64` or `f64`. Some parsers refuse such a number, and other parsers
+/// round it in different ways.
 fn is_long(number: &str) -> bool {
-    /// Every integer of more than 64 bits has at least this many digits.
+    /// An integer that does not fit into 64 bits has at least this number of digits.
     const MIN_DIGITS: usize = 19;
     let is_integer = !number.contains(['.', 'e', 'E']);
     if is_integer {
@@ -54,8 +54,9 @@ pub(super) fn has_long_number(text: &str) -> bool {
     false
 }
 
-/// A valid JSON text in which each number that a reader would round is replaced by a string. In tolerant mode, half of
-/// a character is replaced by U+FFFD, and a value that is nested too deep by a string.
+/// A valid JSON text in which each number that a parser would round is replaced by a string. In tolerant mode, two more
+/// things are replaced: U+FFFD replaces an unpaired surrogate escape, and a string replaces a value that is nested too
+/// deep.
 pub(super) struct RewrittenJson {
     pub(super) text: String,
     pub(super) has_long_numbers: bool,
@@ -110,7 +111,7 @@ impl RewrittenJson {
         all
     }
 
-    /// Appends a JSON string, with U+FFFD in place of each half of a character.
+    /// Appends a JSON string, with U+FFFD in place of each unpaired surrogate escape.
     fn push_whole(&mut self, text: &str) {
         let unit = |at: usize| {
             let digits = text.get(at..)?.strip_prefix("\\u")?.get(..4)?;
@@ -137,7 +138,7 @@ impl RewrittenJson {
     }
 }
 
-/// Returns the position behind the JSON array or object that begins at `at`.
+/// Returns the position after the JSON array or object that begins at `at`.
 fn end_of_nested(bytes: &[u8], mut at: usize) -> usize {
     let mut depth = 0_usize;
     while let Some(byte) = bytes.get(at) {

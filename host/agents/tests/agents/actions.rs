@@ -1,4 +1,5 @@
-//! One table of calls, spelt as each agent spells it, is the same action in every agent; or the table says why not.
+//! Tests that the same call becomes the same action in every agent. The table contains each call in the format of each agent, or the reason
+//! why an agent has no such call.
 
 use hookhost_agents::{HookEvent, Message, ToolUse, by_name};
 use hookhost_contract::action::ActionMap;
@@ -11,11 +12,11 @@ const FILE: &str = "/project/a.rs";
 const URL: &str = "https://example.com/";
 const TASK: &str = "look for the parser";
 
-/// The six calls as an agent spells them: a shell command, a file written, a file read, a page fetched, a tool of an MCP server, and a
-/// sub-agent. `Err` says why there is no such call.
+/// Six calls in the format of an agent, in this order: a shell command, writing a file, reading a file, fetching a page, a tool of an MCP
+/// server, and a sub-agent. `Err` contains the reason why the agent has no such call.
 pub(crate) type Spelt = [Result<(&'static str, Value), &'static str>; 6];
 
-/// Puts a call into the agent's message.
+/// Returns a message of the agent that contains a call, and the hook point on the command line.
 pub(crate) type Wrap = fn(&str, &Value) -> (Option<&'static str>, Value);
 
 pub(crate) fn agents() -> Vec<(&'static str, Wrap, Spelt)> {

@@ -1,4 +1,5 @@
-//! Messages that are broken, or of something else: none makes a decoder panic, and none is read as something harmless.
+//! Tests messages that are broken or come from another agent. No such message makes a decoder panic, and no such
+//! message is read as a harmless event.
 
 use crate::goldens::{Fixture, fixtures};
 use crate::judge::AGENTS;
@@ -15,14 +16,15 @@ fn decode(adapter: &Adapter, bytes: &[u8], point: Option<&str>) -> Result<HookCa
     adapter.decode(&message)
 }
 
-/// The messages about a tool call that is about to run, with their agents and the hook point of the command line.
+/// Returns the messages about a tool call that is about to run, each with its agent and the hook point on the command
+/// line.
 fn calls() -> Vec<(String, Fixture)> {
     let known = fixtures().into_iter().filter(|(agent, ..)| AGENTS.contains(&agent.as_str()));
     let read = known.map(|(agent, _, file)| (agent, serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()));
     read.filter(|(_, fixture): &(String, Fixture)| fixture.means == "before-tool-call").collect()
 }
 
-/// A tool call is asked about, or nothing is read at all.
+/// Returns true if the message is read as a tool call, or if it is not readable at all.
 fn is_gated(found: &Result<HookCall, Unreadable>) -> bool {
     found.as_ref().map_or(true, |call| call.event.kind() == EventKind::BeforeToolCall)
 }
@@ -64,7 +66,8 @@ fn what_is_no_message_is_not_read() {
     assert!(seen > 20);
 }
 
-/// The same message with one value of it taken out or replaced; values within objects as well.
+/// Returns variants of the message. In each variant, one value is removed or replaced. Values within nested objects are
+/// included.
 fn broken(value: &Value) -> Vec<Value> {
     let Some(object) = value.as_object() else { return Vec::new() };
     let mut all = Vec::new();
@@ -101,7 +104,7 @@ fn a_call_with_one_wrong_value_is_asked_about_or_not_read() {
     }
 }
 
-/// Calls in the words of agents that have other adapters.
+/// Returns calls in the formats of other agents.
 fn foreign() -> Vec<(String, Value)> {
     let mut all: Vec<(String, Value)> = calls().into_iter().map(|(agent, fixture)| (agent, fixture.input)).collect();
     for (agent, input) in [
@@ -148,7 +151,8 @@ fn a_call_of_another_agent_is_asked_about_or_not_read_wherever_the_command_line_
             let points = adapter.agent().points.iter().map(|point| Some(point.name));
             for point in points.chain([None, Some("SomethingNew")]) {
                 let found = decode(adapter, &bytes, point);
-                // Its own message at its own hook point for results: it is told there once more.
+                // This is the agent's own message at its own hook point for results. There, the agent reports the call
+                // again.
                 let is_own = found.as_ref().is_ok_and(|call| call.event.kind() == EventKind::AfterToolCall);
                 assert!(is_gated(&found) || (from == *agent && is_own), "{agent} at {point:?}: {input} is {found:?}");
             }
@@ -194,7 +198,7 @@ fn a_message_says_its_session_and_its_sub_agent() {
     }
 }
 
-/// Any JSON value, with the keys of messages among its keys.
+/// Returns a strategy for any JSON value, which also uses the keys of messages.
 fn json_values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -1,4 +1,4 @@
-//! Bytes that are no message are refused with a sentence, and nothing panics.
+//! Bytes that are not a valid message are refused with a sentence, and do not cause a panic.
 
 use crate::goldens::fixtures;
 use hookhost_agents::{HookEvent, Message, all, by_name, detect};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// The message of an agent's first tool call, and its hook point on the command line.
+/// Returns the first message of an agent about a tool call, and the hook point on the command line.
 fn tool_call(agent: &str) -> (Value, Option<String>) {
     for (of, _, file) in fixtures() {
         let fixture: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
@@ -18,7 +18,7 @@ fn tool_call(agent: &str) -> (Value, Option<String>) {
             return (fixture["input"].clone(), fixture["point"].as_str().map(str::to_owned));
         }
     }
-    // This one is not told calls: a text is as good.
+    // This agent does not report calls, so a message with a text is used instead.
     let (_, _, file) = fixtures().into_iter().find(|(of, ..)| of == agent).unwrap();
     let fixture: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     (fixture["input"].clone(), fixture["point"].as_str().map(str::to_owned))
@@ -64,7 +64,7 @@ fn an_object_without_anything_is_refused() {
 
 #[test]
 fn a_message_of_another_agent_is_refused_or_means_no_call_of_a_tool() {
-    // One of Copilot's dialects is the language of Claude Code, which others have taken up, too.
+    // One of Copilot's dialects is the format of Claude Code, which other agents use as well.
     let is_common = |input: &Value| input.get("session_id").is_some() && input.get("hook_event_name").is_some();
     for (agent, name, file) in fixtures() {
         let fixture: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
@@ -78,7 +78,8 @@ fn a_message_of_another_agent_is_refused_or_means_no_call_of_a_tool() {
             if is_alike {
                 continue;
             }
-            // Called as its own tool gate, as far as it has one.
+            // The hook point on the command line is the adapter's own hook point before a tool call, if it has such a
+            // hook point.
             let gate = adapter.agent().points.iter().find(|point| point.event.name() == "before-tool-call");
             let mut message = Message::new(&bytes, Path::new("/project"));
             message.point = gate.map(|gate| gate.name);
@@ -90,7 +91,7 @@ fn a_message_of_another_agent_is_refused_or_means_no_call_of_a_tool() {
     }
 }
 
-/// The agents whose messages always name their hook point, or have a shape of their own.
+/// Returns true for agents whose messages always name their hook point or have a special format.
 fn is_read_strictly(agent: &str) -> bool {
     let strict = [
         "acs",

@@ -1,5 +1,5 @@
-//! The calls by which `hookhost doctor --prove` shows that an agent obeys: each agent's own decoder reads them, and each agent
-//! takes its own no for a no and nothing else.
+//! Tests the canary calls with which `hookhost doctor --prove` shows that an agent follows its hook's replies. Each agent's decoder must
+//! read its canary calls. Each adapter must recognise the agent's own form of a denial, and no other reply.
 
 use crate::goldens::{Fixture, fixtures};
 use hookhost_agents::{Adapter, Answer, HookEvent, Message, Outcome, Reply, all, by_name, canary};
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The agents without a canary, and why.
+/// The agents without a canary, each with the reason.
 const WITHOUT_CANARY: &[(&str, &str)] = &[
     ("acs", "it posts to the resident host"),
     ("agentgateway", "it posts to the resident host"),
@@ -21,7 +21,7 @@ const WITHOUT_CANARY: &[(&str, &str)] = &[
     ("pi", "a plugin in its process calls the hook"),
 ];
 
-/// The agents that cannot be run without a person, and why.
+/// The agents that cannot be run without a person, each with the reason.
 const NOT_HEADLESS: &[(&str, &str)] = &[
     ("acs", "it is a standard, and no program"),
     ("agentgateway", "it is a service"),
@@ -30,7 +30,7 @@ const NOT_HEADLESS: &[(&str, &str)] = &[
     ("windsurf", "it is an editor"),
 ];
 
-/// The agents that lack something.
+/// Returns the names of the agents for which `has` returns false.
 fn without(has: impl Fn(&Adapter) -> bool) -> Vec<&'static str> {
     all().iter().filter(|adapter| !has(adapter)).map(|adapter| adapter.agent().name).collect()
 }
@@ -52,7 +52,7 @@ fn an_agent_has_a_canary_and_a_command_without_a_person_unless_there_is_a_reason
     }
 }
 
-/// Each canary: its agent, the hook point at which the agent's files name the hook, and the message.
+/// Returns all canaries. Each has its agent, the hook point at which the agent's files name the hook, and the message.
 fn canaries(command: &str, directory: &Path) -> Vec<(&'static Adapter, &'static str, Vec<u8>)> {
     let of = |adapter: &&'static Adapter| {
         let (point, message) = adapter.canary(command, directory)?;
@@ -77,7 +77,8 @@ fn a_canary_is_a_call_of_the_agents_shell_and_its_no_is_told_from_a_yes_and_from
             assert_eq!(call.session.id.as_deref(), Some(canary::SESSION), "{name}");
             assert_eq!(call.session.subagent, None, "{name}");
             let HookEvent::BeforeToolCall(tool) = &call.event else { panic!("{name}: {:?}", call.event) };
-            // A call with a number that was asked about before gets the same answer, and a proof has to be a new one.
+            // A call with an identifier that was reported before gets the same answer again. A proof needs a new answer, so a canary has no
+            // identifier.
             assert_eq!(tool.id, None, "{name}");
             let action = ActionMap::default().of(name).action(&tool.name, &tool.arguments, &tool.origin, "/project");
             assert!(matches!(&action, Action::Shell(shell) if shell.command == command), "{name}: {action:?}");
@@ -93,7 +94,7 @@ fn a_canary_is_a_call_of_the_agents_shell_and_its_no_is_told_from_a_yes_and_from
             let mut failed = Reply::text("Segmentation fault");
             failed.exit = 139;
             assert!(!adapter.denies(point, &failed), "{name}");
-            // Where nothing can be refused, a no is not one.
+            // At a hook point at which nothing can be refused, no reply is a denial.
             let told = agent.points.iter().find(|point| point.installed && !point.abilities.rejects);
             if let Some(told) = told {
                 assert!(!adapter.denies(told.name, &Reply::exit_2("no")), "{name}: {}", told.name);
@@ -108,7 +109,7 @@ fn object(value: &[u8]) -> Map<String, Value> {
 
 #[test]
 fn a_canary_has_the_keys_of_a_message_that_the_agent_was_seen_or_is_documented_to_send() {
-    /// The key that a canary lacks: the number of the call.
+    /// Keys for the identifier of a call, which a canary does not have.
     const NUMBERS: &[&str] = &["tool_use_id", "tool_call_id"];
     for (adapter, _, bytes) in canaries(canary::DENIED, Path::new("/project")) {
         let name = adapter.agent().name;
@@ -132,7 +133,7 @@ fn what_an_agent_does_not_take_for_a_no_proves_nothing() {
     };
     let claude = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}"#;
     for (agent, point, reply, denies) in [
-        // These two continue where the hook is silent.
+        // Codex and Gemini CLI continue if exit code 2 comes without a text.
         ("codex", "PreToolUse", exit_2(""), false),
         ("codex", "PreToolUse", exit_2("no"), true),
         ("codex", "PreToolUse", Reply::text(claude), false),

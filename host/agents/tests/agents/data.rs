@@ -1,4 +1,4 @@
-//! The data of each agent, against its fixtures and its installed files.
+//! Compares the data of each agent with its fixtures and its installed files.
 
 use crate::goldens::{Fixture, fixtures};
 use crate::judge::AGENTS;
@@ -32,7 +32,8 @@ fn each_message_means_what_the_table_of_hook_points_says() {
             assert_eq!(call.event.kind(), EventKind::CustomEvent, "{agent}/{name}");
             continue;
         };
-        // After a step without a call there is a message at the hook point for results, and Qwen Code has results at that of prompts.
+        // There are two exceptions. At the hook point for results, an agent can report a step without a call. At the hook point for
+        // prompts, Qwen Code can report results.
         let is_call = point.abilities.rejects && point.event != EventKind::PromptSubmit;
         let is_observed = call.event.kind() == EventKind::CustomEvent && !is_call;
         assert!(call.event.kind() == point.event || is_observed, "{agent}/{name}: {}", call.event.kind());
@@ -102,7 +103,7 @@ fn plan(agent: &str, scope: Scope, on_failure: OnFailure) -> Option<Plan> {
     by_name(agent).unwrap().install(&context).ok()
 }
 
-/// The texts of a plan that name our program.
+/// Returns the strings in a plan that name the hook program.
 fn commands(plan: &Plan) -> Vec<String> {
     fn texts(value: &Value, found: &mut Vec<String>) {
         match value {
@@ -160,7 +161,7 @@ fn a_command_for_a_shell_is_quoted_and_names_the_agent_the_hook_point_and_what_a
     for agent in AGENTS {
         let commands = commands(&plan(agent, Scope::User, OnFailure::Allow).unwrap());
         if *agent == "claude-code" {
-            // It starts the program itself, with a list of arguments.
+            // Claude Code starts the program without a shell, with a list of arguments.
             assert!(commands.iter().all(|command| command == "/opt/hook host/hookhost-hook"));
             continue;
         }

@@ -1,5 +1,6 @@
-//! `fixtures/AGENT/*.json`: a message of an agent, and the reply to each outcome. After a change that is meant,
-//! `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents` writes the replies, and a review sees what changed.
+//! Compares the replies with the files `fixtures/AGENT/*.json`. Each file contains a message of an agent, and the reply for each outcome.
+//! After an intended change, `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents` writes the new replies, so that a review shows what
+//! changed.
 
 use hookhost_agents::{Adapter, Answer, HookCall, HookEvent, Message, Outcome, Reply, by_name, degrade};
 use hookhost_contract::{Asker, Escalation, Question, Refusal, Rejection, Stop, Task, ToolResult};
@@ -13,29 +14,30 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Fixture {
-    /// `recorded`, `documented` or `made`, and where: `recorded: Claude Code 2.1.330`.
+    /// The origin of the message: `recorded`, `documented` or `made`, followed by the source. For example, `recorded: Claude Code 2.1.330`.
     source: String,
-    /// The hook point of the command line, where the message does not say it.
+    /// The hook point on the command line, if the message does not name its hook point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) point: Option<String>,
-    /// The environment.
+    /// The environment variables of the hook.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     variables: BTreeMap<String, String>,
     /// The message.
     pub(crate) input: Value,
-    /// The event that it means.
+    /// The kind of event into which the message is decoded.
     pub(crate) means: String,
-    /// The content of the event: the tool and its arguments, or the text.
+    /// The content of the event, such as the tool and its arguments, or the text.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     about: Value,
     /// The reply to each outcome.
     replies: Map<String, Value>,
-    /// The further parts of the message, and the replies to each outcome of a part if nothing is said about the others.
+    /// The further parts of the message. For each part, the replies are for outcomes of this part while the outcomes of all other parts are
+    /// neutral.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     further: Vec<Further>,
 }
 
-/// One more event of a message.
+/// A further event of a message.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Further {
@@ -49,7 +51,7 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
 }
 
-/// Each fixture's agent, name and file.
+/// Returns the agent, the name and the file of each fixture.
 pub(crate) fn fixtures() -> Vec<(String, String, PathBuf)> {
     let mut all = Vec::new();
     for agent in fs::read_dir(directory()).unwrap() {
@@ -64,7 +66,7 @@ pub(crate) fn fixtures() -> Vec<(String, String, PathBuf)> {
     all
 }
 
-/// The outcomes that an event can have, each with a name.
+/// Returns the outcomes that an event can have, each with a name.
 fn outcomes(event: &HookEvent) -> Vec<(&'static str, Outcome)> {
     let refusal = || Refusal::new("force-push rewrites shared history").code("git.force-push");
     let rejected = |refusal| Outcome::new(Answer::Rejected(Rejection::verdict("no-force-push", refusal, Stop::Run)));
@@ -122,7 +124,8 @@ fn outcomes(event: &HookEvent) -> Vec<(&'static str, Outcome)> {
 }
 
 fn written(reply: &Reply) -> Value {
-    // JSON is shown as JSON, so that it can be reviewed; that it is spelt without spaces, in this order, is checked beside it.
+    // JSON is stored as a JSON value, so that it can be reviewed. This is done only if serializing the value gives the same text, so the
+    // test also checks spaces and the order of keys.
     let value = serde_json::from_str::<Value>(&reply.stdout).ok();
     let value = value.filter(|value| serde_json::to_string(value).is_ok_and(|text| text == reply.stdout));
     let stdout = value.unwrap_or_else(|| json!(reply.stdout));
@@ -154,7 +157,7 @@ fn about(event: &HookEvent) -> Value {
     }
 }
 
-/// The replies to each outcome of the part of this index, where the other parts have none.
+/// Returns the replies for each outcome of the part with this index, while the outcomes of all other parts are neutral.
 fn replies(adapter: &Adapter, whole: &HookCall, index: usize) -> Map<String, Value> {
     let parts = whole.parts();
     let call = &parts[index];

@@ -1,5 +1,5 @@
-//! The plugins that protect a session guard the files, variables and words that determine an agent's rules. Their table has what the
-//! adapters install, and parts of the rules are generated from it.
+//! The plugins that protect a session guard the files, variables and words that determine an agent's rules. These tests check that the
+//! plugins' table contains everything that the adapters install. Parts of the rules are generated from the table.
 //!
 //! `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded` writes these parts.
 
@@ -22,7 +22,7 @@ struct Owner {
     name: String,
     variables: Vec<String>,
     packages: Vec<String>,
-    /// Options, first operands, patterns of one word, and patterns of all words joined by spaces.
+    /// Four lists: options, first operands, patterns for one word, and patterns for all words joined by spaces.
     without_hooks: [Vec<String>; 4],
 }
 
@@ -48,7 +48,7 @@ fn owners() -> &'static [Owner] {
     &ALL
 }
 
-/// The files that `hookhost install` writes, with hooks or with proxies, and the agent that each is of.
+/// Returns the files into which `hookhost install` writes hooks or proxies, each with the name of its agent.
 fn installed() -> Vec<(&'static str, PathBuf)> {
     let mut files = Vec::new();
     for adapter in agents::all() {
@@ -71,7 +71,7 @@ fn installed() -> Vec<(&'static str, PathBuf)> {
     files
 }
 
-/// Adds `key = [items]`, in as few lines as have room for them.
+/// Adds `key = [items]`, in as few lines as possible.
 fn list(text: &mut String, key: &str, items: &[String]) {
     const WIDTH: usize = 140;
     if items.is_empty() {
@@ -93,7 +93,7 @@ fn list(text: &mut String, key: &str, items: &[String]) {
     .expect("text");
 }
 
-/// The names by which an agent is started.
+/// Returns the names with which an agent can be started.
 fn programs(owner: &str) -> Vec<String> {
     let adapter = agents::by_name(owner).map(|adapter| adapter.agent().programs).unwrap_or_default();
     let packages = owners().iter().filter(|known| known.name == owner).flat_map(|known| &known.packages);
@@ -107,15 +107,15 @@ fn all_programs() -> Vec<String> {
     all
 }
 
-/// The variables that lead an agent, and no other program, elsewhere.
+/// Returns a pattern for the variables that make an agent, and no other program, use other files.
 fn variables() -> String {
     owners().iter().flat_map(|owner| &owner.variables).map(String::as_str).collect::<Vec<_>>().join("|")
 }
 
-/// The matches of the rule `self.environment`.
+/// Returns the conditions of the rule `self.environment`.
 fn of_environment() -> String {
     let variables = variables();
-    // Those that lead any program elsewhere are a matter of what follows.
+    // Variables that affect every program are dangerous only together with one of the programs in the conditions below.
     let of_any = r"HOME|USERPROFILE|XDG_(CONFIG|STATE|CACHE|RUNTIME|DATA)_(HOME|DIR)";
     let mut text = format!(
         "[[rule.match]]\nenvironment = '^HOOKHOST_(CONFIG|STATE|CACHE|RUNTIME)_DIR='\n\
@@ -125,7 +125,7 @@ fn of_environment() -> String {
     );
     for condition in [
         format!("environment = '^(HOOKHOST_\\w+|{of_any}|{variables})='"),
-        // Set before, or around it.
+        // The variable is set before the program, or by a command that runs the program.
         format!(
             "text = '(^|[;&|(\\n]\\s*|\\b(export|declare|typeset|env|set|sudo|doas|run0|systemd-run)\\s[^;&|\"\\x27\\n]*)({of_any}|{variables})='"
         ),
@@ -140,7 +140,7 @@ fn of_environment() -> String {
     text
 }
 
-/// The matches of the rule `self.agent_hooks`.
+/// Returns the conditions of the rule `self.agent_hooks`.
 fn of_hooks() -> String {
     let mut text = String::new();
     for owner in owners() {
@@ -162,14 +162,14 @@ fn of_hooks() -> String {
     text
 }
 
-/// The programs of the rules that need no more than these.
+/// Returns the list of programs, for the rules that need nothing else.
 fn of_programs() -> String {
     let mut text = String::new();
     list(&mut text, "program", &all_programs());
     text
 }
 
-/// The text with what is between the marks of `name` replaced, each time.
+/// Returns the text in which `content` replaces each part between the marks of `name`.
 fn generated(mut text: String, name: &str, content: &str) -> String {
     let (begin, end) = (format!("# generated: {name}\n"), "# end\n");
     let mut at = 0;
@@ -235,7 +235,7 @@ fn each_variable_that_leads_an_installation_elsewhere_is_in_the_table() {
             let _ = adapter.install(&context);
             let _ = adapter.mcp_servers(&context);
         }
-        // Those of the system are in the rule by themselves.
+        // The rule itself contains the variables of the system.
         for name in asked.take().iter().filter(|name| !name.starts_with("XDG_")) {
             assert!(shell_reader::guarded::names_variable(name), "{name} of {}", adapter.agent().name);
         }

@@ -1,5 +1,5 @@
-//! The reaction of each agent to a reply, written from its documents and from what it was seen to do, without a look at the
-//! encoders. `effects.json` has replies of which the effect is known.
+//! Models how each agent reacts to a reply. The models follow the agents' documents and their observed behaviour, and do not use the code
+//! of the encoders. `effects.json` contains replies whose effect is known.
 
 use hookhost_agents::Reply;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// A reply as an agent sees it.
 struct Seen<'a> {
     point: &'a str,
-    /// The message that is answered.
+    /// The message that the reply answers.
     input: &'a Value,
     exit: u8,
     json: Option<Map<String, Value>>,
@@ -44,7 +44,7 @@ impl Seen<'_> {
     }
 }
 
-/// The agents whose rules are known here.
+/// The agents whose reaction is modelled here.
 pub(crate) const AGENTS: &[&str] = &[
     "antigravity",
     "claude-code",
@@ -58,7 +58,7 @@ pub(crate) const AGENTS: &[&str] = &[
     "qwen-code",
 ];
 
-/// Returns true if the agent does not do what it asked about, or if its model does not get the result.
+/// Returns true if the agent does not carry out the action that the message reports, or if its model does not get the result.
 pub(crate) fn denies(agent: &str, point: &str, input: &Value, reply: &Reply) -> bool {
     let json = serde_json::from_str::<Value>(&reply.stdout).ok();
     let json = json.and_then(|value| value.as_object().cloned());
@@ -95,7 +95,8 @@ pub(crate) fn denies(agent: &str, point: &str, input: &Value, reply: &Reply) -> 
     }
 }
 
-/// JSON counts whatever the exit code is. A wrong name of the hook point, or a decision outside of its object, is ignored.
+/// Claude Code reads the JSON whatever the exit code is. It ignores an object with a wrong name of the hook point, and a decision outside
+/// of that object.
 fn claude(seen: &Seen<'_>) -> bool {
     match seen.point {
         "PreToolUse" => {
@@ -113,8 +114,8 @@ fn claude(seen: &Seen<'_>) -> bool {
     }
 }
 
-/// A replacement has the keys and types of the original, and no text of it but the words that say which kind it is: without
-/// them Claude Code drops it.
+/// Returns true if `new` has the keys and types of the original, but none of its texts. The words that state the kind of the result are an
+/// exception, because without these words Claude Code ignores the replacement.
 fn is_replacement(original: &Value, new: &Value) -> bool {
     match (original, new) {
         (Value::Object(original), Value::Object(new)) => original.iter().all(|(key, value)| {
@@ -130,7 +131,8 @@ fn is_replacement(original: &Value, new: &Value) -> bool {
     }
 }
 
-/// The keys that the JSON schema of each reply knows: at the top, and below `hookSpecificOutput`.
+/// Returns the keys that the JSON schema of the reply allows. The first list is for the outermost object, and the second list is for
+/// `hookSpecificOutput`.
 fn codex_keys(point: &str) -> (&'static [&'static str], &'static [&'static str]) {
     const COMMON: &[&str] = &["continue", "stopReason", "suppressOutput", "systemMessage"];
     const WITH_DECISION: &[&str] = &["continue", "decision", "reason", "stopReason", "suppressOutput", "systemMessage"];
@@ -151,7 +153,7 @@ fn codex_keys(point: &str) -> (&'static [&'static str], &'static [&'static str])
     }
 }
 
-/// Returns true if Codex accepts the reply: a reply with an unknown key is a failed hook.
+/// Returns true if Codex accepts the reply. Codex treats a reply with an unknown key as a failed hook.
 pub(crate) fn codex_takes(point: &str, reply: &Reply) -> bool {
     if reply.stdout.is_empty() {
         return true;
@@ -191,7 +193,7 @@ fn codex(seen: &Seen<'_>) -> bool {
     }
 }
 
-/// A text with exit code 2 or more is a no, and none with the exit code 2 is none.
+/// Without JSON, a reply is a denial if its exit code is at least 2 and it prints a text. Without a text, such a reply is not a denial.
 fn gemini(seen: &Seen<'_>) -> bool {
     if seen.json.is_none() {
         return seen.exit >= 2 && !(seen.stdout.trim().is_empty() && seen.stderr.trim().is_empty());
@@ -203,7 +205,7 @@ fn gemini(seen: &Seen<'_>) -> bool {
     }
 }
 
-/// A reply of which the effect is known.
+/// A reply whose effect is known.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
@@ -220,7 +222,7 @@ struct Known {
 fn the_judge_knows_the_effect_of_each_reply_that_was_seen_or_documented() {
     let known: Vec<Known> = serde_json::from_str(include_str!("effects.json")).unwrap();
     assert!(AGENTS.iter().all(|agent| known.iter().any(|known| known.agent == *agent && known.denies)));
-    // What each reply answers: the shell's result is an object.
+    // The message that each reply answers. The result of the shell tool is an object.
     let input = serde_json::json!({ "tool_response": {
         "stdout": "secret", "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false,
     } });

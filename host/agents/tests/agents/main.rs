@@ -1,4 +1,5 @@
-//! All adapters against their fixtures: what each message means, and each outcome's reply, byte for byte.
+//! Tests all adapters with their fixtures. The tests check the event of each message and the exact reply for each
+//! outcome.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 

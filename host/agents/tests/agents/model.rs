@@ -1,17 +1,18 @@
-//! The reaction of each agent to a reply, from its documents and from reports: written apart from the adapters, to judge them.
+//! Models how each agent reacts to a reply, to check the adapters. The models follow the agents' documents and reports, and do not use the
+//! code of the adapters.
 
 use hookhost_agents::Reply;
 use serde_json::Value;
 
-/// Returns true if the agent does not do, or does not use, what it asked about at this hook point. `told` is the text that the event was
-/// about, if it was about one. `None` where the model does not know the agent.
+/// Returns true if this reply prevents the agent from carrying out the action, or from using the value, that the agent reported at this
+/// hook point. `told` is the text of the event, if the event has a text. Returns `None` if the agent is not modelled here.
 pub(crate) fn denies(agent: &str, point: &str, reply: &Reply, told: &str) -> Option<bool> {
     let json = serde_json::from_str::<Value>(&reply.stdout).unwrap_or_default();
     let text = |pointer: &str| json.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let is = |pointer: &str, word: &str| text(pointer) == word;
     let replaces = |pointer: &str| json.pointer(pointer).is_some() && !text(pointer).contains(told);
     Some(match (agent, point) {
-        // Exit code 2 blocks; a result is replaced where it is of an MCP tool.
+        // Exit code 2 blocks a call. A result is replaced only if it comes from an MCP tool.
         ("cursor", "postToolUse") => replaces("/updated_mcp_tool_output/content/0/text"),
         ("cursor", "beforeSubmitPrompt") => reply.exit == 2 || json.pointer("/continue") == Some(&Value::Bool(false)),
         ("cursor", "PreToolUse") => {
@@ -20,7 +21,7 @@ pub(crate) fn denies(agent: &str, point: &str, reply: &Reply, told: &str) -> Opt
                     && is("/hookSpecificOutput/permissionDecision", "deny")
         }
         ("cursor", _) => reply.exit == 2 || reply.exit == 0 && is("/permission", "deny"),
-        // Any exit code but 0 denies; the reason has to be in the JSON.
+        // Every exit code except 0 is a denial. The reason must be in the JSON.
         ("copilot-cli", "preToolUse") => {
             reply.exit != 0 && is("/permissionDecision", "deny") && !text("/permissionDecisionReason").is_empty()
         }
@@ -37,11 +38,11 @@ pub(crate) fn denies(agent: &str, point: &str, reply: &Reply, told: &str) -> Opt
         }
         ("copilot-cli", "userPromptTransformed") => reply.exit == 0 && replaces("/modifiedTransformedPrompt"),
         ("copilot-cli", _) => false,
-        // Exit codes are not read.
+        // Cline ignores exit codes.
         ("cline", _) => json.pointer("/cancel") == Some(&Value::Bool(true)),
         ("windsurf", _) => reply.exit == 2,
         ("goose", _) => reply.exit == 2 || is("/decision", "block"),
-        // As `reply.js` reads it.
+        // This matches the way in which `reply.js` reads the reply.
         ("opencode" | "pi" | "amp" | "claude-code-mods", _) => {
             reply.exit == 0 && is("/decision", "deny") && !text("/reason").is_empty()
         }

@@ -1,4 +1,5 @@
-//! Our own plugins, run with Node: what each agent gets from its plugin, for each reply of a hook program and where there is none.
+//! Runs hookhost's own plugins with Node. The tests check what each agent gets from its plugin, for each reply of a hook program and
+//! without a reply.
 
 use hookhost_agents::plan::{Context, FilePlan, OnFailure, PROGRAM, Scope};
 use hookhost_agents::{Message, by_name};
@@ -7,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A hook program that answers by a word in the message, and keeps the messages.
+/// A hook program whose reply depends on a word in the message. The program also stores the messages.
 const FAKE: &str = r#"#!/bin/sh
 message=$(cat)
 printf '%s\t%s\t%s\n' "$1" "$2" "$message" >> "$LOG"
@@ -33,7 +34,7 @@ case $message in
 esac
 "#;
 
-/// The words to which a reply is no reply.
+/// The words for which the hook program prints no valid reply.
 const BROKEN: &[&str] = &["W-garbage", "W-half", "W-list", "W-exit", "W-input", "W-unknown", "W-empty", "W-killed"];
 
 struct Bench {
@@ -42,7 +43,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// `None`, said aloud, where there is no Node.
+    /// Returns `None` and prints a message if Node is not installed.
     fn new(agent: &'static str) -> Option<Self> {
         if Command::new("node").arg("--version").output().is_err() {
             eprintln!("SKIPPED: node is not installed, so the plugin of {agent} is not run");
@@ -80,7 +81,7 @@ impl Bench {
             }
             FilePlan::Json { .. } => None,
         });
-        // No test waits for the time that a person has.
+        // The timeout is shortened, so that no test waits for the time that a person has to answer.
         let plugin = plugin.unwrap().replace("TIMEOUT_MS = 330000", "TIMEOUT_MS = 1500");
         fs::write(self.root.path().join("plugin.mjs"), plugin).unwrap();
         fs::write(self.root.path().join("driver.mjs"), driver).unwrap();
@@ -96,7 +97,8 @@ impl Bench {
         self.run(&Self::program(self.root.path()), OnFailure::Deny, driver)
     }
 
-    /// Every message that the plugin wrote is read by the adapter, as an event of the hook point that the command line names.
+    /// Checks that the adapter decodes every message that the plugin wrote, as an event at the hook point that the command line names.
+    /// Returns the kinds of these events.
     fn messages_are_read(&self) -> Vec<String> {
         let log = fs::read_to_string(self.root.path().join("log")).unwrap();
         let adapter = by_name(self.agent).unwrap();
@@ -122,7 +124,7 @@ fn is_blocked(value: &Value, with: &str) {
     assert!(value["blocked"].as_str().is_some_and(|why| why.contains(with)), "{value}");
 }
 
-/// The calls of every agent: neutral, denied, changed in place, and each broken reply.
+/// Checks the calls that are tested with every agent. They get a neutral reply, a denial, a change, and each of the invalid replies.
 fn calls_are_settled(found: &Value) {
     assert_eq!(found["W-none"], json!({ "ran": { "command": "W-none", "keep": 1 } }));
     is_blocked(&found["W-deny"], "not here");
@@ -133,7 +135,7 @@ fn calls_are_settled(found: &Value) {
     is_blocked(&found["W-slow"], "took too long");
 }
 
-/// JavaScript that asks about a call for each word, with `before(command)`.
+/// Returns JavaScript that reports a call for each word, with `before(command)`.
 fn words_of_calls() -> String {
     let words = json!(["W-none", "W-deny", "W-change", "W-slow"].iter().chain(BROKEN).collect::<Vec<_>>());
     format!("const found = {{}}\nawait Promise.all({words}.map(async (word) => (found[word] = await before(word))))\n")
@@ -354,7 +356,7 @@ process.exit(0)
     assert_eq!(found["after W-context"], json!({ "status": "done", "output": "W-context\n\nuse pnpm" }));
     assert!(!found["after W-half"].is_null() && !found["after W-half"].to_string().contains("W-half"));
     let ends = found["ends"].as_array().unwrap();
-    // After eight in a row it stops, and the next turn may begin to count again.
+    // After the agent has continued eight times in a row, it stops. In the next turn, the count begins again.
     assert_eq!(ends[8], Value::Null);
     assert_eq!(ends[0], json!({ "action": "continue", "userMessage": "run the tests\n\nthen push" }));
     assert_eq!(found["stopped"], Value::Null);

@@ -1,4 +1,4 @@
-//! The required contents of files: paths with any characters reach the hook program as they are.
+//! Tests the required contents of files. Paths reach the hook program unchanged, whatever characters they contain.
 
 use hookhost_agents::by_name;
 use hookhost_agents::directories::Directories;
@@ -24,7 +24,7 @@ fn plan(agent: &str, scope: Scope, program: &Path, on_failure: OnFailure) -> Opt
     by_name(agent).unwrap().install(&context).ok()
 }
 
-/// Every text in a plan that is a command of a shell.
+/// Returns all strings in a plan that are commands for a shell.
 fn commands(plan: &Plan) -> Vec<String> {
     fn within(value: &Value, found: &mut Vec<String>) {
         match value {
@@ -62,7 +62,8 @@ fn commands(plan: &Plan) -> Vec<String> {
     found
 }
 
-/// A program that prints its arguments, a line each, below a path with characters that mean something to shells.
+/// Creates a program that prints its arguments, one per line. The program's path contains characters that have a
+/// special meaning in shells.
 fn odd_program(root: &Path) -> PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = root.join("it's $(touch pwned) \"q\" `touch pwned` & ;");

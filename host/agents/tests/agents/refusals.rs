@@ -1,4 +1,4 @@
-//! A rejection, and a call that could not be settled, is a no for the agent: whatever the texts are.
+//! Tests that the agent treats the reply as a denial if a call was rejected or got no decision, whatever the texts are.
 
 use crate::goldens::{Fixture, fixtures};
 use crate::judge;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// A message of an agent, read.
+/// A decoded message of an agent.
 struct Case {
     name: String,
     adapter: &'static Adapter,
@@ -17,7 +17,7 @@ struct Case {
     call: HookCall,
 }
 
-/// Each fixture of an agent whose rules the judge knows.
+/// Returns the fixtures of the agents that the judge knows.
 fn cases() -> Vec<Case> {
     let known = fixtures().into_iter().filter(|(agent, ..)| judge::AGENTS.contains(&agent.as_str()));
     let read = |(agent, name, file): (String, String, std::path::PathBuf)| {
@@ -32,7 +32,7 @@ fn cases() -> Vec<Case> {
     known.map(read).collect()
 }
 
-/// Those at which the agent takes a no.
+/// Returns the fixtures at hook points at which the agent accepts a denial.
 fn gates() -> Vec<Case> {
     let can = |case: &Case| case.adapter.agent().abilities(&case.call.point).rejects;
     cases().into_iter().filter(can).collect()
@@ -42,13 +42,13 @@ fn denies(case: &Case, reply: &Reply) -> bool {
     judge::denies(case.adapter.agent().name, &case.call.point, &case.input, reply)
 }
 
-/// The encoded reply to what is left of an outcome.
+/// Encodes the reply for an outcome after [`degrade`].
 fn encoded(case: &Case, outcome: Outcome) -> Reply {
     let can = case.adapter.agent().abilities(&case.call.point);
     case.adapter.encode(&case.call, &degrade(&case.call, outcome, can).0)
 }
 
-/// Texts as plugins write them, empty ones and odd ones as well.
+/// Returns a strategy for texts of plugins, which include empty and unusual texts.
 fn texts() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),
@@ -85,7 +85,7 @@ proptest! {
             let is_result = case.call.event.kind() == EventKind::AfterToolCall;
             for reply in [&failed, &case.adapter.unsettled(&case.call, &why)] {
                 prop_assert_ne!(reply.exit, 1);
-                // Of a message that nobody could read, the shape of the result is not known.
+                // If a message could not be read, the shape of its result is unknown.
                 if can.rejects && !(is_result && reply == &failed) {
                     prop_assert!(denies(&case, reply), "{}: {reply:?}", case.name);
                 }

@@ -1,4 +1,5 @@
-//! Whatever a message is, reading it never panics; and a rejection is a no, in the agent's own words.
+//! Tests that decoding never panics, whatever the message is. Also tests that each agent treats the reply to a rejected
+//! event as a denial.
 
 use crate::goldens::fixtures;
 use crate::model::{continues, denies};
@@ -28,7 +29,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The places within a value.
+/// Collects the JSON pointers to all values within a value.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     let mut into = |key: &str, value: &Value| {
         let at = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
@@ -55,7 +56,7 @@ fn rejected(call: &HookCall, adapter: &Adapter) -> Outcome {
     degrade(call, Outcome::new(Answer::Rejected(no)), adapter.abilities(call)).0
 }
 
-/// Each part of a call that can be rejected is denied when it alone is.
+/// Checks that the reply is a denial if only one part of a call is rejected, for each part that can be rejected.
 fn is_denied_where_it_can_be(adapter: &Adapter, call: &HookCall) {
     let parts = call.parts();
     for (index, part) in parts.iter().enumerate() {
@@ -70,7 +71,7 @@ fn is_denied_where_it_can_be(adapter: &Adapter, call: &HookCall) {
             adapter.encode_all(call, &outcomes)
         };
         let name = adapter.agent().name;
-        // An empty text is in every text.
+        // An empty text is contained in every text, so it is replaced by a character that does not occur.
         let told = Some(told(&part.event)).filter(|text| !text.trim().is_empty()).unwrap_or("\u{0}");
         let is_denied = denies(name, &part.point, &reply, told);
         assert_ne!(is_denied, Some(false), "{name} at {}: {reply:?}", part.point);
@@ -156,7 +157,8 @@ fn an_agent_that_nobody_answers_is_told_no_at_its_gates_and_can_stop() {
         for point in agent.points {
             let reply = adapter.fail(Some(point.name), why);
             assert_ne!(reply.exit, 1, "{} at {}", agent.name, point.name);
-            // Of a result that nobody could read, the run continues also where it cannot be withheld.
+            // If a message about a result cannot be read, the run continues, even if the agent cannot withhold the
+            // result.
             let is_kept = point.event == EventKind::AfterToolCall && !point.abilities.replaces;
             if point.abilities.rejects && !is_kept {
                 let is_denied = denies(agent.name, point.name, &reply, "\u{0}");

@@ -1,5 +1,5 @@
-//! A message that two readers could read differently is refused before a tool runs, and never ends the run afterwards. Any other
-//! message is read.
+//! Tests ambiguous messages, which two parsers could read differently. Before a tool runs, an ambiguous message is refused. After the tool
+//! has run, an ambiguous message never ends the run. All other messages are read.
 
 use crate::actions::agents;
 use crate::goldens::fixtures;
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
-/// A call as agents in the shape of Claude Code spell it: the hook point on the command line, the message without its arguments, and
-/// the key of the arguments.
+/// Returns a call for each agent that uses the format of Claude Code. Each has the agent, the hook point on the command line, the message
+/// without the arguments, and the key of the arguments.
 fn of_claudes_shape() -> Vec<(&'static str, Option<&'static str>, Value, &'static str)> {
     let claude = |tool: &str| json!({ "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/p", "tool_name": tool, "tool_use_id": "t" });
     let mut all = vec![
@@ -38,7 +38,7 @@ fn of_claudes_shape() -> Vec<(&'static str, Option<&'static str>, Value, &'stati
     all
 }
 
-/// A call with these arguments in the words of each agent that reports calls.
+/// Returns a call with these arguments in the format of each agent that reports calls.
 fn calls(arguments: &Value) -> Vec<(&'static str, Option<&'static str>, Value)> {
     let mut all: Vec<_> = agents()
         .into_iter()
@@ -90,7 +90,7 @@ fn an_argument_that_rules_read_in_two_spellings_that_differ_in_case_is_refused_b
             seen.insert(agent);
         }
     }
-    // agentgateway is not told calls.
+    // agentgateway does not report calls.
     assert_eq!(seen.len(), all().len() - 1, "{seen:?}");
 }
 
@@ -134,7 +134,7 @@ fn a_half_character_in_a_command_is_refused_with_a_sentence() {
     assert!(matches!(&call.event, HookEvent::PromptSubmit { prompt } if prompt == "cut \u{fffd} here"), "{call:?}");
 }
 
-/// A result of each agent, as the place of its text in the JSON of its message.
+/// Returns a message with a result for each agent. In the JSON of the message, `RESULT` stands for the text of the result.
 fn results() -> Vec<(&'static str, Option<&'static str>, String)> {
     let claude = |point: &str, response: &str| {
         format!(
@@ -241,7 +241,7 @@ fn a_result_that_cannot_be_read_in_one_way_only_is_read_leniently_or_withheld_an
                 assert!(reply.stdout.contains("two ways"), "{agent}: {reply:?}");
             }
         }
-        // Nothing of it can be read, and the command line alone says what it is.
+        // No part of the message can be read, and only the command line says what the message is about.
         let gate = adapter.agent().points.iter().filter(|point| point.event == EventKind::AfterToolCall);
         for point in gate {
             let reply = adapter.fail(Some(point.name), "it cannot be read");
@@ -296,7 +296,7 @@ fn a_message_without_a_session_is_of_the_one_in_its_directory_and_numbers_are_id
         for key in ["session_id", "sessionId", "taskId", "conversation_id", "conversationId", "trajectory_id"] {
             fields.shift_remove(key);
         }
-        // ACS signs its messages with the key of their session.
+        // Messages of ACS are signed with the key of their session.
         let found = decode(by_name(agent).unwrap(), &message.to_string(), point);
         assert!(found.is_ok(), "{agent}: {message}: {found:?}");
     }

@@ -1,4 +1,4 @@
-//! Every agent's plan: installed twice, looked at, and taken out again.
+//! Tests the plan of every agent. The plan is installed twice, examined, and uninstalled.
 
 use crate::home::Home;
 use hookhost_agents::install::prove::prove;
@@ -9,7 +9,8 @@ use hookhost_agents::{Adapter, Reply, all, canary};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A hook that answers in the agent's own language: with a no about the call that has to be denied, and otherwise with nothing.
+/// Returns a hook that replies in the agent's own format. It denies the call that has to be denied, and gives an empty reply to any other
+/// call.
 fn obedient(adapter: &Adapter, point: &str, home: &Home) -> String {
     let says = |name: &str, reply: &Reply| {
         for (stream, text) in [("stdout", &reply.stdout), ("stderr", &reply.stderr)] {
@@ -65,7 +66,7 @@ fn every_hook_that_is_a_command_is_run_as_it_is_installed_and_proven_in_its_agen
     assert!(proven >= 15, "{proven}");
 }
 
-/// Writes the files of a repository: the hook of the agent, each command with one of the repository's own before it.
+/// Writes the files of a repository that contain the agent's hook. Before each command of the hook, the repository runs another command.
 fn of_repository(adapter: &Adapter, context: &Context<'_>, trace: &Path) {
     let does = format!("touch '{}'; ", trace.display());
     let program = context.program.to_string_lossy();
@@ -92,7 +93,7 @@ fn nothing_that_a_repository_names_is_run_by_a_look_at_it() {
         let home = Home::new();
         let (project, trace) = (home.path("project"), home.path("trace"));
         std::fs::create_dir(&project).unwrap();
-        // An agent of the repository's own, on the PATH.
+        // The repository contains its own program with the agent's name, in a directory on the PATH.
         let path = project.join("bin");
         std::fs::create_dir(&path).unwrap();
         for program in adapter.agent().programs {
@@ -119,13 +120,13 @@ fn nothing_that_a_repository_names_is_run_by_a_look_at_it() {
     assert!(looked_at >= 15, "{looked_at}");
 }
 
-/// The files and directories below a directory, with what is in the files.
+/// Returns the files and directories below a directory, with the contents of the files.
 fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            // What hookhost remembers stays.
+            // The state directory of hookhost stays after the hook was uninstalled.
             if path.ends_with("state") {
                 continue;
             }
@@ -155,7 +156,7 @@ fn every_agents_hook_is_installed_once_found_again_and_taken_out_without_a_trace
             home.with_context(|context| {
                 let context = Context { scope, project: &project, ..*context };
                 let Ok(plan) = adapter.install(&context) else { return };
-                // A service that a person sets up.
+                // This agent is a service that a person sets up.
                 if plan.files.is_empty() {
                     return;
                 }

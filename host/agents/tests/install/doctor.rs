@@ -1,4 +1,4 @@
-//! The checks of the doctor on a user's files.
+//! Tests the checks of `hookhost doctor` on a user's files.
 
 use crate::home::{ANY, Home};
 use hookhost_agents::install;
@@ -14,7 +14,7 @@ fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// A home with an agent that says this version, and its hook installed.
+/// Creates a home directory with an agent that prints this version. The agent's hook is installed.
 fn installed(version: &str) -> Home {
     let home = Home::new();
     mode(&home.path("bin"), 0o755);
@@ -28,7 +28,7 @@ fn installed(version: &str) -> Home {
     home
 }
 
-/// The stand-in for the agent, and the shell that runs it.
+/// Returns a `PATH` with the program that replaces the agent, and the shell that runs this program.
 fn path(home: &Home) -> std::ffi::OsString {
     std::env::join_paths([home.path("bin"), "/usr/bin".into(), "/bin".into()]).unwrap()
 }
@@ -122,7 +122,7 @@ fn what_keeps_the_agent_from_the_hook_is_reported() {
             "{problems:#?}"
         );
     }
-    // The agent skips what it does not understand, and runs the rest.
+    // The agent skips an entry that it does not understand, and runs the other hooks.
     let bad = "\"Stop\": [{\"matcher\": \"(\", \"hooks\": []},";
     home.write(&text.replacen("\"Stop\": [", bad, 1));
     let skipped = said(&read_text(&home), "reached", CheckState::Unknown);
@@ -141,7 +141,7 @@ fn directories_without_a_program_are_no_problem_unless_somebody_names_the_agent(
     let of = |sought| home.with_context(|context| examine(Home::adapter(), context, &path(&home), sought));
     assert!(!of(Selection::ByName).is_well());
     assert!(of(Selection::ByTraces).is_well());
-    // With the agent there, its calls pass.
+    // If the agent is installed and the hook is missing, the agent's calls run unchecked, so this is a problem.
     let home = installed("2.1.330");
     home.uninstall().unwrap();
     assert!(
@@ -235,7 +235,7 @@ fn a_variable_of_the_agents_files_that_leads_the_hook_to_other_rules_is_reported
     home.write(&text.replacen('{', &format!("{{\"env\": {{\"HOME\": {:?}}},", home.path(".")), 1));
     assert_eq!(said(&read_text(&home), "reached", CheckState::Problem), "", "its own");
     home.write(&text);
-    // Those of other agents, in files of assignments.
+    // Other agents have such variables in files of assignments.
     for (agent, file) in [("gemini-cli", ".gemini/.env"), ("qwen-code", ".env"), ("codex", ".codex/.env")] {
         let file = home.path(file);
         fs::create_dir_all(file.parent().unwrap()).unwrap();

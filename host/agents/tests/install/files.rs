@@ -1,4 +1,4 @@
-//! The contents of a user's files before, during and after an installation.
+//! Tests the contents of a user's files before, during and after an installation.
 
 use crate::home::{ANY, Home};
 use hookhost_agents::install::receipt::{Content, Installation};
@@ -38,7 +38,7 @@ fn installing_again_changes_nothing_and_keeps_what_was_there_first() {
     let receipt = home.receipts().read(&Home::installation()).unwrap().unwrap();
     assert_eq!(receipt.files[0].before, Some(Content::of(THEIRS.as_bytes())));
     assert_eq!(receipt.agent_version.as_deref(), Some("2.1.330"));
-    // An entry that is not as it would be written now is written again.
+    // An entry in another form than the planned form is written again.
     home.write(&home.read().replacen("330", "5", 1));
     home.install().unwrap();
     let receipt = home.receipts().read(&Home::installation()).unwrap().unwrap();
@@ -210,7 +210,7 @@ fn a_whole_file_that_somebody_else_has_written_is_never_overwritten() {
         let line = "add the line `exec '/a b/hookhost-hook' cline PreToolUse` to it";
         assert_eq!(error.contains(line), is_program, "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), guard);
-        // What is as planned is ours, and what an earlier plan of ours left.
+        // A file belongs to hookhost if it has the planned content or the content of an earlier plan.
         fs::write(&path, planned).unwrap();
         apply(planned).unwrap();
         apply("#!/bin/sh\nexec /new/hookhost-hook cline PreToolUse\n").unwrap();

@@ -1,4 +1,4 @@
-//! A home directory, and the plan of an agent in it.
+//! A home directory for tests, and the plan of an agent in this directory.
 
 use hookhost_agents::install::receipt::{Installation, Receipts};
 use hookhost_agents::install::uninstall::UndoAction;

@@ -1,4 +1,4 @@
-//! Plans carried out and undone, in a home directory of their own.
+//! Tests that plans are installed and uninstalled correctly, in a temporary home directory.
 
 #![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
 

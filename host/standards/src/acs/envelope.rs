@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-/// A request, as far as it could be read.
+/// A request that has a valid envelope. Some members of `params` may still be missing or invalid.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) id: Value,
@@ -74,13 +74,14 @@ impl Request {
     }
 }
 
-/// Returns true if this Guardian supports a version. It supports all versions with its own major number.
+/// Returns true if this Guardian supports a version. The Guardian supports all versions that have the same major number
+/// as its own version.
 pub(super) fn is_ours(version: &str) -> bool {
     let numbers: Vec<&str> = version.split('.').collect();
     numbers.len() == 3 && numbers[0] == "0" && numbers.iter().all(|number| number.parse::<u32>().is_ok())
 }
 
-/// A refusal of a request: the error code, the reason's name and a sentence.
+/// A refusal of a request. It consists of the error code, the name of the reason and a sentence.
 #[derive(Debug)]
 pub(super) struct Refusal {
     code: i32,

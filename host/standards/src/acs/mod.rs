@@ -1,5 +1,5 @@
 //! A Guardian of the Agent Control Standard v0.1.0: `POST /acs`. Source: the specification "instrument" of
-//! GenAI-Security-Project/agent-control-standard. The adapter `acs` reads hooks and writes replies.
+//! GenAI-Security-Project/agent-control-standard. The adapter `acs` decodes hook calls and encodes the replies.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | [`signature`] | the secret, and the signatures made with it |
 //! | `sessions` | negotiated sessions, the requests already seen, and the chain of hashes |
 //!
-//! It fails closed. An unreadable, unsigned or stale request gets an error of the standard, and an event that cannot be
-//! settled gets a `deny`.
+//! The Guardian fails closed. A request that is unreadable, unsigned or stale gets an error that the standard defines. An event on which
+//! hookhost cannot decide gets a `deny`.
 
 mod envelope;
 mod sessions;
@@ -52,13 +52,14 @@ pub struct Acs {
     secret: Option<Secret>,
     sessions: NegotiatedSessions,
     unauthenticated: Mutex<UnauthenticatedRequests>,
-    /// The start of this process. An earlier process may have answered requests that were sent before it.
+    /// The time at which this process started. Requests that were sent before this time are refused, because an earlier process may have
+    /// answered them.
     started: Timestamp,
 }
 
 impl Acs {
-    /// Creates a Guardian. With a secret, all requests except pings must be signed, and the responses to agents are
-    /// signed. Without a secret, no signature is needed or made.
+    /// Creates a Guardian. With a secret, all requests except pings must be signed, and the Guardian signs its responses to agents. Without
+    /// a secret, requests need no signature, and responses have none.
     #[must_use]
     pub fn new(secret: Option<Secret>) -> Self {
         Self {
@@ -77,11 +78,11 @@ impl Acs {
     /// Answers a request with a response in JSON. `timeout` is the time that the agent waits.
     async fn respond(&self, settler: &Settler, body: &[u8], home: &Path, timeout: ClientTimeout) -> String {
         let (response, session) = match self.response(settler, body, home, timeout).await {
-            // Anybody can ping: a signed answer to a ping could be passed off as a signed decision.
+            // The answer to a ping is not signed. Anybody can send a ping, and could pass off a signed answer as a signed decision.
             Ok((request, result)) if request.method == PING => (request.response(result), None),
             Ok((request, result)) => (request.response(result), request.session),
             Err(RefusedRequest { refusal, id, session, is_known }) => {
-                // The agent may continue after an error. Then the record is the only trace.
+                // The agent may continue after an error. In that case, this record is the only trace of the event.
                 self.note(settler, home, is_known, &refusal.sentence());
                 // An unauthenticated sender must not get a signature for a text that contains an `id` of its choice.
                 (refusal.response(&id), session.filter(|_| is_known))
@@ -90,8 +91,8 @@ impl Acs {
         self.signed(response, session.as_deref()).to_string()
     }
 
-    /// Records that a request was not settled. Unauthenticated requests are counted instead of recorded one by one, so
-    /// that they cannot fill the log.
+    /// Records that hookhost did not decide on a request. Unauthenticated requests are counted instead of recorded one by one, so that they
+    /// cannot fill the log.
     fn note(&self, settler: &Settler, home: &Path, is_known: bool, why: &str) {
         if is_known {
             settler.note_unread("acs", home, why);
@@ -137,7 +138,7 @@ impl Acs {
         }
     }
 
-    /// Takes the signature out of an envelope and verifies it.
+    /// Removes the signature from an envelope and verifies the signature.
     fn verify(&self, envelope: &mut Value) -> Result<(), Refusal> {
         let Some(secret) = &self.secret else { return Ok(()) };
         let session = envelope["params"]["metadata"]["session_id"].as_str().unwrap_or_default().to_owned();
@@ -174,7 +175,7 @@ impl Acs {
         if request.method == HELLO { self.hello(request) } else { self.step(settler, request, home, timeout).await }
     }
 
-    /// Begins a session: negotiates the version, the methods and the transport.
+    /// Begins a session. Agrees with the agent on the version, the methods and the transport.
     fn hello(&self, request: &Request) -> Result<Value, Refusal> {
         let hello = request.payload();
         let offered =
@@ -189,7 +190,8 @@ impl Acs {
         let methods: Vec<&str> = offered("methods_implemented")
             .filter(|method| *method == PING || known.iter().any(|point| point.name == *method))
             .collect();
-        // With wrapped protocols, the profile also requires the agent's MCP messages, for which this Guardian has no method.
+        // If the agent wraps other protocols, the profile also requires methods for the agent's MCP messages. This Guardian does not have
+        // such methods.
         let wraps = offered("wrapped_protocols").next().is_some();
         let is_core = self.is_signed() && !wraps && offered("profiles_supported").any(|profile| profile == "acs-core");
         let accepted: &[&str] = if is_core { &["acs-core"] } else { &[] };
@@ -203,21 +205,21 @@ impl Acs {
             "timeout_config": { "default_ms": DECISION_TIMEOUT_MS },
             "skew_window_ms": skew,
             "on_decision_failure": "deny",
-            // An earlier text of 0.1.0 uses this name.
+            // An earlier text of version 0.1.0 uses this name for the member above.
             "on_timeout": "deny",
             "approver_types_supported": [],
             "policy_requires_provenance": false,
             "profiles_accepted": accepted,
         });
         self.sessions.begin(request.session()?);
-        // Some agents read these members from the result, others from the payload of a decision.
+        // Some agents read these members from the result, and other agents read them from the payload of a decision.
         let payload = server.clone();
         server["decision"] = json!("allow");
         server["payload"] = payload;
         Ok(server)
     }
 
-    /// Settles a hook, like the hook of any agent.
+    /// Decides on a hook call, in the same way as on the hook call of any other agent.
     async fn step(
         &self,
         settler: &Settler,
@@ -249,7 +251,7 @@ impl Acs {
             result = denied("modify_unsupported", why);
         }
         result["metadata"] = json!({ "evaluator": "deterministic", "evaluator_version": env!("CARGO_PKG_VERSION") });
-        // The session may have ended meanwhile. Then it has no chain any more, but the decision is still valid.
+        // If the session has ended meanwhile, it no longer has a chain of hashes, but the decision is still valid.
         if let Some(head) = self.sessions.append(session, request) {
             result["chain_hash"] = json!(head);
         }
@@ -292,7 +294,7 @@ impl Endpoint for Acs {
 }
 
 fn adapter() -> &'static Adapter {
-    // The list of adapters is static, and a test checks that it contains this one.
+    // The list of adapters is static, and a test checks that it contains this adapter.
     by_name("acs").unwrap_or(hookhost_agents::all()[0])
 }
 
@@ -318,7 +320,7 @@ struct UnauthenticatedRequests {
     noted: Option<Instant>,
 }
 
-/// A refused request, as far as it could be read.
+/// A refused request, with the fields that could be read.
 struct RefusedRequest {
     refusal: Refusal,
     id: Value,

@@ -1,4 +1,5 @@
-//! The sessions that agents have negotiated: the requests already seen, and the chain of hashes over them.
+//! The sessions that agents have negotiated. For each session, this module stores the requests that were already seen, and the head of a
+//! chain of hashes over the requests.
 
 use super::envelope::{Refusal, Request};
 use data_encoding::HEXLOWER;
@@ -9,13 +10,15 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
-/// Maximum number of sessions. Beyond it, the session that was negotiated first is forgotten.
+/// Maximum number of sessions. If another session begins, the session that was negotiated first is forgotten.
 const MAX_SESSIONS: usize = 10_000;
 
-/// Maximum number of remembered requests. Beyond it, requests are refused until the oldest one is no longer fresh.
+/// Maximum number of remembered requests. If this number is reached, requests are refused until the oldest remembered request is no longer
+/// fresh.
 const MAX_SEEN: usize = 1_000_000;
 
-/// Maximum number of remembered requests of one session, so that no agent uses up the room of others.
+/// Maximum number of remembered requests of one session. This limit prevents one agent from using up the memory for requests of other
+/// agents.
 const MAX_SEEN_PER_SESSION: usize = 100_000;
 
 /// The state of all sessions.
@@ -25,9 +28,9 @@ pub(super) struct NegotiatedSessions(Mutex<SessionState>);
 #[derive(Debug, Default)]
 struct SessionState {
     sessions: HashMap<String, RequestChain>,
-    /// The sessions' ids, in the order in which they were negotiated.
+    /// The sessions' ids, in the order in which the sessions were negotiated.
     begin_order: VecDeque<String>,
-    /// The remembered requests, each with the time until which it would count as fresh.
+    /// The remembered requests, each with the time until which the request would be accepted as fresh.
     seen: HashMap<(String, Uuid), Timestamp>,
     /// The keys of `seen`, in the order in which the requests arrived.
     order: VecDeque<(String, Uuid)>,
@@ -35,7 +38,7 @@ struct SessionState {
     seen_per_session: HashMap<String, usize>,
 }
 
-/// The length and the head of a session's chain.
+/// The length and the head of a session's chain of hashes.
 #[derive(Debug, Default)]
 struct RequestChain {
     entries: u64,
@@ -123,7 +126,7 @@ impl NegotiatedSessions {
     }
 }
 
-/// Returns the hash of an entry, chained to the hash of the entry before it.
+/// Returns the hash of an entry, which also covers the hash of the previous entry.
 fn link(entry: &Value, before: Option<&[u8; 32]>) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(canonical(entry));
@@ -141,7 +144,7 @@ fn unsigned(params: &Value) -> Value {
     params
 }
 
-/// Returns the canonical form by RFC 8785. Every JSON value that was read has one.
+/// Returns the canonical form by RFC 8785. Every JSON value that was parsed has a canonical form.
 fn canonical(value: &Value) -> Vec<u8> {
     serde_json_canonicalizer::to_vec(value).unwrap_or_default()
 }
@@ -177,7 +180,7 @@ mod tests {
         assert!(sessions.see("t", one, later).is_ok(), "it is one of each session");
         let two = Uuid::from_u128(2);
         assert!(sessions.see("u", two, now - SignedDuration::from_secs(1)).is_ok());
-        // What is no longer fresh is refused by its time.
+        // A request that is no longer fresh need not be remembered, because it is refused by its time.
         assert_eq!(sessions.state().seen.len(), 3);
     }
 }

@@ -1,5 +1,6 @@
-//! Signatures: HMAC-SHA256 over the canonical JSON (RFC 8785) of an envelope without its signature. The key of a
-//! session is HKDF-SHA256 of the secret, without a salt and with the session's id as the info.
+//! Signs and verifies envelopes. A signature is the HMAC-SHA256 of the canonical JSON (RFC 8785) of an envelope without
+//! its signature. The key of a session is derived from the secret with HKDF-SHA256, without a salt and with the
+//! session's id as the info.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,18 +12,18 @@ use sha2::Sha256;
 /// The algorithm's name.
 pub const ALGORITHM: &str = "HMAC-SHA256";
 
-/// Minimum length of a secret, in bytes. A shorter one can be guessed.
+/// Minimum length of a secret, in bytes. A shorter secret can be guessed.
 pub const MIN_SECRET: usize = 32;
 
 /// The id of the agent's key. The standard leaves the names of keys open.
 const KEY_ID: &str = "default";
 
-/// The secret that agent and Guardian share.
+/// The secret that an agent and the Guardian share.
 #[derive(Clone)]
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// Creates a secret from these bytes, unchanged.
+    /// Creates a secret that consists of exactly these bytes.
     ///
     /// # Errors
     /// Returns an error if there are fewer than [`MIN_SECRET`] bytes.
@@ -68,7 +69,7 @@ impl Secret {
 }
 
 /// Returns true if a value contains an integer beyond ±(2^53 - 1). The canonical form writes such an integer as a
-/// double, which may also stand for adjacent integers.
+/// double, so adjacent integers can have the same canonical form.
 pub(super) fn is_ambiguous(value: &Value) -> bool {
     const MAX_EXACT: u64 = (1 << 53) - 1;
     match value {
@@ -88,7 +89,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// A request, signed as an agent does it.
+/// Returns a request that is signed as an agent would sign it.
 #[cfg(test)]
 pub(super) fn signed(secret: &Secret, mut request: Value, session: &str) -> Value {
     let mac = secret.mac(&request, session).unwrap();

@@ -1,4 +1,4 @@
-//! Runs several interceptors in order. Requests are changed first and then checked; responses are checked first and
+//! Runs several interceptors in order. A request is changed first and then checked. A response is checked first and
 //! then changed.
 
 use super::named::{InterceptorKind, Phase};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use std::time::Instant;
 
 impl Interceptors {
-    /// Runs all interceptors for a message, or only those that the request names.
+    /// Runs the interceptors for a message. If the request names interceptors, only the named interceptors run.
     pub(super) async fn execute(&self, params: &Map<String, Value>) -> Result<Value, RpcError> {
         let mut message = InterceptedMessage::of(params)?;
         let named = self.named(params, &message)?;
@@ -49,11 +49,11 @@ impl Interceptors {
     }
 
     /// Returns the interceptors that a request names, after a check that each of them handles this message. Returns
-    /// `None` if the request names none, which means all.
+    /// `None` if the request names no interceptors, which means that all interceptors run.
     fn named(&self, params: &Map<String, Value>, message: &InterceptedMessage) -> Result<Option<Vec<usize>>, RpcError> {
         let names = match params.get("interceptors") {
             None | Some(Value::Null) => return Ok(None),
-            // An empty list counts as a missing one, because no client wants an empty chain.
+            // An empty list is treated like a missing list, because no client wants an empty chain.
             Some(Value::Array(names)) if names.is_empty() => return Ok(None),
             Some(Value::Array(names)) => names,
             Some(_) => return Err(RpcError::new(-32602, "`interceptors` is not a list of names")),
@@ -87,7 +87,8 @@ impl Interceptors {
                     "interceptor": interceptor.name, "type": interceptor.kind.name(), "phase": message.phase.name(),
                     "error": error.to_error(),
                 }));
-                // After the time limit of the whole chain nothing passes, even if this interceptor fails open.
+                // After the time limit of the whole chain, the message does not pass, even if this interceptor fails
+                // open.
                 if error.code == TIMEOUT_CODE {
                     chain.abort(&interceptor.name, TIMEOUT, &error.message);
                 } else if (error.is_verdict || !interceptor.fail_open) && !interceptor.audit {
@@ -114,7 +115,7 @@ impl Interceptors {
     }
 }
 
-/// The results of a chain so far.
+/// The results of the interceptors of a chain that have already run.
 #[derive(Default)]
 struct ChainResult {
     results: Vec<Value>,
@@ -134,7 +135,7 @@ impl ChainResult {
         }
     }
 
-    /// Aborts the chain. Only the first call has an effect.
+    /// Aborts the chain. If the chain is already aborted, the call has no effect.
     fn abort(&mut self, name: &str, kind: &str, why: &str) {
         self.aborted.get_or_insert_with(|| json!({ "interceptor": name, "reason": why, "type": kind }));
     }

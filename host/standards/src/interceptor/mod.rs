@@ -2,14 +2,15 @@
 //! `interceptor/executeChain`, as JSON-RPC. Source: modelcontextprotocol/experimental-ext-interceptors (SEP-1763,
 //! SEP-2624), a draft.
 //!
-//! In the draft, an interceptor is either a validator or a mutator, but a chain is both. So each chain has two names:
-//! under one, as a mutator, it changes a payload; under the other, as a validator, it decides whether the payload may
-//! pass. If both are invoked for one payload, the plugins are asked only once.
+//! In the draft, an interceptor is either a validator or a mutator, but a chain of plugins is both. So each chain is
+//! served under two names. Under the first name, the chain is a mutator, which changes a payload. Under the second
+//! name, the chain is a validator, which decides whether the payload may pass. If both names are invoked for the same
+//! payload, the plugins run only once.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`named`] | a named interceptor: its type, its events, and its rules |
-//! | `payload` | settles the event of a payload |
+//! | `payload` | lets the plugins decide on the event of a payload |
 //! | `execute` | runs several interceptors in the order of the draft |
 
 mod execute;
@@ -33,22 +34,23 @@ const EXTENSION: &str = "io.modelcontextprotocol/interceptors";
 /// The session id for a client that names no session.
 const NO_SESSION: &str = "mcp";
 
-/// The error code for an interceptor that took longer than the invoker waits, from the extension's repository. A later
-/// draft uses -32603 here, with the same reason.
+/// The error code for an interceptor that took longer than the invoker waits. The code comes from the extension's
+/// repository. A later draft uses the code -32603 with the same reason.
 const TIMEOUT_CODE: i32 = -32_000;
 
 /// The reason in the error with [`TIMEOUT_CODE`].
 const TIMEOUT: &str = "timeout";
 
-/// Maximum number of kept session handles. After its handle was dropped, a session is opened again with the same id.
+/// Maximum number of session handles in memory. If the handle of a session was dropped, the next message of the session
+/// opens the session again with the same id.
 const MAX_SESSIONS: usize = 1000;
 
-/// Maximum number of payloads per session that were settled under one name and whose outcome the other name has not yet
-/// used.
+/// Maximum number of cached payloads per session. A payload is cached after the plugins have decided on it under one
+/// name, until its outcome is used under the other name.
 const MAX_CACHED: usize = 64;
 
-/// Maximum size of the outcomes of these payloads, in bytes. A payload with a larger outcome is settled again for the
-/// other name.
+/// Maximum total size of the cached outcomes of a session, in bytes. If there is no space for an outcome, the plugins
+/// run again for the other name.
 const MAX_CACHED_BYTES: usize = 256 * 1024;
 
 /// The outcome of a payload.
@@ -61,7 +63,7 @@ enum PayloadOutcome {
         by: Vec<String>,
         code: Option<String>,
     },
-    /// The payload could not be settled, for this reason; no plugin rejected it.
+    /// The plugins could not decide on the payload, for this reason. No plugin rejected the payload.
     Failed(String),
 }
 
@@ -77,38 +79,39 @@ impl PayloadOutcome {
     }
 }
 
-/// One or more chains, served as interceptor.
+/// One or more chains of plugins, which are served as interceptors.
 #[derive(Debug)]
 pub struct Interceptors {
     host: Host,
     workspace: PathBuf,
-    /// The MCP server of the messages, as rules name it.
+    /// The name by which rules refer to the MCP server of the messages.
     server: String,
     interceptors: Vec<NamedInterceptor>,
     sessions: Mutex<HashMap<(String, usize), Arc<InterceptorSession>>>,
 }
 
-/// A session, and the payloads that were settled under one name and are cached for the other.
+/// A session, and its cached payloads. The plugins have decided on these payloads under one name, and the outcomes are
+/// cached for the other name.
 #[derive(Debug)]
 struct InterceptorSession {
     session: Session,
     cached: Mutex<Vec<CachedPayload>>,
 }
 
-/// A settled payload.
+/// A payload on which the plugins have decided.
 #[derive(Debug)]
 struct CachedPayload {
     /// Digest of the payload.
     key: [u8; 32],
-    /// The index of the name that was invoked. If this name is invoked again, it is for another message, so it cannot
-    /// use the outcome.
+    /// The index of the interceptor that was invoked. If the same interceptor is invoked again, the invocation is for
+    /// another message with the same payload, so it cannot use the cached outcome.
     by: usize,
     outcome: PayloadOutcome,
 }
 
 impl Interceptors {
     /// Serves the chain of `host` under the names `hookhost/change` and `hookhost/check`. `server` is the name by which
-    /// rules know the MCP server.
+    /// rules refer to the MCP server.
     #[must_use]
     pub fn new(host: Host, workspace: impl Into<PathBuf>, server: impl Into<String>) -> Self {
         Self::of(host, workspace, server, vec![NamedInterceptor::change(), NamedInterceptor::check()])
@@ -156,7 +159,7 @@ impl Interceptors {
         json!({
             "protocolVersion": version,
             "capabilities": {
-                // The name in the current draft, and the name in the draft before.
+                // The first name is from the current draft, and the second name is from the previous draft.
                 "extensions": { EXTENSION: { "supportedEvents": events } },
                 "interceptor": { "supportedEvents": events },
             },
@@ -206,7 +209,7 @@ impl Interceptors {
         let outcome = self.outcome(index, message);
         let outcome = match message.limit {
             None => outcome.await,
-            // The time of the chain is over, so no plugin is asked any more.
+            // The time limit of the chain has passed, so the interceptor is not started.
             Some(limit) if limit.until <= began => return Err(self.too_late(index, message, limit)),
             Some(limit) => {
                 let in_time = tokio::time::timeout_at(limit.until.into(), outcome).await;
@@ -226,8 +229,8 @@ impl Interceptors {
         Ok(result)
     }
 
-    /// Returns the error for plugins that took longer than the invoker waits. The engine's event was dropped, so this
-    /// function records the failure.
+    /// Returns the error for plugins that took longer than the invoker waits. Also records the failure, because the
+    /// engine's event was dropped and so the engine does not record it.
     fn too_late(&self, index: usize, message: &InterceptedMessage, limit: TimeLimit) -> RpcError {
         let (name, phase) = (&self.interceptors[index].name, message.phase.name());
         if let Ok(session) = self.session(index, message) {
@@ -253,8 +256,8 @@ impl Interceptors {
             return outcome;
         }
         let outcome = self.settle(&session.session, message).await;
-        // The other name will be invoked for the next form of the payload: for the changed one in a request, for the
-        // same one otherwise.
+        // The other name will be invoked with the next form of the payload. For a request, this is the changed payload,
+        // because the mutator runs first. Otherwise, it is the same payload.
         if self.interceptors.iter().filter(|interceptor| interceptor.shares(&self.interceptors[index])).count() > 1 {
             let (key, kept) = match (&outcome, message.phase) {
                 (PayloadOutcome::Changed(after), Phase::Request) => (key_of(after), PayloadOutcome::Unchanged),
@@ -272,7 +275,7 @@ impl Interceptors {
         }
     }
 
-    /// Returns the session of a message under the rules of a name. Names that share rules share the session.
+    /// Returns the session of a message for an interceptor. Interceptors that share their rules also share the session.
     fn session(&self, index: usize, message: &InterceptedMessage) -> Result<Arc<InterceptorSession>, String> {
         let interceptor = &self.interceptors[index];
         let first = self.interceptors.iter().position(|other| other.shares(interceptor)).unwrap_or(index);
@@ -294,7 +297,8 @@ impl Interceptors {
 }
 
 impl InterceptorSession {
-    /// Removes and returns the outcome of this payload that was settled under another name.
+    /// Removes and returns the cached outcome of this payload, if the plugins decided on the payload under another
+    /// name.
     fn take(&self, key: &[u8; 32], index: usize) -> Option<PayloadOutcome> {
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let at = cached.iter().position(|payload| payload.key == *key && payload.by != index)?;
@@ -313,9 +317,9 @@ impl InterceptorSession {
     }
 }
 
-/// Returns a validator's result. A validator cannot change a payload. So if plugins change a request, it counts as
-/// rejected, because they did not allow the original payload. A response only gets a warning, because the mutator
-/// changes it afterwards.
+/// Returns a validator's result. A validator cannot change a payload. So if plugins change a request, the validator
+/// rejects the request, because the plugins did not allow the original payload. If plugins change a response, the
+/// validator only warns, because the mutator changes the response afterwards.
 fn validation(outcome: PayloadOutcome, phase: Phase) -> Result<Value, RpcError> {
     let says = |severity: &str, message: String| {
         json!({
@@ -390,7 +394,7 @@ impl InterceptedMessage {
                 let stated = Duration::from_millis(millis.ok_or_else(|| {
                     RpcError::new(-32602, "`timeoutMs` is a whole number of milliseconds, and more than 0")
                 })?);
-                // A limit that the clock cannot represent counts as no limit.
+                // If the limit is so long that the clock cannot represent it, there is no limit.
                 Instant::now().checked_add(stated).map(|until| TimeLimit { stated, until })
             }
         };
@@ -404,7 +408,7 @@ struct RpcError {
     code: i32,
     message: String,
     data: Option<Value>,
-    /// True if the error is a plugin's rejection, which stops the message even if the interceptor fails open.
+    /// True if the error is a plugin's rejection. A rejection stops the message even if the interceptor fails open.
     is_verdict: bool,
 }
 
@@ -413,7 +417,7 @@ impl RpcError {
         Self { code, message: message.into(), data: None, is_verdict: false }
     }
 
-    /// Creates the error for an unknown name.
+    /// Creates the error for an unknown name of an interceptor.
     fn no_such(name: &Value) -> Self {
         let data = Some(json!({ "name": name }));
         Self { data, ..Self::new(-32602, format!("there is no interceptor {name} here")) }

@@ -1,10 +1,9 @@
-//! Interceptors as clients see them: names, types, events and rules.
+//! Interceptors as clients see them, with their names, types, events and rules.
 
 use hookhost::RuleSet;
 use serde_json::{Value, json};
 
-/// Stands for all events: those that have a counterpart in the contract, and all others, which plugins get as custom
-/// events.
+/// Matches all events. Plugins get events that have no counterpart in the contract as custom events.
 const ALL: &str = "*";
 
 /// The type of an interceptor.
@@ -12,7 +11,7 @@ const ALL: &str = "*";
 pub enum InterceptorKind {
     /// Decides if a payload may pass.
     Validation,
-    /// Returns another payload.
+    /// Returns the payload, changed or unchanged.
     Mutation,
 }
 
@@ -56,21 +55,21 @@ impl Phase {
 /// A named interceptor.
 #[derive(Clone, Debug)]
 pub struct NamedInterceptor {
-    /// The name, unique among those that are served together.
+    /// The name. It must differ from the names of the other interceptors that are served together.
     pub name: String,
     /// The type of the interceptor.
     pub kind: InterceptorKind,
-    /// The events that it handles; `*` for all.
+    /// The events that the interceptor handles. `*` stands for all events.
     pub events: Vec<String>,
-    /// The directions that it handles.
+    /// The directions that the interceptor handles.
     pub phases: Vec<Phase>,
-    /// True if its result has no effect on the message.
+    /// True if the interceptor's result has no effect on the message.
     pub audit: bool,
-    /// True if a message passes when the interceptor fails. In a chain that runs here, a plugin's rejection still stops
-    /// the message. The draft's default is false. Invokers other than this program cannot distinguish a mutator's
-    /// rejection from a failure, so keep this `false` for mutators that they invoke.
+    /// True if a message passes when the interceptor fails. If this program runs the chain, a plugin's rejection still
+    /// stops the message. The draft's default is false. Invokers other than this program cannot distinguish a mutator's
+    /// rejection from a failure, so this field must be false for mutators that such an invoker uses.
     pub fail_open: bool,
-    /// The rules that apply; `None` for the host's rules.
+    /// The rules that apply. `None` means the host's rules.
     pub rules: Option<RuleSet>,
 }
 
@@ -102,12 +101,12 @@ impl NamedInterceptor {
         self.events.iter().any(|hooked| hooked == ALL || hooked == event)
     }
 
-    /// Returns true if both belong to one chain.
+    /// Returns true if this interceptor and `other` belong to the same chain.
     pub(super) fn shares(&self, other: &Self) -> bool {
         self.name == other.name || (self.rules.is_none() && other.rules.is_none())
     }
 
-    /// Returns the descriptor for `interceptors/list`, without members that have their default.
+    /// Returns the descriptor for `interceptors/list`. Members with their default value are left out.
     pub(super) fn descriptor(&self) -> Value {
         let hooks = self.phases.iter().map(|phase| json!({ "events": self.events, "phase": phase.name() }));
         let mut descriptor = json!({ "name": self.name, "type": self.kind.name(), "hooks": hooks.collect::<Vec<_>>() });

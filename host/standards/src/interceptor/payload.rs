@@ -1,4 +1,4 @@
-//! Converts payloads of MCP to events. A request's payload is its `params`, alone or within the whole request.
+//! Converts payloads of MCP to events. The payload of a request is either the whole request or only its `params`.
 
 use super::named::Phase;
 use super::{InterceptedMessage, PayloadOutcome};
@@ -23,10 +23,10 @@ pub(super) enum InterceptedEvent {
 }
 
 impl InterceptedEvent {
-    /// Reads the event of a payload.
+    /// Creates the event for a payload.
     ///
     /// # Errors
-    /// Returns an error if the payload is not one of this event.
+    /// Returns an error if the payload does not fit the event that the message names.
     pub(super) fn new(message: &InterceptedMessage, server: &str) -> Result<Self, String> {
         let parameters = parameters(message)?;
         Ok(match (message.event.as_str(), message.phase) {
@@ -45,8 +45,8 @@ impl InterceptedEvent {
         })
     }
 
-    /// Settles the event. If a person would have to be asked, the event is rejected at once, because the client cannot
-    /// ask a person and its other requests would wait.
+    /// Lets the plugins decide on the event. If a person would have to be asked, the event is rejected immediately,
+    /// because the client cannot ask a person and its other requests would have to wait.
     pub(super) async fn settle(self, session: &Session, payload: &Value, server: &str) -> PayloadOutcome {
         let raw = Json::from(payload);
         let mut options = DispatchOptions::default();
@@ -126,7 +126,7 @@ fn denied(rejection: &Rejection) -> PayloadOutcome {
     }
 }
 
-/// Returns a payload with other arguments.
+/// Returns the payload with its arguments replaced by `arguments`.
 fn with_arguments(payload: &Value, key: Option<&str>, arguments: Value) -> Value {
     let mut payload = payload.clone();
     let parameters = match payload.get("method") {
@@ -188,7 +188,8 @@ fn is_known(event: &str) -> bool {
     matches!(event, "tools/call" | "prompts/get" | "resources/read")
 }
 
-/// Returns the JSON pointers of the texts in a result: in its parts, their embedded resources, and messages.
+/// Returns the JSON pointers of all texts in a result. A text can be in a part, in a resource that is embedded in a
+/// part, or in a message.
 fn text_pointers(payload: &Value) -> Vec<String> {
     let mut pointers = Vec::new();
     for list in ["content", "contents", "messages"] {
@@ -215,7 +216,7 @@ fn contains_all(value: &Value, text: &str) -> bool {
     }
 }
 
-/// Reads a result. Structured content is added to the text unless the other texts already say the same.
+/// Parses a result. Structured content is added to the text, unless the other texts already contain all of its values.
 fn result(payload: &Value) -> Result<ToolResult, String> {
     let is_list = |list: &&str| payload.get(list).is_some_and(Value::is_array);
     let lists = ["content", "contents", "messages"];
@@ -241,8 +242,8 @@ fn result(payload: &Value) -> Result<ToolResult, String> {
     })
 }
 
-/// Replaces a result in the payload: the new text takes the place of the first text, the other texts become empty, and
-/// the structured content is removed. A whole result from a plugin replaces the payload as it is.
+/// Replaces the result in a payload. If a plugin gave a complete result, this result becomes the payload. Otherwise,
+/// the new text replaces the first text, the other texts become empty, and the structured content is removed.
 fn replace(payload: &mut Value, result: &ToolResult) -> Result<(), String> {
     let raw: Option<Value> = result.raw.as_ref().and_then(|raw| raw.read().ok());
     if let Some(raw) = raw.filter(|raw| raw != payload && raw.is_object()) {

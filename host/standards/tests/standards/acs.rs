@@ -1,4 +1,4 @@
-//! `POST /acs`: a Guardian of the Agent Control Standard, asked as an Observed Agent asks it.
+//! `POST /acs`: tests a Guardian of the Agent Control Standard with the requests of an Observed Agent.
 
 use crate::support::{Lab, SECRET, post};
 use base64::Engine as _;
@@ -30,7 +30,7 @@ struct Agent {
 }
 
 impl Agent {
-    /// One whose Guardian refuses what says `denied` and changes `original`.
+    /// Creates an agent with a Guardian that refuses calls with the word `denied` and replaces `original` in calls.
     async fn new(key: Option<&'static [u8]>) -> Self {
         let rule = Rule::new().before_tool_call(|_, call: &ToolCall| {
             if call.arguments.contains("denied") {

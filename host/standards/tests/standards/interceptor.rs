@@ -1,4 +1,4 @@
-//! A chain as an interceptor of MCP, and the fixtures that the working group has published.
+//! Tests a chain of plugins as an interceptor of MCP, and replays the fixtures that the working group has published.
 
 use crate::support::of_rule;
 use hookhost::audit::{MemoryLog, Record};
@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// The directory of the published fixtures: `conformance/fixtures` of modelcontextprotocol/experimental-ext-interceptors.
+/// The variable that names the directory of the published fixtures. This is `conformance/fixtures` of
+/// modelcontextprotocol/experimental-ext-interceptors.
 const VARIABLE: &str = "HOOKHOST_MCP_INTERCEPTORS";
 
 async fn host(rule: Rule) -> (Host, MemoryLog) {
@@ -23,7 +24,7 @@ async fn host(rule: Rule) -> (Host, MemoryLog) {
     (Host::builder(of_rule(rule)).audit(log.clone()).build().await.unwrap(), log)
 }
 
-/// Refuses what says `denied`, changes what says `original`, and masks `secret` in results.
+/// Returns a rule that refuses calls with the word `denied`, replaces `original` in calls, and masks `secret` in results.
 fn rule() -> Rule {
     Rule::new()
         .before_tool_call(|_, call: &ToolCall| {
@@ -92,7 +93,7 @@ async fn what_was_changed_is_checked_without_asking_plugins_twice() {
     assert_eq!(changed["result"]["payload"], call("changed"));
     let checked = invoke(&interceptors, "hookhost/check", "request", call("changed")).await;
     assert_eq!((&checked["result"]["valid"], asked(&log)), (&json!(true), 1));
-    // Another interceptor has changed it meanwhile, or it is another call.
+    // The payload is different, because another interceptor has changed it or because it belongs to another call.
     for _ in 0..2 {
         let checked = invoke(&interceptors, "hookhost/check", "request", call("denied")).await;
         assert_eq!(checked["result"]["valid"], false);
@@ -208,7 +209,7 @@ async fn a_later_interceptor_of_a_chain_says_what_the_invoker_waits_and_not_the_
     });
     let (host, _log) = host(rule()).await;
     let quick = NamedInterceptor::new("quick", InterceptorKind::Validation);
-    // The plugin itself may take longer than the invoker waits.
+    // The plugin's own deadline is longer than the time that the invoker waits.
     let mut entry = Entry::from_rule("slow", slow);
     entry.limits.deadline = Some(Duration::from_secs(60));
     let rules = Config::from_entries(vec![entry], Settings::default()).unwrap();
@@ -221,7 +222,7 @@ async fn a_later_interceptor_of_a_chain_says_what_the_invoker_waits_and_not_the_
     assert_eq!((&chain["results"][0]["valid"], &chain["status"]), (&json!(true), &json!("timeout")), "{chain}");
     let data = json!({ "interceptor": "slow", "reason": "timeout", "timeoutMs": 1000, "phase": "request" });
     assert_eq!(chain["results"][1]["error"]["data"], data);
-    // A number that no clock reaches is no limit, and no panic.
+    // A limit that the clock cannot represent is ignored, and does not cause a panic.
     let endless = json!({ "event": "tools/call", "phase": "request", "payload": call("c"), "timeoutMs": u64::MAX });
     let chain = ask(&interceptors, "interceptor/executeChain", endless).await["result"].clone();
     assert_eq!(chain["status"], "success", "{chain}");
@@ -324,7 +325,7 @@ async fn a_no_counts_where_a_failure_would_not_and_a_question_is_a_no_at_once() 
     }
 }
 
-/// What a fixture's interceptor does with the arguments of a payload.
+/// The effect of a fixture's interceptor on the arguments of a payload.
 type Behaviour = fn(&mut Value) -> Result<(), &'static str>;
 
 fn behaviour(name: &str) -> Option<Behaviour> {
@@ -350,7 +351,7 @@ fn behaviour(name: &str) -> Option<Behaviour> {
     })
 }
 
-/// A rule with this behaviour, in both directions.
+/// Returns a rule with this behaviour for requests and responses.
 fn rule_of(behaves: Behaviour) -> Rule {
     Rule::new()
         .before_tool_call(move |_, call: &ToolCall| {
@@ -373,7 +374,7 @@ fn rule_of(behaves: Behaviour) -> Rule {
         })
 }
 
-/// The interceptors of a fixture; `None` where one has a behaviour that none of our rules has.
+/// Returns the interceptors of a fixture, or `None` if a behaviour in the fixture is unknown.
 async fn of_fixture(fixture: &Value) -> Option<Interceptors> {
     let host = Host::builder(Config::empty()).build().await.unwrap();
     let mut all = Vec::new();
@@ -393,7 +394,7 @@ async fn of_fixture(fixture: &Value) -> Option<Interceptors> {
     Some(Interceptors::of(host, "/work", "files", all))
 }
 
-/// Removes members that differ from run to run.
+/// Removes members whose values differ from run to run.
 fn scrub(value: &mut Value, volatile: &Value) {
     match value {
         Value::Object(object) => {
@@ -405,7 +406,7 @@ fn scrub(value: &mut Value, volatile: &Value) {
     }
 }
 
-/// Replays a step, as the adapter contract of the fixtures says.
+/// Replays a step, as the adapter contract of the fixtures requires.
 async fn replay(interceptors: &Interceptors, step: &Value, volatile: &Value) -> Result<(), String> {
     let expected = &step["expect"];
     let same = |mut found: Value, canonical: &Value| {
@@ -425,7 +426,7 @@ async fn replay(interceptors: &Interceptors, step: &Value, volatile: &Value) -> 
             }
             same(answer["result"].clone(), &expected["canonical"])
         }
-        // The fixtures have had both words.
+        // Both words occur, in different versions of the fixtures.
         "chain" | "apply" => {
             let params = json!({
                 "event": step["event"], "phase": step["phase"], "payload": step["payload"], "context": step["context"],
@@ -456,8 +457,8 @@ fn fixtures(directory: &Path) -> Vec<(String, Value)> {
     all
 }
 
-/// The fixtures of the directory `protocol`. Those of `behavior` ask for a rule that follows data from server to server, which
-/// no plugin of this repository is.
+/// Replays the fixtures of the directory `protocol`. The fixtures of the directory `behavior` are not replayed, because they need a rule
+/// that follows data from server to server, and no plugin in this repository does that.
 #[tokio::test]
 async fn the_published_fixtures_of_the_protocol_are_replayed() {
     let Some(directory) = std::env::var_os(VARIABLE).map(PathBuf::from) else {

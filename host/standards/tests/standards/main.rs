@@ -1,4 +1,4 @@
-//! The endpoints of the draft standards, with native rules of the tests.
+//! Tests the endpoints for draft standards, with native rules.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 

@@ -1,4 +1,4 @@
-//! A settler with rules of the tests, its log, and HTTP requests to it.
+//! A settler with the rules of a test, the settler's log, and HTTP requests to the settler.
 
 use hookhost::audit::{Delivery, EventRecord, MemoryLog, Record};
 use hookhost::config::{Entry, Settings};
@@ -22,7 +22,8 @@ pub(crate) fn of_rule(rule: Rule) -> Config {
     Config::from_entries(vec![Entry::from_rule("rule", rule)], Settings::default()).unwrap()
 }
 
-/// The same configuration in each directory. `file` is the file that it counts as read from.
+/// A configuration that is the same in each directory. `file` is reported as the file from which the configuration was
+/// read.
 struct OneConfiguration {
     config: Mutex<Result<Config, String>>,
     file: PathBuf,
@@ -58,7 +59,7 @@ impl Lab {
         Self { settler, log, configuration, _directory: directory }
     }
 
-    /// Replaces the configuration by one that cannot be read.
+    /// Replaces the configuration with a configuration that cannot be read.
     pub(crate) fn break_configuration(&self) {
         *self.configuration.config.lock().unwrap() = Err("hookhost.toml:1:1: it is broken".to_owned());
         std::fs::write(&self.configuration.file, "22").unwrap();

@@ -1,8 +1,8 @@
-//! Finds settings that keep Claude Code from running a hook: settings that disable hooks, and errors that make the
-//! agent ignore a file.
+//! Finds two reasons why Claude Code does not run a hook: settings that disable hooks, and errors that make the agent
+//! ignore a file.
 //!
 //! As tested with 2.1.330, the agent ignores the whole file if it has comments, a trailing comma, or a value of a wrong
-//! type. If only a hook is invalid, the agent skips it and runs the other hooks of the file.
+//! type. If only the entry of one hook is invalid, the agent skips this hook and runs the other hooks of the file.
 
 use super::InstalledHook;
 use super::entries::{SCOPES, all_disabled, text};
@@ -82,7 +82,7 @@ impl ValueKind {
     }
 }
 
-/// Keys whose type was tested. The agent also checks the types of other keys.
+/// Keys for which a test showed that the agent checks the type. The agent also checks the types of other keys.
 const KEY_KINDS: &[(&str, ValueKind)] = &[
     ("allowManagedHooksOnly", ValueKind::Bool),
     ("disableAllHooks", ValueKind::Bool),
@@ -110,7 +110,7 @@ fn files(context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
 struct InvalidEntry {
     place: String,
     why: String,
-    /// True if a test showed that the entry keeps the agent from all hooks of the file.
+    /// True if a test showed that the agent runs no hook of a file that has such an entry.
     hides_file: bool,
 }
 
@@ -121,10 +121,11 @@ fn invalid(hooks: &Value) -> Option<InvalidEntry> {
     Some(InvalidEntry { place, why, hides_file })
 }
 
-/// As tested with 2.1.330, the agent runs no hook of a file that has such a hook.
+/// The reason for an invalid `input`. As tested with 2.1.330, the agent runs no hook of a file that has a hook with
+/// such an `input`.
 const BAD_INPUT: &str = "has an `input` that is not an object";
 
-/// Returns the place of the first such entry, and the reason.
+/// Returns the position of the first invalid entry, and the reason why it is invalid.
 fn bad_entry(hooks: &Value) -> Option<(String, String)> {
     let points = match hooks {
         Value::Null => return None,
@@ -168,7 +169,7 @@ fn bad_matcher(matcher: &str) -> Option<String> {
     if is_list || matcher == "*" {
         return None;
     }
-    // The agent's patterns are those of JavaScript.
+    // The agent uses the regular expressions of JavaScript.
     regress::Regex::new(matcher).err().map(|error| format!("is no pattern ({error})"))
 }
 

@@ -1,8 +1,9 @@
-//! Finds settings that keep Codex from running a hook: settings that disable hooks, and missing trust. Codex runs only
+//! Finds two reasons why Codex does not run a hook: settings that disable hooks, and missing trust. Codex runs only
 //! hooks that its user has reviewed, and skips other hooks without a message.
 //!
-//! This module never marks a hook as trusted on behalf of the user. If the agent lists its hooks, the list is used
-//! instead of the agent's files, because only the agent knows how to compute the hash of a hook.
+//! This module never marks a hook as trusted on behalf of the user. If the agent can list its hooks with their trust,
+//! this list is used instead of the agent's files. The files contain only hashes of the trusted hooks, and only the
+//! agent knows how to compute the hash of a hook.
 
 use super::InstalledHook;
 use super::entries::{all_disabled, root, text};
@@ -18,7 +19,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Time that the agent may take to list its hooks.
+/// Maximum time in which the agent has to list its hooks.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The next step for a person.
@@ -35,10 +36,10 @@ pub(super) fn reached(
     checks
 }
 
-/// The name of the agent's feature for hooks, and an older name of it.
+/// The current and an older name of the agent's feature for hooks.
 const FEATURES: [&str; 2] = ["hooks", "codex_hooks"];
 
-/// Finds settings of the machine, the user and the project, and in profiles, that disable hooks.
+/// Finds settings that disable hooks, in the files of the machine, the user and the project, and in profiles.
 fn disabled(context: &Context<'_>) -> Vec<Check> {
     let home = context.directory("CODEX_HOME", ".codex");
     let machine = Path::new("/etc/codex");
@@ -145,8 +146,8 @@ fn untrusted(context: &Context<'_>, installed: &[InstalledHook], program: Option
 }
 
 /// Returns the keys under which the agent stores that the user trusts hookhost's hooks of a file. A key has the form
-/// `FILE:event:GROUP:HOOK`, with numbers from 0. Each key is returned with the file's own path and with the path after
-/// resolving links.
+/// `FILE:event:GROUP:HOOK`, where GROUP and HOOK are numbers that begin with 0. Each key is returned in two forms: with
+/// the file's own path, and with the path in which symbolic links are resolved.
 fn keys_of(file: &FilePlan, project: Option<&Path>) -> Vec<[String; 2]> {
     let FilePlan::Json { path, entries } = file else { return Vec::new() };
     let text = read_text(path, project).ok().flatten();
@@ -168,8 +169,9 @@ fn keys_of(file: &FilePlan, project: Option<&Path>) -> Vec<[String; 2]> {
     keys
 }
 
-/// Returns the trust state of each hook for `directory`, as the agent lists them, or `None` if the agent does not
-/// answer. The agent is started in another directory, so that files in `directory` have no influence on its start.
+/// Asks the agent for its hooks in `directory`, and returns the trust state of each hook. Returns `None` if the agent
+/// does not answer. The agent is started in another directory, so that files in `directory` have no influence on its
+/// start.
 fn listed(program: &Path, directory: &Path, path: &OsStr) -> Option<BTreeMap<String, String>> {
     let words: [OsString; 2] = [program.into(), "app-server".into()];
     let client = json!({ "name": "hookhost", "title": "hookhost", "version": env!("CARGO_PKG_VERSION") });

@@ -1,4 +1,4 @@
-//! Compares the entries of a plan with its files.
+//! Compares the entries of a plan with the files on disk.
 
 use crate::install::check::Check;
 use crate::install::error::FileRefusal;
@@ -10,13 +10,13 @@ use crate::{Adapter, Agent};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The result of comparing the entries of a plan with the files.
+/// The result of comparing the entries of a plan with the files on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Presence {
     /// Entries that the files contain in the form that would be written now. If a whole file belongs to hookhost, the
     /// list contains the file's name.
     pub there: Vec<String>,
-    /// Entries that the files contain in another form.
+    /// Entries that the files contain in a form that this hookhost would not write.
     pub other: Vec<String>,
     /// Entries that are missing.
     pub missing: Vec<String>,
@@ -25,8 +25,8 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// Compares this agent's plan with its files. `dialect` is the JSON that the agent accepts. For `project`, see
-    /// [`read_text`].
+    /// Compares this agent's plan with its files. `dialect` is the JSON dialect that the agent accepts. For `project`,
+    /// see [`read_text`].
     pub fn of(plan: &Plan, agent: &str, dialect: JsonDialect, project: Option<&Path>) -> Self {
         let mut presence = Self::default();
         for file in &plan.files {
@@ -117,13 +117,13 @@ impl Presence {
     }
 }
 
-/// Returns the project's root in the project scope, and otherwise `None`. Symbolic links of the project's files must
-/// not lead out of this directory.
+/// Returns the project's root for [`Scope::Project`], otherwise `None`. Symbolic links in a project must not lead out
+/// of this root.
 pub(super) fn root<'a>(context: &Context<'a>, scope: Scope) -> Option<&'a Path> {
     (scope == Scope::Project).then_some(context.project)
 }
 
-/// Returns the text of a file of this scope; `None` if it does not exist or cannot be read.
+/// Returns the text of a file of this scope. Returns `None` if the file does not exist or cannot be read.
 pub(super) fn text(context: &Context<'_>, scope: Scope, path: &Path) -> Option<String> {
     read_text(path, root(context, scope)).ok()?
 }
@@ -136,7 +136,7 @@ pub(super) fn json_files(adapter: &Adapter, context: &Context<'_>, scope: Scope)
     paths.filter_map(|path| Some((read(&path)?, path))).map(|(value, path)| (path, value)).collect()
 }
 
-/// All scopes, the strongest first.
+/// All scopes. The scope with the highest precedence comes first.
 pub(super) const SCOPES: [Scope; 3] = [Scope::Managed, Scope::User, Scope::Project];
 
 /// Creates the check for a file that disables all hooks.

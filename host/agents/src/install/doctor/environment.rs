@@ -1,4 +1,4 @@
-//! Finds variables that an agent's own files set for the hook, and that would make the hook use other rules.
+//! Finds variables that an agent's own files set for the hook and that would make the hook use other rules.
 
 use super::entries::{SCOPES, json_files, text};
 use crate::Adapter;
@@ -9,7 +9,7 @@ use crate::plan::{Context, JsonDialect, Scope};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Returns a problem for each variable that sets other directories than the user's.
+/// Returns a problem for each variable that sets other directories than the directories of the user.
 pub(super) fn problems(adapter: &Adapter, context: &Context<'_>) -> Vec<Check> {
     let home = |name: &str| (name == "HOME").then(|| context.home.as_os_str().to_owned());
     let variable = |name: &str| (context.variable)(name).map(PathBuf::into_os_string).or_else(|| home(name));
@@ -67,7 +67,8 @@ fn set_in_dotenv(adapter: &Adapter, context: &Context<'_>) -> Vec<(PathBuf, Stri
         .collect()
 }
 
-/// Returns the assignments in a text. A line has the form `NAME=VALUE`, optionally with `export` or quotes.
+/// Returns the assignments in a text, one per line. An assignment has the form `NAME=VALUE`, optionally with `export`
+/// or quotes.
 fn assignments(file: &Path, text: &str) -> Vec<(PathBuf, String, String)> {
     let assignment = |line: &str| {
         let line = line.trim_start();

@@ -1,4 +1,4 @@
-//! Finds settings that keep Gemini CLI from running a hook: a list of disabled hooks, and an untrusted directory.
+//! Finds two reasons why Gemini CLI does not run a hook: a list of disabled hooks, and an untrusted directory.
 
 use super::InstalledHook;
 use super::entries::{SCOPES, json_files, text};
@@ -15,11 +15,11 @@ pub(super) fn reached(context: &Context<'_>, installed: &[InstalledHook]) -> Vec
         .iter()
         .flat_map(|adapter| SCOPES.into_iter().flat_map(|scope| json_files(adapter, context, scope)))
         .collect();
-    // The agent identifies a hook by its name, or else by its command.
+    // The agent identifies a hook by its name, or by its command if it has no name.
     let hooks = installed.iter().flat_map(|installed| &installed.commands).map(|command| &command.hook);
     let names: Vec<&str> = hooks.flat_map(|hook| [&hook["name"], &hook["command"]]).filter_map(Value::as_str).collect();
     for (path, value) in &files {
-        // Older versions have the list in `hooks`.
+        // In older versions, the list is in `hooks`.
         let lists = ["hooksConfig", "hooks"].map(|at| (at, value[at]["disabled"].as_array()));
         let mut disabled =
             lists.into_iter().flat_map(|(at, list)| list.into_iter().flatten().map(move |name| (at, name)));
@@ -40,7 +40,8 @@ pub(super) fn reached(context: &Context<'_>, installed: &[InstalledHook]) -> Vec
     checks
 }
 
-/// Returns a problem if the user does not trust the directory, because the agent then ignores the project's settings.
+/// Returns a problem if the user does not trust the directory, because the agent ignores the settings of an untrusted
+/// project.
 fn untrusted(context: &Context<'_>) -> Option<Check> {
     let path = context.home.join(".gemini/trustedFolders.json");
     let trusted = text(context, Scope::User, &path).and_then(|text| json::value(&text).ok()).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! Checks that an agent's hook is installed and that the agent calls it. These checks read files, and never run the
 //! hook.
 //!
-//! Correct files do not prove that the hook denies; [`prove`](crate::install::prove) does.
+//! Correct files do not prove that the hook denies calls. The module [`prove`](crate::install::prove) proves this by
+//! running the hook.
 
 mod claude_code;
 mod codex;
@@ -22,7 +23,7 @@ use crate::plan::{Context, Plan, Scope};
 use crate::{Adapter, Agent};
 use std::ffi::OsStr;
 
-/// Maximum length of a shown command, in characters.
+/// Maximum length of a command in a finding, in characters.
 const MAX_SHOWN: usize = 200;
 
 /// The findings about an agent.
@@ -73,7 +74,8 @@ pub enum Selection {
     ByTraces,
 }
 
-/// Examines an agent's program and its files of all scopes. `path` is the `PATH` for programs.
+/// Examines an agent's program and the agent's files of all scopes. `path` is the value of `PATH` with which programs
+/// are found.
 pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: Selection) -> Diagnosis {
     let agent = adapter.agent();
     let traces = find::traces(adapter, context, path);
@@ -212,7 +214,7 @@ fn here(adapter: &Adapter, traces: &AgentTraces, path: &OsStr, checks: &mut Vec<
     Some(version)
 }
 
-/// Returns a check for each setting that keeps the agent from running the hook, or that may do so.
+/// Returns a check for each setting that prevents, or may prevent, the agent from running the hook.
 fn reached(
     adapter: &Adapter,
     context: &Context<'_>,

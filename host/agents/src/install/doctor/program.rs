@@ -1,5 +1,5 @@
-//! Checks the hook programs that an agent's files name, and the program that the hook starts. These programs must
-//! exist, and other users must not be able to write them.
+//! Checks the hook programs that an agent's files name, and the program that the hook starts. All of these programs
+//! must exist, and other users must not be able to write to them.
 
 use super::InstalledHook;
 use crate::Agent;
@@ -41,7 +41,7 @@ fn check(agent: &Agent, program: &Path) -> Check {
     Check::ok("program", says)
 }
 
-/// Returns a problem if a program cannot be relied on. `missing` is the next step if it does not exist.
+/// Returns a problem if a program cannot be trusted. `missing` is the next step if the program does not exist.
 fn problem(program: &Path, missing: &str) -> Option<Check> {
     let shown = program.display();
     if !program.exists() {
@@ -60,7 +60,8 @@ fn problem_of_others(program: &Path) -> Option<Check> {
     Some(Check::problem("program", says, format!("chmod go-w {}", path.display())))
 }
 
-/// Returns the first path that other users can write: the file or a directory above it. Also returns the reason.
+/// Checks the file and the directories above it. Returns the first of these paths to which other users can write, with
+/// the reason.
 #[cfg(unix)]
 fn writable_by_others(program: &Path) -> Option<(PathBuf, String)> {
     use std::os::unix::fs::MetadataExt as _;
@@ -75,7 +76,7 @@ fn writable_by_others(program: &Path) -> Option<(PathBuf, String)> {
         }
         let mode = metadata.mode();
         let is_shared = is_directory && mode & STICKY != 0;
-        // A group whose number equals that of the user usually contains only that user.
+        // A group whose id is equal to the user's id usually contains only that user.
         let by_group = mode & 0o020 != 0 && metadata.gid() != 0 && metadata.gid() != metadata.uid();
         let by_others = mode & 0o002 != 0;
         (!is_shared && (by_group || by_others))

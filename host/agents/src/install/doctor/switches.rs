@@ -26,13 +26,13 @@ const DISABLING_SETTINGS: &[DisablingSetting] = &[
     },
     DisablingSetting { agents: &["droid"], at: &["hooksDisabled"], off: true },
     DisablingSetting { agents: &["gemini-cli", "qwen-code"], at: &["hooksConfig", "enabled"], off: false },
-    // Older versions of Gemini CLI read the setting at this place, and Qwen Code still does.
+    // Older versions of Gemini CLI read the setting at these keys, and Qwen Code still reads it there.
     DisablingSetting { agents: &["gemini-cli", "qwen-code"], at: &["hooks", "enabled"], off: false },
     DisablingSetting { agents: &["gemini-cli", "qwen-code"], at: &["tools", "enableHooks"], off: false },
     DisablingSetting { agents: &["antigravity"], at: &["hookhost", "enabled"], off: false },
 ];
 
-/// Returns settings files that never contain hookhost's hook but can disable it.
+/// Returns settings files that never contain hookhost's hook, but can contain a setting that disables it.
 fn more_files(agent: &str, context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
     let both = |directory: &str, names: &[&str]| {
         let roots = [(Scope::User, context.home), (Scope::Project, context.project)];
@@ -91,8 +91,8 @@ pub(super) fn disabled(adapter: &Adapter, context: &Context<'_>, installed: &[In
     checks
 }
 
-/// Returns a check if Droid has hooks in two files. Droid reads the hooks in `settings.json` only if there is no
-/// `hooks.json`.
+/// Returns a check if Droid has hooks in both of its files, because Droid ignores the hooks in `settings.json` if there
+/// is a `hooks.json`.
 fn other_file_of_droid(agent: &str, context: &Context<'_>) -> Option<Check> {
     let roots = [(Scope::User, context.home), (Scope::Project, context.project)];
     let (path, hooks) = roots.into_iter().filter(|_| agent == "droid").find_map(|(scope, root)| {

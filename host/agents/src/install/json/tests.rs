@@ -1,4 +1,4 @@
-//! Editing, on files as people have them.
+//! Tests edits of typical files.
 
 use super::{value, with_entries, without_entries};
 use crate::plan::{JsonDialect, JsonEntry};
@@ -7,7 +7,7 @@ use crate::plan::{JsonDialect, JsonEntry};
 const ANY: JsonDialect = JsonDialect::CommentsAndCommas;
 use serde_json::{Value, json};
 
-/// The hook at a hook point, as an adapter gives it.
+/// Returns the hook for a hook point, as an adapter plans it.
 fn hook(point: &str) -> Value {
     json!({ "matcher": "*", "hooks": [{ "type": "command", "command": "/opt/hookhost-hook", "args": ["claude-code", point] }] })
 }
@@ -16,7 +16,7 @@ fn entries(points: &[&str]) -> Vec<JsonEntry> {
     points.iter().map(|point| JsonEntry::element(&["hooks", point], hook(point))).collect()
 }
 
-/// Files of people: each with something that an editor could lose.
+/// Typical files. Each of them contains something that an edit could lose.
 const FILES: &[&str] = &[
     "{}",
     "{ }\n",
@@ -39,7 +39,8 @@ fn entries_are_added_and_nothing_of_the_file_is_lost() {
     for text in files() {
         let edited =
             with_entries(&text, &entries, ANY, "claude-code").unwrap_or_else(|error| panic!("{text}: {error}"));
-        // Every line that says something is there, in order; the library may break a line of several values.
+        // All parts of the text must remain in the same order. The library may split a line that contains several
+        // values.
         let mut rest = edited.as_str();
         for token in text.split(|c: char| c.is_whitespace() || "{}[],".contains(c)).filter(|token| !token.is_empty()) {
             let at = rest.find(token).unwrap_or_else(|| panic!("{token:?} of {text} is lost in {edited}"));
