@@ -1,5 +1,5 @@
-//! The relay of a proxy between two programs that speak JSON-RPC in lines. The relay reads each message strictly and keeps the
-//! order in both directions. Each proxy decides on messages by a [`handler::Handler`].
+//! The relay of a proxy between two programs that exchange JSON-RPC messages as lines. The relay parses each message strictly and
+//! keeps the order of the messages in both directions. Each proxy implements a [`handler::Handler`], which decides on the messages.
 //!
 //! Data flows down this list and never back up:
 //!

@@ -212,8 +212,8 @@ async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer 
     let message = match Message::of(body.clone()) {
         Ok(message) => message,
         Err(bad) => {
-            // The service waits for the answers in this message. The message is therefore passed to the proxy, which refuses the
-            // answers and reports the refusal. The other parts of a batch are refused below.
+            // The service waits for the answers in this message. They are therefore passed to the proxy, which refuses them and
+            // reports the refusal. The other parts of a batch are refused below.
             if bad.answered_requests().next().is_some()
                 && let Ok(session) = shared.session(&head.headers)
             {
