@@ -1,4 +1,4 @@
-//! The resident host. It decides on the events of a user's own agents, for all sessions and projects of the user at once.
+//! The resident host. It is a process that decides on the events of a user's agents, in all sessions and projects of the user.
 //!
 //! Each module uses only modules above it in this table:
 //!
