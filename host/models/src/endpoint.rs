@@ -24,7 +24,7 @@ const MAX_ERROR_BODY: usize = 64 * 1024;
 /// Maximum length of the part of an error message that a server has written, in characters.
 const MAX_REASON: usize = 300;
 
-/// Time limits after which a server that does not answer is given up.
+/// Time limits for a server that does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timeouts {

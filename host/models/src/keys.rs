@@ -1,7 +1,7 @@
 //! Stored keys of providers, in a file that only the user can read.
 //!
-//! Each key is stored with its server (scheme, host and port). A key is never sent to another server, even if the configuration
-//! names another one.
+//! Each key is stored with its server (scheme, host and port). A key is never sent to any other server, whatever the configuration
+//! says.
 
 use crate::origin::Origin;
 use hookhost::files::{self, FileError, Guard, Links, Lock, NewFile, Refused};

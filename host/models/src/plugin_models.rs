@@ -55,7 +55,7 @@ impl PluginModels {
         self
     }
 
-    /// Adds a model that cannot be used under a name. Each question to this model fails with the sentence `why`.
+    /// Adds the name of a model that cannot be used. Each question to this model fails with the sentence `why`.
     #[must_use]
     pub fn without(mut self, name: &str, why: impl Into<String>) -> Self {
         self.models.insert(name.to_owned(), Err(why.into()));

@@ -36,8 +36,8 @@ pub struct ProviderSection {
     pub limits: BTreeMap<String, ModelLimits>,
     /// Absolute path of a program that takes the place of a server.
     pub program: Option<PathBuf>,
-    /// Environment variables that the program gets besides the common ones. The default are the variables that the program itself
-    /// names.
+    /// Environment variables that the program gets besides the common ones. By default, the program gets the variables that it
+    /// names itself.
     pub variables: Option<Vec<String>>,
     /// Absolute path of a variant file, which names a protocol, a URL and a model.
     pub variant: Option<PathBuf>,

@@ -22,7 +22,7 @@ pub(crate) type CallId = [u8; 32];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallKey {
     pub(crate) call: CallId,
-    /// Digest of the content, the directory and the rules. If an agent gives the same number to two calls, this digest differs, so
+    /// Digest of the content, the directory and the rules. If an agent gives the same number to two calls, their digests differ, so
     /// each call gets its own decision.
     pub(crate) terms: [u8; 32],
 }

@@ -116,7 +116,7 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
             // for that end.
             drop(active);
             shared.stop_requested.notify_one();
-            // The connection is closed after this wait. By this, the sender knows that the host has ended.
+            // The connection is closed after this wait. This tells the sender that the host has ended.
             ended.await;
             Ok(())
         }

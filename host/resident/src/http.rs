@@ -15,7 +15,7 @@
 //! waits only for that time.
 //!
 //! Requests of web pages contain the header `Origin`. A request is refused if it has two such headers, or if its page was not
-//! loaded from this machine. For an [`Endpoint`], all requests of web pages are refused, because they may need no token.
+//! loaded from this machine. For an [`Endpoint`], all requests of web pages are refused, because the endpoint may need no token.
 //!
 //! Clients without the token share a limited number of connections, so that they cannot block clients that have the token.
 
@@ -49,8 +49,8 @@ use tokio::sync::{Notify, Semaphore};
 const TIMEOUT_HEADER: &str = "hookhost-within";
 
 /// Time that a client may take to send the head of its first request. The time is short because all clients without the token share
-/// a limited number of connections. There is no limit for later requests, because the agent would take the closing of its
-/// connection for a failed hook.
+/// a limited number of connections. There is no limit for later requests, because to the agent, a closed connection would look like
+/// a failed hook.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Maximum length of a request without the token, in bytes. The host must read the request before the endpoint can authenticate it.
@@ -168,7 +168,7 @@ impl UnauthenticatedConnections {
     /// Closes the oldest connection if the maximum number is reached.
     ///
     /// # Errors
-    /// The time after which the oldest connection may be closed, if it must not be closed yet.
+    /// The remaining time before the oldest connection may be closed.
     fn make_room(&self) -> Result<(), Duration> {
         let mut all = self.all();
         all.retain(|connection| {

@@ -121,8 +121,8 @@ pub struct Directories {
     pub workspace: PathBuf,
 }
 
-/// A check whether the files of a session's directory have changed. All events that request such a check before it begins share the
-/// same check.
+/// A check of whether the files of a session's directory have changed. All events that request such a check before it begins share
+/// the same check.
 #[derive(Default)]
 struct FileCheck {
     /// The directory of the rules, and its last loaded rules if they are still current.
@@ -178,9 +178,9 @@ impl RuleSource for DirectoryEntry {
 }
 
 impl Directories {
-    /// Returns the directory whose rules are active. If the directory in which a call runs lies in the project, this is that
-    /// directory. Otherwise it is the directory of the project. The model can choose the directory of a call, and must not be able
-    /// to avoid the rules of the project by this choice.
+    /// Returns the directory whose rules are active. This is the directory in which a call runs if that directory lies in the
+    /// project. Otherwise it is the directory of the project. The model can choose the directory of a call, and must not be able to
+    /// avoid the rules of the project by this choice.
     pub(crate) fn of_rules(&self) -> PathBuf {
         let cwd = real(&self.cwd);
         if self.cwd == self.workspace {

@@ -173,8 +173,8 @@ fn is_plain_script(params: &Value) -> bool {
     is_shell && !has_variables && script.is_some_and(is_of_words)
 }
 
-/// Returns the name of the member that contains the text of a result of this method. Returns `None` if rules do not check such
-/// results.
+/// Returns the name of the member that contains the text of a result. Returns `None` if rules do not check the results of this
+/// method.
 pub fn text_key(method: &str) -> Option<&'static str> {
     match method {
         "fs/read_text_file" => Some("content"),

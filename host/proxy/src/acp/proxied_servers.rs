@@ -69,8 +69,8 @@ fn is_behind(words: &[String], program: &ProxyProgram) -> bool {
     starts_proxy(words, program.path.as_ref())
 }
 
-/// Returns the name of each server for rules. The name is unique in the session. If the names of two servers lead to the same name
-/// for rules, the server whose name needs no conversion gets it.
+/// Returns the name that each server has in rules. The name is unique in the session. If the names of two servers lead to the same
+/// name for rules, the server whose name needs no conversion gets it.
 fn names_for_rules(list: &[Value], program: &ProxyProgram) -> Vec<Result<ServerName, String>> {
     let is_second = |index: usize| list[..index].iter().any(|entry| name_of(entry) == name_of(&list[index]));
     let own_words = |entry: &Value| words_of(entry).ok().filter(|words| is_behind(words, program));

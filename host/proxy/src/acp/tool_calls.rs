@@ -192,7 +192,8 @@ impl ToolCalls {
         true
     }
 
-    /// Drops the fields of the oldest calls until the memory limit is kept. Does not drop the fields of the call `key`.
+    /// Drops the fields of the oldest calls until all calls are within the memory limit. Does not drop the fields of the call
+    /// `key`.
     fn shrink(&mut self, key: CallKey) {
         let mut kept = false;
         while self.bytes > MAX_BYTES {

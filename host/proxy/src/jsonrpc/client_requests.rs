@@ -46,7 +46,7 @@ impl ClientRequests {
     /// client does not answer within 300 seconds.
     pub async fn ask(&self, method: &str, params: &Value) -> Option<Value> {
         let (send, answer) = oneshot::channel();
-        // The identifier must differ from all identifiers of the server, so it is random.
+        // The identifier contains a UUID, because it must differ from all identifiers of the server.
         let id = format!("hookhost-{}", uuid::Uuid::now_v7());
         let pending = PendingAnswer { requests: self, id: Id::Text(id.clone()) };
         self.waiting().insert(pending.id.clone(), send);

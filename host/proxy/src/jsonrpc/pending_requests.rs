@@ -23,7 +23,7 @@ const MAX_ANSWERED: usize = 100;
 /// The stage of a request.
 #[derive(Debug)]
 pub enum RequestStage<E> {
-    /// A task, which can be aborted by this handle, is asking rules about the request. The other side has not received the request.
+    /// A task is asking rules about the request. The handle can abort the task. The other side has not received the request.
     Asking(AbortHandle),
     /// The request was sent to the other side. The value describes the expected answer.
     Sent(E),

@@ -4,7 +4,7 @@
 use crate::jsonrpc::message::Members;
 use std::time::{Duration, Instant};
 
-/// Number of unreadable lines that are all reported. After them, at most one line is reported in each interval of this length.
+/// Up to this number, all unreadable lines are reported. After that, at most one line is reported in each interval of this length.
 const REPORT_LIMIT: (u32, Duration) = (20, Duration::from_secs(10));
 
 /// Maximum number of characters that are shown of a line.

@@ -83,8 +83,8 @@ impl Proxy {
         ));
     }
 
-    /// Returns the notifications that make the client request the listing again. There is one for each subscription to changes of
-    /// the tools, and one without a subscription if the server sends such notifications.
+    /// Returns the notifications that make the client request the listing again. There is one notification for each subscription to
+    /// changes of the tools. If the server sends notifications without a subscription, there is also one of this kind.
     fn list_changed(&self) -> Vec<Bytes> {
         let all = self.tells_changes.load(Ordering::Relaxed);
         let told = all.then(|| Bytes::from_static(subscription::TOOLS_CHANGED.as_bytes()));

@@ -233,7 +233,7 @@ impl Service {
         (output, input)
     }
 
-    /// Cancels all requests and closes their connections, by which the service notices the cancellation.
+    /// Cancels all requests. Their connections are closed, so the service notices the cancellation.
     pub fn abandon(&self) {
         let mut state = self.state();
         let tasks = [state.serving.take(), state.listening.take()];
@@ -268,7 +268,7 @@ impl Service {
                         let why = format!("the request cannot be passed on: {refused}");
                         self.send_line(message::error(Some(id), INTERNAL_ERROR, &why)).await;
                     }
-                    // Each answer is replaced by an error, because the service waits for it.
+                    // Each answer is replaced by an error, because the service waits for the answer.
                     for id in refused.answered_requests() {
                         let why = format!("the answer cannot be passed on: {refused}");
                         if let Ok(error) = Message::of(message::error(Some(id), INTERNAL_ERROR, &why)) {

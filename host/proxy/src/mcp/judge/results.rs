@@ -16,7 +16,7 @@ use hookhost_contract::ToolResult;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// The only members of a result that asks the client's user or model something and contains nothing else.
+/// The members of a result that contains only questions to the client's user or model.
 const QUESTION_KEYS: &[&str] = &["resultType", "inputRequests", "requestState"];
 
 /// The members that rules see, and the members by which a client recognises the kind of a result.
