@@ -11,7 +11,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`ambiguous_keys`] | checks for keys that two readers could read differently |
+//! | [`ambiguous_keys`] | checks for keys that two programs could interpret differently |
 //! | [`coverage`] | counts how often the agent asked |
 //! | [`prompt`] | converts a prompt to a text, and back |
 //! | [`permission`] | the answers to requests for permission |

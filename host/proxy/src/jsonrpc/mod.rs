@@ -5,17 +5,17 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`message`] | a JSON-RPC message, read strictly and kept byte for byte |
+//! | [`message`] | a JSON-RPC message, which is parsed strictly and keeps its bytes |
 //! | [`pending_requests`] | the pending requests |
 //! | [`queue`] | the ordered queue of messages to one side |
 //! | [`work_counter`] | a counter of running work |
-//! | [`lines`] | messages as lines |
+//! | [`lines`] | reads messages as lines |
 //! | [`standard_streams`] | the standard input and output |
-//! | [`queue_place`] | the place of a message about which rules are asked |
+//! | [`queue_place`] | the place in the queue of a message about which rules are asked |
 //! | [`client_requests`] | the proxy's own requests to the client |
-//! | [`unreadable_lines`] | lines that are no messages, and reports of them to the user |
-//! | [`handler`] | the trait of a proxy that handles the messages of both sides |
-//! | [`relay`] | the relay between two sides that speak lines |
+//! | [`unreadable_lines`] | lines that are not valid messages, and when to report them to the user |
+//! | [`handler`] | the trait that a proxy implements to decide on messages |
+//! | [`relay`] | the relay between a client and a server that exchange lines |
 
 pub mod client_requests;
 pub mod handler;
