@@ -1,4 +1,4 @@
-//! The socket, and the life of the resident host's process.
+//! The socket, and the beginning and end of the resident host's process.
 //!
 //! At most one resident host serves a user's state directory. The host holds a file lock, which the kernel releases when the
 //! process ends for any reason. The host ends if nobody has used it for a while, if it is asked to end, if another version replaces

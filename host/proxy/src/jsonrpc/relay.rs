@@ -36,7 +36,7 @@ const READ_BUFFER_SIZE: usize = 64 * 1024;
 pub enum RelayEnd {
     /// The client has closed its output.
     Client,
-    /// The client has gone.
+    /// The client no longer reads its input.
     Vanished,
     /// The server has ended first.
     Server,
@@ -120,7 +120,7 @@ where
     let mut ended = tokio::select! {
         biased;
         () = &mut read_server => RelayEnd::Server,
-        // The client has gone.
+        // The client no longer reads its input.
         _ = &mut write_client => RelayEnd::Vanished,
         // The server no longer reads its input, so it is about to end.
         _ = &mut write_server => RelayEnd::Server,
