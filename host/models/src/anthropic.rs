@@ -1,14 +1,14 @@
 //! The Anthropic Messages API, streaming: <https://docs.anthropic.com/en/api/messages-streaming>.
 //!
-//! Each request marks the parts that stay the same in the next request, so that the provider can cache them: the tools,
-//! the system prompt, and the conversation up to its end. Reminders follow the last mark.
+//! Each request marks the parts that stay the same in the next request, so that the provider can cache these parts. They are the
+//! tools, the system prompt and the whole conversation. Reminders follow the last mark, because they change.
 //!
-//! The results of one answer's tool calls go back in one user message, as the API requires; reminders follow as text
-//! blocks.
+//! The results of all tool calls of an answer are sent in a single user message, as the API requires. Reminders follow in the same
+//! message as text blocks.
 //!
-//! Thinking is sent back unchanged and in its original place, because the API checks both. Newer models also check that
-//! nothing before the thinking has changed, but reminders, plugins and summaries do change it. So the request asks the
-//! API to drop such thinking instead of refusing the request.
+//! Thinking is sent back unchanged and in its original place, because the API checks both. For newer models, the API also checks
+//! that nothing before the thinking has changed. Reminders, plugins and summaries do change earlier parts, so the request asks the
+//! API to drop the thinking after a change instead of refusing the request.
 //! <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>
 
 use crate::endpoint::{Decoder, Endpoint, error_message};
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 const API_VERSION: &str = "2023-06-01";
-/// Beta header of the API's own server that enables the field `block_binding`.
+/// Value of the beta header that enables the field `block_binding` on Anthropic's server.
 const THINKING_BETA: &str = "thinking-binding-controls-2026-08-01";
 
 /// Returns the headers of a request with this body.
@@ -34,7 +34,7 @@ pub(crate) fn headers(key: Option<&str>, body: &Value) -> Vec<(HeaderName, Strin
     headers
 }
 
-/// Builds the request body for a server with this host name; `None` for a program.
+/// Builds the request body for a server with this host name. `host` is `None` for a program.
 pub(crate) fn body(request: &Request, host: Option<&str>) -> Value {
     let mut body = json!({
         "model": request.model,
@@ -58,7 +58,7 @@ pub(crate) fn body(request: &Request, host: Option<&str>) -> Value {
         }
     }
     let has_thinking = |message: &Message| matches!(message, Message::Assistant { thoughts, .. } if thoughts.thinking.iter().any(|one| one.kind.is_signed()));
-    // The type `adaptive` is the mode of a model that thinks without being asked to.
+    // The agent never asks for thinking, so a model that has produced thinking is in its default mode, which is `adaptive`.
     if host == Some("api.anthropic.com") && request.messages.iter().any(has_thinking) {
         let binding = json!({ "prefix_mismatch_behavior": "drop_block" });
         body["thinking"] = json!({ "type": "adaptive", "block_binding": binding });
@@ -66,12 +66,12 @@ pub(crate) fn body(request: &Request, host: Option<&str>) -> Value {
     body
 }
 
-/// Returns the mark up to which the provider caches the request. At most three of the four allowed marks are used.
+/// Returns a mark. The provider caches the request up to each mark. A request has at most three marks, and the API allows four.
 fn cached() -> Value {
     json!({ "type": "ephemeral" })
 }
 
-/// Returns the conversation with adjacent messages of one role joined. Empty texts are left out, since the API refuses
+/// Returns the conversation. Adjacent messages with the same role are joined. Empty texts are left out, because the API refuses
 /// them.
 fn messages(request: &Request) -> Vec<Value> {
     let mut joined: Vec<(&str, Vec<Value>)> = Vec::new();
@@ -110,7 +110,7 @@ fn text_block(text: &str) -> Vec<Value> {
 
 /// Returns the blocks of an answer, with its thinking in its original place.
 fn answer(text: &str, calls: &[ToolUse], thinking: &[Thinking]) -> Vec<Value> {
-    // The API refuses a message with thinking alone.
+    // The API refuses a message that contains only thinking.
     if text.trim().is_empty() && calls.is_empty() {
         return Vec::new();
     }
@@ -121,7 +121,7 @@ fn answer(text: &str, calls: &[ToolUse], thinking: &[Thinking]) -> Vec<Value> {
     let (mut text, mut calls, mut bytes, mut called) = (text, calls, 0, 0);
     let mut blocks = Vec::new();
     for piece in thinking {
-        // The positions may come from an edited file.
+        // The positions may be wrong, because they may have been read from an edited session file.
         let (before, rest) = text.split_at(text.floor_char_boundary(piece.text_before.saturating_sub(bytes)));
         let (calls_before, calls_rest) = calls.split_at(piece.calls_before.saturating_sub(called).min(calls.len()));
         (bytes, called) = (bytes + before.len(), called + calls_before.len());
@@ -135,7 +135,7 @@ fn answer(text: &str, calls: &[ToolUse], thinking: &[Thinking]) -> Vec<Value> {
     blocks
 }
 
-/// Returns the block of a piece; `None` if the piece came in another protocol.
+/// Returns the block for a piece of thinking, or `None` if the piece was received in another protocol.
 fn thinking_block(Thinking { kind, text, signature, .. }: &Thinking) -> Option<Value> {
     match kind {
         ThinkingKind::Thinking => Some(json!({ "type": "thinking", "thinking": text, "signature": signature })),
@@ -237,7 +237,7 @@ struct ErrorBody {
     kind: String,
 }
 
-/// Running totals. `message_delta` repeats the values that have changed.
+/// Token counts of the answer so far. `message_delta` repeats the counts that have changed.
 #[derive(Default, Deserialize)]
 struct Usage {
     input_tokens: Option<u64>,
@@ -254,8 +254,8 @@ impl Usage {
         self.output_tokens = newer.output_tokens.or(self.output_tokens);
     }
 
-    /// Adds up the counts. The API reports cached tokens separately from `input_tokens`; here they are included in the
-    /// input tokens.
+    /// Adds up the counts. The API reports cached tokens separately from `input_tokens`, but the result includes them in the input
+    /// tokens.
     fn total(&self) -> TokenUsage {
         let cached = self.cache_read_input_tokens.unwrap_or(0);
         let written = self.cache_creation_input_tokens.unwrap_or(0);
@@ -290,7 +290,8 @@ struct OpenCall {
 }
 
 impl OpenCall {
-    /// Completes the call. Its input comes in fragments, or at the start from a server that does not stream it.
+    /// Completes the call. Most servers send its input in fragments, but a server that does not stream the input sends it at the
+    /// start.
     fn finish(self) -> Delta {
         let arguments = if self.json.is_empty() && self.input.is_object() { self.input.to_string() } else { self.json };
         Delta::ToolCall(ToolUse::parse(self.id, self.name, arguments))
@@ -377,8 +378,9 @@ impl Decoder for Events {
                 vec![Delta::Usage(self.usage.total())]
             }
             Event::MessageStop => {
-                // The limit on output tokens has cut a call whose block is still open. The call is handed on as it is,
-                // so that the model learns its outcome. Cut thinking is dropped, because it has no signature.
+                // If the block of a call is still open, the limit on output tokens has cut off the call. The incomplete call is
+                // passed on, so that the model learns that it failed. Thinking that was cut off is dropped, because it has no
+                // signature.
                 let open = std::mem::take(&mut self.open).into_values();
                 let cut = open.filter(|open| matches!(open, OpenBlock::Call(_))).map(OpenBlock::finish);
                 cut.chain([Delta::Stop(self.stop.take().unwrap_or(StopReason::EndTurn))]).collect()
@@ -388,7 +390,7 @@ impl Decoder for Events {
         })
     }
 
-    /// Returns `None`: the protocol always marks the end of an answer.
+    /// Returns `None`, because a complete answer in this protocol always ends with an event.
     fn end(&mut self) -> Option<Vec<Delta>> {
         None
     }
@@ -461,7 +463,7 @@ mod tests {
         };
         let expected = json!({ "type": "adaptive", "block_binding": { "prefix_mismatch_behavior": "drop_block" } });
         assert_eq!(asked("api.anthropic.com", thinking()), Some(expected));
-        // Models that do not think are told nothing, and others' servers know no such field.
+        // The field is not sent if there is no thinking, and it is not sent to other servers, because they do not know it.
         assert_eq!((asked("api.anthropic.com", Vec::new()), asked("localhost", thinking())), (None, None));
     }
 
@@ -473,7 +475,7 @@ mod tests {
             calls_before,
             ..Thinking::new(ThinkingKind::Thinking, "", "c2ln")
         };
-        // In the middle of a character, after the end, and before what came before.
+        // The positions are in the middle of a character, after the end of the answer, and before the previous piece.
         let answer = thoughtful("Häuser", vec![call], vec![at(2, 0), at(99, 7), at(0, 0)]);
         let sent = messages(&request(vec![answer]));
         let kinds: Vec<_> = sent[0]["content"].as_array().unwrap().iter().map(|block| block["type"].clone()).collect();

@@ -3,7 +3,7 @@
 use crate::section::{ProviderKind, ProviderSection};
 use serde::Deserialize;
 
-/// Returns the built-in providers, in the order in which they are checked when the first ready one is chosen.
+/// Returns the built-in providers. The agent checks them in this order when it looks for the first provider that is ready.
 #[must_use]
 pub fn providers() -> Vec<(String, ProviderSection)> {
     #[derive(Deserialize)]
@@ -16,7 +16,7 @@ pub fn providers() -> Vec<(String, ProviderSection)> {
         #[serde(flatten)]
         section: ProviderSection,
     }
-    // The table is compiled in, and a test parses it.
+    // Parsing cannot fail, because the table is compiled in and a test parses it.
     let table: Option<Table> = toml::from_str(include_str!("builtin.toml")).ok();
     table.into_iter().flat_map(|table| table.provider).map(|row| (row.name, row.section)).collect()
 }

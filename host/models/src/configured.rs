@@ -32,7 +32,8 @@ impl ProviderSection {
         };
         section.kind = section.kind.or(known.kind);
         if section.kind == known.kind {
-            // A key must never go to a server that it is not meant for.
+            // With another base URL, the key variable of the built-in provider is not used, because its key must not be sent to
+            // another server.
             if section.base_url.is_none() {
                 section.base_url = known.base_url;
                 section.key_variable = section.key_variable.or(known.key_variable);
@@ -71,8 +72,8 @@ impl ProviderSection {
         self.program.as_ref().map(program)
     }
 
-    /// Asks the provider's program, if there is one, for its default model and its description. A failure is ignored
-    /// here: [`Self::provider`] reports it.
+    /// Asks the provider's program, if there is one, for its default model and its description. A failure is ignored here, because
+    /// [`Self::provider`] reports it later.
     pub async fn ask_program(&mut self, name: &str) {
         let Some(program) = self.program(name) else { return };
         let Ok(described) = program.describe().await else { return };
@@ -80,7 +81,7 @@ impl ProviderSection {
         self.description = described.summary;
     }
 
-    /// Returns the default model. A script needs no model; for it, the name is `scripted`.
+    /// Returns the default model. A scripted provider needs no model, so its default model is named `scripted`.
     #[must_use]
     pub fn default_model(&self) -> Option<String> {
         self.model.clone().or_else(|| (self.kind == Some(ProviderKind::Scripted)).then(|| "scripted".to_owned()))
@@ -93,7 +94,7 @@ impl ProviderSection {
         self.key_variable.as_deref().into_iter().chain(of_program.filter(|name| !COMMON_VARIABLES.contains(name)))
     }
 
-    /// Takes the values of all fields that are not set from the variant file.
+    /// Returns the section with its unset fields filled in from the variant file. The limits in the file are added.
     fn with_variant(&self, name: &str, file: &Path) -> Result<Self, ProviderError> {
         let unusable = |reason: String| {
             let (provider, program) = (name.to_owned(), file.display().to_string());
@@ -114,7 +115,7 @@ impl ProviderSection {
         Ok(section)
     }
 
-    /// Creates the endpoint. Without a base URL, it is the protocol's own server.
+    /// Creates the endpoint. Without a base URL, the server of the company that defines the protocol is used.
     fn endpoint(&self, name: &str, keys: &Keys, protocol: &str) -> Result<Endpoint, ProviderError> {
         if let Some(program) = self.program(name) {
             return Endpoint::of_program(name, program, self.description.clone(), Timeouts::default());
@@ -126,12 +127,12 @@ impl ProviderSection {
             .with_headers(&self.headers)
     }
 
-    /// Returns the built-in settings of the protocol's own server, or empty ones if a base URL is set.
+    /// Returns the built-in section of the provider that defines the protocol, or an empty section if a base URL is set.
     fn home(&self, protocol: &str) -> Self {
         self.base_url.is_none().then(|| builtin::provider(protocol)).flatten().unwrap_or_default()
     }
 
-    /// Returns the server that gets this provider's key. `None` for a program or a script.
+    /// Returns the server that gets this provider's key, or `None` for a program or a script.
     #[must_use]
     pub fn origin(&self) -> Option<Origin> {
         if self.program.is_some() {
@@ -141,7 +142,7 @@ impl ProviderSection {
         Origin::of(self.base_url.as_ref().or(home.base_url.as_ref())?)
     }
 
-    /// Returns the environment variable whose value is sent as the key; `None` if no key is sent.
+    /// Returns the environment variable whose value is sent as the key, or `None` if no key is sent.
     #[must_use]
     pub fn sent_variable(&self) -> Option<String> {
         if self.program.is_some() {
@@ -151,7 +152,7 @@ impl ProviderSection {
         self.key_variable.clone().or(home.key_variable)
     }
 
-    /// Returns the name of the built-in provider that defines the protocol; `None` for a script.
+    /// Returns the name of the built-in provider that defines the protocol, or `None` for a script.
     fn protocol(&self) -> Option<&'static str> {
         match self.kind? {
             ProviderKind::Anthropic => Some("anthropic"),

@@ -1,7 +1,7 @@
-//! The address of a provider. A server or a program answers each request with a stream of server-sent events.
+//! The address of a provider, which is a server or a program. It answers each request with a stream of server-sent events.
 //!
-//! This module turns failures into [`ProviderError`]s. It sends the key only to the endpoint that the key belongs to:
-//! it follows no redirects, and it masks the key in the server's messages.
+//! This module turns failures into [`ProviderError`]s. It sends the key only to the server that the key belongs to, and so it
+//! follows no redirects. It also masks the key if a message of the server contains it.
 
 use crate::error::ProviderError;
 use crate::keys::Keys;
@@ -19,23 +19,23 @@ use std::time::Duration;
 
 /// Maximum length of an answer, in bytes on the wire.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
-/// Maximum number of bytes read from an error's body.
+/// Maximum number of bytes that are read from the body of an error response.
 const MAX_ERROR_BODY: usize = 64 * 1024;
-/// Maximum length of a server's words in a message, in characters.
+/// Maximum length of the part of an error message that a server has written, in characters.
 const MAX_REASON: usize = 300;
 
-/// Time limits for a silent server.
+/// Time limits for a server that does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timeouts {
     /// Time limit for the connection.
     pub connect: Duration,
-    /// Time limit for the first piece of an answer, and between two pieces.
+    /// Time limit until the first piece of an answer arrives, and between two pieces.
     pub idle: Duration,
 }
 
 impl Default for Timeouts {
-    /// 10 seconds for the connection, and 5 minutes of silence.
+    /// 10 seconds for the connection, and 5 minutes for each piece of an answer.
     fn default() -> Self {
         Self { connect: Duration::from_secs(10), idle: Duration::from_secs(300) }
     }
@@ -48,7 +48,7 @@ struct Key {
     value: String,
 }
 
-/// Address of a provider: a server with its key, or a program.
+/// Address of a provider, which is either a server with its key or a program.
 #[derive(Clone)]
 pub struct Endpoint {
     provider: String,
@@ -81,8 +81,8 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Creates an endpoint below `base_url`, such as `https://api.openai.com/v1`. It reads the key now, from the
-    /// environment variable `key_variable`. If no variable is given, it sends no key.
+    /// Creates an endpoint below `base_url`, such as `https://api.openai.com/v1`. The key is read now, from the environment
+    /// variable `key_variable`. If no variable is given, no key is sent.
     ///
     /// # Errors
     /// Returns an error if the variable is absent or empty, if `base_url` is not an http(s) URL, or if the key would be
@@ -96,11 +96,11 @@ impl Endpoint {
         Self::with_keys(provider, base_url, key_variable, &Keys::default(), timeouts)
     }
 
-    /// Creates an endpoint like [`Self::new`]. If the variable is absent or empty, it uses the key that the user has
-    /// stored for this provider and server.
+    /// Creates an endpoint like [`Self::new`]. If the variable is absent or empty, the key that the user has stored for this
+    /// provider and server is used.
     ///
     /// # Errors
-    /// Returns the errors of [`Self::new`]; an absent variable is an error only if no key is stored.
+    /// Returns the errors of [`Self::new`], except that an absent variable is an error only if no key is stored.
     pub fn with_keys(
         provider: &str,
         base_url: &str,
@@ -152,8 +152,8 @@ impl Endpoint {
     /// Adds headers to each request.
     ///
     /// # Errors
-    /// Returns an error for an invalid header, and for a header that carries a key, because a configuration must not
-    /// hold keys.
+    /// Returns an error for an invalid header, and for a header that usually contains a key, because a configuration must not
+    /// contain keys.
     pub fn with_headers(mut self, headers: &BTreeMap<String, String>) -> Result<Self, ProviderError> {
         for (name, value) in headers {
             let unusable = |why: &str| ProviderError::Header {
@@ -194,7 +194,7 @@ impl Endpoint {
         self.server()?.base.host_str()
     }
 
-    /// Returns a notice that a program answers, with its description; `None` for a server.
+    /// Returns a notice that a program answers, with the program's description. Returns `None` for a server.
     pub(crate) fn notice(&self) -> Option<String> {
         let Transport::Program { description, .. } = &self.transport else { return None };
         let description = description.as_ref().map(|line| format!(": {line}")).unwrap_or_default();
@@ -234,7 +234,7 @@ impl Endpoint {
 
     fn unreachable(&self, server: &Server, error: &reqwest::Error) -> ProviderError {
         let reason = if error.is_builder() {
-            // Only the key can be an invalid header value here, so the reason must not repeat it.
+            // Only the key can be an invalid header value here, so the reason must not contain the value.
             "the request cannot be written; the API key may hold characters that no header can".to_owned()
         } else if error.is_timeout() {
             "no answer in time".to_owned()
@@ -244,7 +244,7 @@ impl Endpoint {
         ProviderError::Unreachable { provider: self.provider.clone(), url: shown(&server.base), reason }
     }
 
-    /// Returns the response if it is a success whose content type is neither HTML nor JSON.
+    /// Returns the response if its status is a success and its content type is neither HTML nor JSON.
     async fn accepted(&self, response: Response) -> Result<Response, ProviderError> {
         let status = response.status();
         let provider = || self.provider.clone();
@@ -272,7 +272,7 @@ impl Endpoint {
         })
     }
 
-    /// Returns the server's reason for a request that it did not accept.
+    /// Returns the reason that the server gives for not accepting a request.
     async fn reason(&self, response: Response) -> String {
         let status = response.status();
         if status.is_redirection() {
@@ -297,7 +297,7 @@ impl Endpoint {
         }
     }
 
-    /// Shortens a server's words to one line and masks the key.
+    /// Shortens a text of the server to one line and masks the key in it.
     pub(crate) fn quoted(&self, words: &str) -> String {
         let masked = match self.key() {
             Some(key) => words.replace(key, "[key]"),
@@ -351,13 +351,13 @@ fn kept_key(provider: &str, base: &Url, variable: &str, keys: &Keys) -> Result<S
     })
 }
 
-/// Turns a protocol's events into deltas.
+/// Decodes the events of a protocol into deltas.
 pub(crate) trait Decoder: Send + 'static {
     /// Decodes the data of one event. [`Delta::Stop`] ends the stream.
     fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError>;
 
-    /// Called when the connection ends without a [`Delta::Stop`]. Returns the last pieces if the answer was complete
-    /// anyway.
+    /// Called when the connection ends without a [`Delta::Stop`]. Returns the last pieces if the answer was complete nevertheless,
+    /// and `None` if the answer broke off.
     fn end(&mut self) -> Option<Vec<Delta>>;
 }
 
@@ -418,13 +418,14 @@ pub(crate) fn error_message(body: &Value) -> Option<String> {
     error.get("message").unwrap_or(error).as_str().map(str::to_owned)
 }
 
-/// Creates a client that follows no redirects, since their targets would receive the key, and that uses no proxy for this
-/// machine.
+/// Creates a client that follows no redirects, because the target of a redirect would receive the key. For a server on this
+/// machine, the client uses no proxy.
 ///
 /// # Errors
 /// Returns an error if TLS cannot be set up.
 pub fn http_client(base: &Url, timeouts: Timeouts) -> Result<Client, reqwest::Error> {
-    // reqwest is built without a TLS provider. If the program has already installed one, it stays.
+    // reqwest is built without a TLS provider, so one must be installed. If the program has already installed a TLS provider, that
+    // one is used.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();
     }

@@ -1,4 +1,4 @@
-//! Failures of providers. Each message is one sentence that names the provider and the next step. No message holds a
+//! Failures of providers. Each message is one sentence that names the provider and what the user can do next. No message contains a
 //! key.
 
 use crate::script::ScriptError;
@@ -59,7 +59,8 @@ pub enum ProviderError {
         provider: String,
         /// HTTP status, 401 or 403.
         status: u16,
-        /// Environment variable of the key; empty for a key stored by `hookhost auth`; `None` if no key was sent.
+        /// Environment variable of the key. It is an empty string for a key stored by `hookhost auth`, and `None` if no key was
+        /// sent.
         variable: Option<String>,
     },
     /// The server answered with status 429, or reported a rate limit in its stream.
@@ -107,7 +108,7 @@ pub enum ProviderError {
         provider: String,
         /// Path of the file.
         program: String,
-        /// Reason, which continues a sentence whose subject is the file.
+        /// Reason, which completes a sentence whose subject is the file.
         reason: String,
     },
     /// The stream ended before the answer was complete.
@@ -155,7 +156,7 @@ impl ProviderError {
         )
     }
 
-    /// Returns the wait before the next attempt that the server asks for.
+    /// Returns the time that the server asks the client to wait before the next attempt.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -1,7 +1,7 @@
 //! Stored keys of providers, in a file that only the user can read.
 //!
-//! Each key is stored with its server (scheme, host and port) and is never sent to another one, whatever the
-//! configuration says.
+//! Each key is stored with its server (scheme, host and port). A key is never sent to any other server, whatever the configuration
+//! says.
 
 use crate::origin::Origin;
 use hookhost::files::{self, FileError, Guard, Links, Lock, NewFile, Refused};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Maximum size of the file, in bytes: 1 MiB.
 const MAX_FILE: u64 = 1 << 20;
 
-/// The stored keys, by provider.
+/// The stored keys, by the names of their providers.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Keys {
     kept: BTreeMap<String, StoredKey>,
@@ -44,14 +44,14 @@ impl StoredKey {
     }
 }
 
-/// Reasons why the keys cannot be read or changed. No message holds a key.
+/// Reasons why the keys cannot be read or changed. No message contains a key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeysError {
     /// Another user can read, write or replace the file, or it is not a regular file.
     #[error(transparent)]
     Open(Refused),
-    /// The content of the file is not what `hookhost auth` writes.
+    /// The file does not have the format that `hookhost auth` writes.
     #[error("the file of keys {} is not what `hookhost auth` writes: remove it, and set the keys again", path.display())]
     Unreadable {
         /// Path of the file.
@@ -83,7 +83,7 @@ impl KeysError {
 }
 
 impl Keys {
-    /// Reads the keys of a file; there are none if the file does not exist.
+    /// Reads the keys from a file. If the file does not exist, there are no keys.
     ///
     /// # Errors
     /// Returns an error if another user can read or write the file, or if its content is invalid.
@@ -102,8 +102,8 @@ impl Keys {
         Ok(Self { kept })
     }
 
-    /// Reads the file, changes the keys and writes it back. It holds the lock of the user's state directory `state`, so
-    /// that no concurrent change is lost. The new file has mode 0600 and is written completely or not at all.
+    /// Reads the file, changes the keys and writes it back. The user's state directory `state` is locked meanwhile, so that no
+    /// concurrent change is lost. The new file has mode 0600 and is written completely or not at all.
     ///
     /// # Errors
     /// Returns the errors of [`Self::read`] and of `change`, and an error if the file cannot be written. On an error,
@@ -129,7 +129,7 @@ impl Keys {
         files::replace(path, text.as_bytes(), NewFile::Private).map_err(failed)
     }
 
-    /// Stores a provider's key in place of an earlier one.
+    /// Stores a provider's key, and replaces an earlier key.
     ///
     /// # Errors
     /// Returns an error if the key is empty or has characters other than visible ASCII.
@@ -148,7 +148,8 @@ impl Keys {
         self.kept.remove(provider).is_some()
     }
 
-    /// Iterates over the providers with a key and its server, such as `https://api.example.com`.
+    /// Iterates over the providers that have a key. Each of them comes with the server of its key, such as
+    /// `https://api.example.com`.
     pub fn iter(&self) -> impl Iterator<Item = (&str, String)> {
         self.kept.iter().map(|(provider, kept)| (provider.as_str(), kept.origin()))
     }

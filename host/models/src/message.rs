@@ -1,8 +1,8 @@
-//! A conversation in a form that does not depend on the provider. The loop keeps the conversation, the session store
-//! writes it, and each provider translates it.
+//! A conversation in a form that does not depend on the provider. The agent loop keeps the conversation in this form, the session
+//! store writes it to a file, and each provider translates it to its protocol.
 //!
-//! A conversation is valid for every provider if each tool call of an assistant message has exactly one result before
-//! the next assistant message; [`unanswered`] finds the calls that have none.
+//! A conversation is valid for every provider if each tool call of an assistant message has exactly one result before the next
+//! assistant message. [`unanswered`] returns the calls that have no result yet.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Message {
-    /// A text in the user's role, not always written by the user.
+    /// A text in the user's role. The user has not necessarily written it.
     User {
         /// The text.
         text: String,
@@ -21,7 +21,7 @@ pub enum Message {
     },
     /// One answer of the model.
     Assistant {
-        /// Text of the answer; may be empty if it only calls tools.
+        /// Text of the answer. It may be empty if the answer only calls tools.
         text: String,
         /// Tool calls, in the model's order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -50,11 +50,11 @@ pub enum Author {
     /// The user.
     #[default]
     User,
-    /// The model. The message is a task of the model's plan, or a task for a sub-agent.
+    /// The model. The message is a task from a plan of the model, or a task that the model gave to a sub-agent.
     Model,
-    /// A plugin, which queued a task.
+    /// A plugin. The message is a task that the plugin queued.
     Plugin,
-    /// The loop, which reports a policy's refusal.
+    /// The agent loop. The message reports that a policy refused something.
     Policy,
 }
 
@@ -75,7 +75,7 @@ impl Message {
         Self::User { text: text.into(), author: Author::User }
     }
 
-    /// Returns true if a task begins with this message.
+    /// Returns true if a new task begins with this message.
     #[must_use]
     pub fn is_prompt(&self) -> bool {
         matches!(self, Self::User { author, .. } if *author != Author::Policy)
@@ -97,7 +97,7 @@ impl Message {
         }
     }
 
-    /// Returns the size of text, calls and thinking, in bytes.
+    /// Returns the total size of the text, the tool calls and the thinking, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let Self::Assistant { text, tool_calls, thoughts } = self else { return self.text().len() };
@@ -124,7 +124,7 @@ pub struct ToolUse {
     pub id: String,
     /// Name of the tool.
     pub name: String,
-    /// The arguments as a JSON object. If the model wrote something else, this is the model's text as a JSON string.
+    /// The arguments as a JSON object. If the model's arguments are not a JSON object, their text is stored as a JSON string.
     pub arguments: Value,
 }
 
@@ -148,7 +148,7 @@ impl ToolUse {
     }
 }
 
-/// Thinking before an answer, with the model that produced it. Only that model can use it.
+/// Thinking before an answer, with the name of the model that produced it. Only that model can use the thinking again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -162,7 +162,7 @@ pub struct Thoughts {
 }
 
 impl Thoughts {
-    /// Creates the thinking of one answer.
+    /// Creates the thinking of an answer, from its pieces.
     #[must_use]
     pub fn new(provider: impl Into<String>, model: impl Into<String>, thinking: Vec<Thinking>) -> Self {
         Self { provider: provider.into(), model: model.into(), thinking }
@@ -175,19 +175,20 @@ impl Thoughts {
     }
 }
 
-/// A piece of thinking, as the provider sent it. It goes back to the same model unchanged.
+/// A piece of thinking, as the provider sent it. It is sent back to the same model unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Thinking {
-    /// Protocol element that carries the piece in both directions.
+    /// Element of the protocol in which the piece was received and in which it is sent back.
     pub kind: ThinkingKind,
-    /// Text of the piece; a JSON array for [`ThinkingKind::ReasoningDetails`].
+    /// Text of the piece. For [`ThinkingKind::ReasoningDetails`], this is a JSON array.
     pub text: String,
-    /// The provider's signature, empty if there is none. It is the whole content of [`ThinkingKind::RedactedThinking`].
+    /// The provider's signature, or an empty string if there is none. For [`ThinkingKind::RedactedThinking`], this is the encrypted
+    /// content, and the text is empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub signature: String,
-    /// Bytes of the answer's text before this piece.
+    /// Number of bytes of the answer's text before this piece.
     #[serde(default)]
     pub text_before: usize,
     /// Number of the answer's tool calls before this piece.
@@ -196,7 +197,7 @@ pub struct Thinking {
 }
 
 impl Thinking {
-    /// Returns the text for people; `None` if there is none, such as for an encrypted piece.
+    /// Returns the text that people can read, or `None` if there is no such text, for example in an encrypted piece.
     #[must_use]
     pub fn readable(&self) -> Option<String> {
         let text = match self.kind {
@@ -218,7 +219,7 @@ impl Thinking {
     }
 }
 
-/// Protocol elements that carry thinking.
+/// Elements of the protocols that contain thinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -269,14 +270,14 @@ impl TokenUsage {
         Self { cached_input_tokens: cached, ..self }
     }
 
-    /// Adds another count; saturates at [`u64::MAX`].
+    /// Adds another count. The sums saturate at [`u64::MAX`].
     pub fn add(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.cached_input_tokens = self.cached_input_tokens.saturating_add(other.cached_input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
     }
 
-    /// Returns the difference to an earlier count.
+    /// Returns the difference between this count and an earlier count.
     #[must_use]
     pub const fn since(self, before: Self) -> Self {
         Self {
@@ -298,15 +299,15 @@ pub enum StopReason {
     ToolCalls,
     /// The answer reached the limit on output tokens.
     MaxTokens,
-    /// The provider's filter stopped the answer, or the model declined.
+    /// The provider's filter stopped the answer, or the model declined to answer.
     Refused,
-    /// Another reason, in the provider's words.
+    /// Another reason, as the provider names it.
     Other(String),
 }
 
 impl StopReason {
-    /// Returns the name that plugins see: `end-turn`, `tool-calls`, `max-tokens`, `refused`, or the provider's own
-    /// word.
+    /// Returns the name that plugins see, which is `end-turn`, `tool-calls`, `max-tokens`, `refused`, or the provider's own name of
+    /// another reason.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -319,7 +320,7 @@ impl StopReason {
     }
 }
 
-/// Returns the calls of the last assistant message that have no result yet, in call order.
+/// Returns the tool calls of the last assistant message that have no result yet, in the order of the message.
 #[must_use]
 pub fn unanswered(messages: &[Message]) -> Vec<&ToolUse> {
     let Some(last) = messages.iter().rposition(|message| matches!(message, Message::Assistant { .. })) else {

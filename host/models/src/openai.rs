@@ -1,14 +1,14 @@
-//! OpenAI's streaming chat completions, as Ollama, llama.cpp, vLLM and many hosted services also offer them:
+//! OpenAI's streaming chat completions. Ollama, llama.cpp, vLLM and many hosted services offer the same protocol:
 //! <https://platform.openai.com/docs/api-reference/chat-streaming>.
 //!
-//! The decoder accepts the differences between servers: no `index`, no call id, no `[DONE]`, usage in the last chunk or
-//! after it.
+//! The decoder accepts the deviations of other servers. They may omit `index`, the identifier of a call or `[DONE]`, and they may
+//! send the usage in the last chunk or after it.
 //!
-//! OpenAI itself sends no thinking here. Other servers have fields for it: `reasoning_content`
-//! (<https://api-docs.deepseek.com/guides/thinking_mode>, <https://docs.z.ai/guides/capabilities/thinking-mode>),
-//! `reasoning` (<https://console.groq.com/docs/reasoning>) and `reasoning_details`
-//! (<https://openrouter.ai/docs/guides/best-practices/reasoning-tokens>). Servers refuse unknown fields, so thinking
-//! goes back in the field in which it came.
+//! OpenAI itself sends no thinking in this protocol. Other servers have fields for thinking: `reasoning_content`
+//! (<https://api-docs.deepseek.com/guides/thinking_mode>, <https://docs.z.ai/guides/capabilities/thinking-mode>), `reasoning`
+//! (<https://console.groq.com/docs/reasoning>) and `reasoning_details`
+//! (<https://openrouter.ai/docs/guides/best-practices/reasoning-tokens>). Servers refuse unknown fields, so thinking is sent back
+//! in the field in which it was received.
 
 use crate::endpoint::{Decoder, Endpoint, error_message};
 use crate::error::ProviderError;
@@ -24,7 +24,7 @@ pub(crate) fn headers(key: Option<&str>) -> Vec<(HeaderName, String)> {
     key.map(|key| (AUTHORIZATION, format!("Bearer {key}"))).into_iter().collect()
 }
 
-/// Builds the request body for a server with this host name; `None` for a program.
+/// Builds the request body for a server with this host name. `host` is `None` for a program.
 pub(crate) fn body(request: &Request, host: Option<&str>) -> Value {
     let mut body = json!({
         "model": request.model,
@@ -61,7 +61,8 @@ fn messages(request: &Request, deepseek: bool) -> Vec<Value> {
         }
         Message::Assistant { text, tool_calls, thoughts } => {
             let calls = tool_calls.iter().map(|call| {
-                // Servers that render the arguments into a prompt refuse anything but a JSON object.
+                // Arguments that are not an object are not sent, because some servers render the arguments into a prompt and accept
+                // only a JSON object.
                 let arguments = if call.arguments.is_object() { call.arguments.to_string() } else { "{}".into() };
                 let function = json!({ "name": call.name, "arguments": arguments });
                 json!({ "id": call.id, "type": "function", "function": function })
@@ -69,7 +70,7 @@ fn messages(request: &Request, deepseek: bool) -> Vec<Value> {
             let text = if text.is_empty() { Value::Null } else { json!(text) };
             let mut message = json!({ "role": "assistant", "content": text, "tool_calls": calls.collect::<Vec<_>>() });
             reasoning::write(&mut message, thoughts);
-            // DeepSeek refuses calls without this field, even if no thinking came before them.
+            // DeepSeek refuses messages with tool calls that lack this field, even if there was no thinking.
             if deepseek && message.get(reasoning::CONTENT).is_none() {
                 message[reasoning::CONTENT] = json!("");
             }
@@ -148,7 +149,7 @@ struct OpenCall {
     id: String,
     name: String,
     arguments: String,
-    /// True if the call was handed on: its arguments were complete, and another call had begun.
+    /// True if the call was already passed on, because its arguments were complete and another call had begun.
     is_handed_on: bool,
 }
 
@@ -165,7 +166,7 @@ impl OpenCall {
 /// Decodes the chunks of one answer.
 pub(crate) struct Chunks {
     endpoint: Endpoint,
-    /// Makes identifiers unique in the conversation if the server sends none.
+    /// A number that makes generated identifiers unique in the conversation. They are needed if the server sends no identifiers.
     salt: usize,
     calls: Vec<OpenCall>,
     reasoning: Reasoning,
@@ -177,7 +178,8 @@ impl Chunks {
         Self { endpoint, salt, calls: Vec::new(), reasoning: Reasoning::default(), finish: None }
     }
 
-    /// Adds a piece of a call. It continues the last call of its index, unless it has a different identifier.
+    /// Adds a piece of a call. If the last call with the same index has no different identifier, the piece continues that call.
+    /// Otherwise it begins a new call.
     fn call(&mut self, piece: CallPiece) -> Result<(), ProviderError> {
         let id = piece.id.filter(|id| !id.is_empty());
         let continues = |call: &OpenCall| match (&id, piece.index) {
@@ -194,7 +196,7 @@ impl Chunks {
         if let Some(function) = piece.function {
             let arguments = function.arguments.unwrap_or_default();
             if call.is_handed_on {
-                // The call was handed on and may be running already, so its arguments cannot change any more.
+                // The call was passed on and may already be running, so its arguments cannot change any more.
                 return if arguments.trim().is_empty() { Ok(()) } else { Err(self.continued_too_late()) };
             }
             if let Some(name) = function.name.filter(|name| !name.is_empty()) {
@@ -205,8 +207,8 @@ impl Chunks {
         Ok(())
     }
 
-    /// Returns the calls that are complete, in call order. A call is complete if its arguments are whole and another
-    /// call has begun.
+    /// Returns the calls that are complete, in order. A call is complete if its arguments are a valid JSON object and another call
+    /// has begun.
     fn complete(&mut self) -> Vec<Delta> {
         let Some((_, earlier)) = self.calls.split_last_mut() else { return Vec::new() };
         let mut complete = Vec::new();
@@ -216,7 +218,7 @@ impl Chunks {
                 break;
             }
             call.is_handed_on = true;
-            // Thinking before a call is handed on with it, in case the answer breaks off later.
+            // Thinking before a call is passed on with the call, because it would be lost if the answer broke off later.
             complete.extend(reasoning.take());
             let whole = OpenCall { id: call.id.clone(), name: call.name.clone(), ..OpenCall::default() };
             complete.push(OpenCall { arguments: std::mem::take(&mut call.arguments), ..whole }.finish());
@@ -258,7 +260,7 @@ impl Decoder for Chunks {
             return Err(self.failure(&json!({ "error": error })));
         }
         let mut deltas = Vec::new();
-        // Requests ask for one choice only.
+        // There is only one choice, because requests ask for one.
         if let Some(choice) = chunk.choices.into_iter().flatten().next() {
             let piece = choice.delta.unwrap_or_default();
             self.reasoning.push(piece.reasoning);
@@ -276,7 +278,7 @@ impl Decoder for Chunks {
         Ok(deltas)
     }
 
-    /// Ends the answer if it has a finish reason, because some servers then close the connection without `[DONE]`.
+    /// Ends the answer if it has a finish reason, because some servers close the connection without sending `[DONE]`.
     fn end(&mut self) -> Option<Vec<Delta>> {
         let reason = self.finish.take()?;
         Some(self.stop(reason))
@@ -352,7 +354,7 @@ mod tests {
         let Delta::ToolCall(call) = &deltas[0] else { panic!("{deltas:?}") };
         assert_eq!(call.arguments, json!({ "command": "ls" }));
         assert!(chunks.event(&piece(1, None, "}")).unwrap().is_empty());
-        // The last one comes with the end, and the first one not again.
+        // The last call is returned at the end, and the first call is not returned again.
         assert_eq!(ids(&chunks.event("[DONE]").unwrap()), ["b"]);
     }
 

@@ -1,15 +1,15 @@
-//! Servers that keys belong to, and checks that a key is encrypted on its way.
+//! The servers that keys belong to, and checks that a key is sent only over an encrypted connection.
 
 use reqwest::Url;
 use std::fmt;
 
-/// A server: scheme, host and port (<https://url.spec.whatwg.org/#origin>). A different port of the same host is a
-/// different server, since another user of the machine may run it.
+/// A server, identified by scheme, host and port (<https://url.spec.whatwg.org/#origin>). A different port of the same host is a
+/// different server, because another user of the machine may run it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(String);
 
 impl Origin {
-    /// Returns the server of an http or https URL; `None` for any other URL.
+    /// Returns the server of an http or https URL, or `None` for any other URL.
     #[must_use]
     pub fn of(url: &str) -> Option<Self> {
         Url::parse(url).ok().and_then(|url| Self::of_url(&url))
@@ -33,7 +33,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Returns true if a key for this URL could be read in transit: without TLS, to another machine.
+/// Returns true if a key that is sent to this URL could be read in transit, because the URL leads to another machine without TLS.
 pub fn is_in_the_clear(url: &Url) -> bool {
     url.scheme() != "https" && !is_loopback(url)
 }

@@ -1,4 +1,4 @@
-//! Models that plugins ask outside of the conversation: `[agent.plugin-models]`, for the grant `model`.
+//! The models of `[agent.plugin-models]`. Plugins with the grant `model` ask them outside of the conversation.
 
 use crate::error::ProviderError;
 use crate::message::Message;
@@ -11,13 +11,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum wait before a retry. A plugin that waits longer may reach its deadline, and then never learns the reason.
+/// Maximum wait before a retry. After a longer wait, the plugin's deadline could pass, and then the plugin would not learn the
+/// reason of the failure.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(2);
 
 /// Models by the names in grants, for [`HostBuilder::model`](hookhost::HostBuilder::model).
 ///
-/// Each question is one request without tools: the plugin's instructions are the system prompt, and its data is the
-/// only message. Temporary failures are retried, unless the server asks to wait for more than two seconds.
+/// Each question is one request without tools. The plugin's instructions are the system prompt, and the plugin's data is the only
+/// message. Temporary failures are retried, unless the server asks to wait for more than two seconds.
 #[derive(Debug, Default)]
 pub struct PluginModels {
     models: BTreeMap<String, Result<PluginModel, String>>,
@@ -33,14 +34,14 @@ struct PluginModel {
 }
 
 impl PluginModels {
-    /// Creates an empty set of models.
+    /// Creates an empty set of models. Waits before retries are limited to two seconds, even if `retry` allows longer waits.
     #[must_use]
     pub fn new(retry: RetryPolicy) -> Self {
         let longest_wait = retry.longest_wait.min(MAX_RETRY_WAIT);
         Self { models: BTreeMap::new(), retry: RetryPolicy { longest_wait, ..retry } }
     }
 
-    /// Adds a model under a name. Its answers have at most `longest_answer` tokens.
+    /// Adds a model under a name. Its answers are limited to `longest_answer` tokens.
     #[must_use]
     pub fn with(
         mut self,
@@ -54,14 +55,14 @@ impl PluginModels {
         self
     }
 
-    /// Adds an unusable model under a name. Each call of it fails with the sentence `why`.
+    /// Adds the name of a model that cannot be used. Each question to this model fails with the sentence `why`.
     #[must_use]
     pub fn without(mut self, name: &str, why: impl Into<String>) -> Self {
         self.models.insert(name.to_owned(), Err(why.into()));
         self
     }
 
-    /// Returns the reason why a model cannot be asked; `None` if it can.
+    /// Returns the reason why a model cannot be asked, or `None` if it can be asked.
     #[must_use]
     pub fn problem(&self, name: &str) -> Option<String> {
         match self.models.get(name) {

@@ -5,12 +5,12 @@ use reqwest::Url;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// Time limit for a server on this machine. A running one answers at once.
+/// Time limit for a server on this machine. A server that is running answers at once.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum size of a list of models, in bytes.
 const MAX_LIST_BYTES: usize = 256 * 1024;
 
-/// Returns the models that a server of OpenAI's protocol lists; `None` if it does not answer in time.
+/// Returns the models that a server with OpenAI's protocol lists, or `None` if the server does not answer in time.
 pub async fn served_models(base_url: &str) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct List {

@@ -1,8 +1,7 @@
-//! A local program that takes the place of a model provider's server. It reads a request body from standard input and
-//! writes the raw answer of its protocol, a stream of server-sent events, to standard output. With the flags
+//! A local program that takes the place of a model provider's server. It reads a request body from standard input. It writes the
+//! answer to standard output as a stream of server-sent events, in the format that a server would send. With the flags
 //! `--describe`, `--ready`, `--defaults` and `--env`, it prints facts about itself. This is the provider protocol of
-//! <https://github.com/wedow/harness>, with one difference: a program runs only if its content has the configured
-//! digest.
+//! <https://github.com/wedow/harness>, except that a program runs only if its file has the configured digest.
 
 use crate::error::ProviderError;
 use crate::process::ProcessGroup;
@@ -18,19 +17,19 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 
-/// Maximum size of a program, in bytes. It is read before each start.
+/// Maximum size of a program, in bytes. The size is limited because the whole file is read before each start to check its digest.
 const MAX_PROGRAM: u64 = 512 << 20;
 
 /// Time limit for the answer to a flag.
 const FLAG_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Maximum length of the answer to a flag, and of the error output that is kept, in bytes.
+/// Maximum length of the answer to a flag, in bytes. Of the error output, the same number of bytes is kept.
 const MAX_OUTPUT: u64 = 64 * 1024;
 
 /// Read size for the answer, in bytes.
 const CHUNK_SIZE: usize = 16 * 1024;
 
-/// Environment variables that every program gets. The configuration or the program itself names further ones.
+/// Environment variables that every program gets. The configuration or the program itself can name further variables.
 pub const COMMON_VARIABLES: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ"];
 
 /// A program of the user that takes the place of a model provider's server.
@@ -55,8 +54,9 @@ pub struct ProgramDescription {
 }
 
 impl ProviderProgram {
-    /// Creates a program from an absolute path. Besides the common environment variables, the program gets `variables`.
-    /// If that is `None`, it gets those that it lists for the flag `--env`. This function reads and starts nothing.
+    /// Creates a program from an absolute path. Besides the common environment variables, the program gets `variables`. If
+    /// `variables` is `None`, the program gets the variables that it lists for the flag `--env`. This function does not read the
+    /// file or start the program.
     #[must_use]
     pub fn new(provider: &str, file: PathBuf, sha256: Option<Digest>, variables: Option<Vec<String>>) -> Self {
         Self { provider: provider.to_owned(), file, sha256, variables: OnceCell::new_with(variables) }
@@ -74,13 +74,13 @@ impl ProviderProgram {
         read_pinned(&self.file, self.sha256, MAX_PROGRAM).map(drop).map_err(|why| self.unusable(&why))
     }
 
-    /// Returns true if the program says that it can answer, for example that its credentials are present.
+    /// Returns true if the program reports that it can answer, for example because its credentials are present.
     pub async fn is_ready(&self) -> bool {
         self.ask("--ready", self.variables().await).await.is_ok()
     }
 
-    /// Asks the program for its description and defaults. If the program does not know a flag, its answer to that flag
-    /// counts as empty.
+    /// Asks the program for its description and defaults. If the program does not know a flag, its answer to that flag is treated
+    /// as empty.
     ///
     /// # Errors
     /// Returns the errors of [`Self::check`].
@@ -94,8 +94,7 @@ impl ProviderProgram {
         Ok(ProgramDescription { summary, defaults: defaults.lines().filter_map(pair).collect() })
     }
 
-    /// Returns the environment variables that the program gets besides the common ones. It asks the program for them at
-    /// most once.
+    /// Returns the environment variables that the program gets besides the common ones. The program is asked for them at most once.
     async fn variables(&self) -> &[String] {
         let name = |line: &str| {
             let name: String = line.trim().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
@@ -108,8 +107,8 @@ impl ProviderProgram {
             .await
     }
 
-    /// Starts the program with a request body and returns its answer in pieces. The program is ended if it is silent
-    /// for longer than `idle`, or if the answer is dropped.
+    /// Starts the program with a request body and returns its answer in pieces. The program is killed if it writes nothing for
+    /// longer than `idle`, or if the answer is dropped.
     ///
     /// # Errors
     /// Returns the errors of [`Self::check`], and an error if the program cannot be started or ends without an answer.
@@ -120,7 +119,7 @@ impl ProviderProgram {
     ) -> Result<BoxStream<'static, io::Result<Vec<u8>>>, ProviderError> {
         let mut running = self.start("--stream", self.variables().await).await?;
         if let Some(mut input) = running.input.take() {
-            // A program may stop reading before the end of its input.
+            // The input is written in a separate task, because a program may stop reading before the end of its input.
             tokio::spawn(async move { input.write_all(body.as_bytes()).await });
         }
         let first = running.read(idle).await.map_err(|error| self.unusable(&error.to_string()))?;
@@ -131,7 +130,7 @@ impl ProviderProgram {
         Ok(stream::once(std::future::ready(Ok(first))).chain(rest).boxed())
     }
 
-    /// Returns the program's output for a flag, if it exits with 0 in time.
+    /// Returns the program's output for a flag, if the program exits with 0 in time.
     async fn ask(&self, flag: &str, variables: &[String]) -> Result<String, ProviderError> {
         let mut running = self.start(flag, variables).await?;
         running.input = None;
@@ -164,7 +163,7 @@ impl ProviderProgram {
         let errors = errors.map(|errors| {
             tokio::spawn(async move {
                 let mut text = Vec::new();
-                // The rest must be read too, since a full pipe would block the program.
+                // The rest is not kept, but it must be read too, because a full pipe would block the program.
                 let mut errors = errors;
                 let _ = (&mut errors).take(MAX_OUTPUT).read_to_end(&mut text).await;
                 let _ = tokio::io::copy(&mut errors, &mut tokio::io::sink()).await;
@@ -190,7 +189,8 @@ struct RunningProgram {
 }
 
 impl RunningProgram {
-    /// Reads the next piece of the output; `None` at its end, if the program exits with 0.
+    /// Reads the next piece of the output. At the end of the output, returns `None` if the program exits with 0, and otherwise an
+    /// error.
     async fn read(&mut self, idle: Duration) -> io::Result<Option<Vec<u8>>> {
         let Some(output) = &mut self.output else { return Ok(None) };
         let mut piece = vec![0; CHUNK_SIZE];
@@ -205,7 +205,7 @@ impl RunningProgram {
         if status.success() {
             return Ok(None);
         }
-        // Child processes of the program may keep its error output open, so they are ended before it is read.
+        // Child processes of the program may keep its error output open, so they are killed before the error output is read.
         self.group.kill();
         let errors = match &mut self.errors {
             Some(errors) => {
@@ -221,8 +221,8 @@ impl RunningProgram {
 /// Reads a file that must have the given digest.
 ///
 /// # Errors
-/// Returns a message that continues a sentence about the file, if the file cannot be read, or if its digest is missing
-/// or different.
+/// Returns an error if the file cannot be read, or if its digest is missing or different. The text completes a sentence whose
+/// subject is the file.
 pub(crate) fn read_pinned(file: &std::path::Path, sha256: Option<Digest>, most: u64) -> Result<Vec<u8>, String> {
     let bytes = files::read(file, Guard::OnlyMineToWrite, Links::Followed, most).map_err(|error| error.to_string())?;
     let actual = Digest::of_bytes(&bytes);

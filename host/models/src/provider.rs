@@ -1,4 +1,4 @@
-//! A source of model answers behind one small trait. The agent loop knows nothing of HTTP or of any provider's dialect.
+//! The trait of all sources of model answers. It hides HTTP and the protocols of the providers from the agent loop.
 
 use crate::error::ProviderError;
 use crate::message::{Message, StopReason, Thinking, Thoughts, TokenUsage, ToolUse};
@@ -14,26 +14,25 @@ pub trait Provider: Send + Sync + Debug {
     /// Returns the provider's name in the configuration, which plugins and people see.
     fn name(&self) -> &str;
 
-    /// Returns a notice for the user before the first answer, such as that no real model answers.
+    /// Returns a notice that the user gets before the first answer, for example that no real model answers.
     fn notice(&self) -> Option<String> {
         None
     }
 
-    /// Sends one request. The stream yields the pieces of the answer as they arrive, and ends after its only
-    /// [`Delta::Stop`]. Dropping the stream closes the connection.
+    /// Sends one request. The stream yields the pieces of the answer as they arrive. The last piece is [`Delta::Stop`]. Dropping
+    /// the stream closes the connection.
     ///
     /// # Errors
-    /// Returns an error if there is no answer. The stream yields an error if the answer breaks off, and nothing after
-    /// it.
+    /// Returns an error if there is no answer. If the answer breaks off, the stream yields an error and ends.
     async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError>;
 
-    /// Returns the request body in the provider's protocol, without headers and keys, for plugins. Default: the request
-    /// as JSON.
+    /// Returns the request body in the provider's protocol, without headers and keys. Plugins can read and change it. By default,
+    /// it is the request as JSON.
     fn body(&self, request: &Request) -> Value {
         serde_json::to_value(request).unwrap_or_default()
     }
 
-    /// Sends a request with a body that plugins may have changed. `body` is sent, not [`Self::body`] of the request.
+    /// Sends a request with `body`, which plugins may have changed, instead of [`Self::body`].
     ///
     /// # Errors
     /// Returns the errors of [`Self::send`], and an error if `body` is no longer a valid request.
@@ -55,10 +54,11 @@ pub type DeltaStream = BoxStream<'static, Result<Delta, ProviderError>>;
 pub enum Delta {
     /// Additional text.
     Text(String),
-    /// A complete tool call. It comes as soon as the call can no longer change, possibly long before the answer ends.
+    /// A complete tool call. It is yielded as soon as the call can no longer change, which may be long before the end of the
+    /// answer.
     ToolCall(ToolUse),
-    /// A complete piece of thinking, to be sent back to the model. Its place is after everything that the stream has
-    /// yielded before.
+    /// A complete piece of thinking, which must be sent back to the model. Its position in the answer is after all pieces that the
+    /// stream has yielded before.
     Thinking(Thinking),
     /// Tokens used by the call so far. A later value replaces an earlier one.
     Usage(TokenUsage),
@@ -71,26 +71,26 @@ pub enum Delta {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Request {
-    /// Name of the model, passed on unchanged.
+    /// Name of the model, which is sent unchanged.
     pub model: String,
-    /// Instructions before the conversation; empty for none.
+    /// Instructions before the conversation, or an empty string if there are none.
     pub system_prompt: String,
-    /// Conversation, oldest message first.
+    /// Conversation, with the oldest message first.
     pub messages: Vec<Message>,
-    /// Texts after the conversation in this request only. The messages before them stay the same in the next request,
-    /// so the provider's cache can hold them.
+    /// Texts that follow the conversation in this request only. Because they are at the end, the next request begins with the same
+    /// messages, and the provider can use its cache for them.
     pub reminders: Vec<String>,
     /// Tools that the model may call.
     pub tools: Vec<ToolDefinition>,
     /// Maximum length of the answer, in tokens.
     pub max_output_tokens: u32,
-    /// Sampling temperature. `None`: the model's default.
+    /// Sampling temperature. `None` selects the model's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
 }
 
 impl Request {
-    /// Creates a request with only a conversation, for an answer of at most `max_output_tokens`.
+    /// Creates a request that contains only a conversation. The answer is limited to `max_output_tokens`.
     #[must_use]
     pub fn new(model: impl Into<String>, messages: Vec<Message>, max_output_tokens: u32) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl Request {
         }
     }
 
-    /// Removes thinking that this model of `provider` did not produce.
+    /// Removes all thinking that was not produced by the request's model of the provider `provider`.
     pub fn forget_thoughts_of_others(&mut self, provider: &str) {
         for message in &mut self.messages {
             if let Message::Assistant { thoughts, .. } = message
@@ -133,7 +133,7 @@ impl Request {
 pub struct ToolDefinition {
     /// Name of the tool.
     pub name: String,
-    /// Description for the model: purpose and use.
+    /// Description of the tool's purpose and use, for the model.
     pub description: String,
     /// JSON Schema of the arguments object.
     pub input_schema: Value,

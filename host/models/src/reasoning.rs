@@ -1,11 +1,11 @@
-//! Thinking in OpenAI's protocol, in the fields that other servers have added to it.
+//! Thinking in OpenAI's protocol. The fields for thinking are additions of other servers.
 
 use crate::message::{Thinking, ThinkingKind, Thoughts};
 use crate::provider::Delta;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// Field of DeepSeek and others.
+/// The field that DeepSeek and other services use.
 pub(crate) const CONTENT: &str = "reasoning_content";
 const REASONING: &str = "reasoning";
 const DETAILS: &str = "reasoning_details";
@@ -18,7 +18,7 @@ pub(crate) struct ReasoningPiece {
     reasoning_details: Option<Value>,
 }
 
-/// Thinking that has arrived and was not handed on.
+/// Thinking that has arrived but was not passed on yet.
 #[derive(Default)]
 pub(crate) struct Reasoning {
     content: String,
@@ -40,7 +40,7 @@ impl Reasoning {
         }
     }
 
-    /// Adds a piece of a detail. Consecutive pieces with the same index and type are joined.
+    /// Adds a piece of `reasoning_details`. Consecutive pieces with the same index and type are joined.
     fn push_detail(&mut self, piece: Map<String, Value>) {
         let same = |key: &str, last: &Map<String, Value>| last.get(key) == piece.get(key);
         match self.details.last_mut() {
@@ -63,7 +63,8 @@ impl Reasoning {
         }
     }
 
-    /// Takes the thinking so far. If a server repeats it in several fields, only one of them is used.
+    /// Returns the thinking that has arrived so far, and forgets it. If a server repeats the thinking in several fields, only one
+    /// of these fields is used.
     pub(crate) fn take(&mut self) -> Option<Delta> {
         let Self { content, reasoning, details } = std::mem::take(self);
         let (kind, text) = if !details.is_empty() {
@@ -84,7 +85,7 @@ pub(crate) fn write(message: &mut Value, thoughts: &Thoughts) {
         match kind {
             ThinkingKind::ReasoningContent => content.push_str(text),
             ThinkingKind::Reasoning => reasoning.push_str(text),
-            // The text may come from an edited file.
+            // Invalid JSON is ignored, because the text may have been read from an edited session file.
             ThinkingKind::ReasoningDetails => {
                 details.extend(serde_json::from_str::<Vec<Value>>(text).unwrap_or_default());
             }

@@ -1,4 +1,4 @@
-//! Policy for retries of failed requests. It depends only on the failure.
+//! Policy for retries of failed requests. The decision depends only on the last failure and the number of failures.
 
 use crate::error::ProviderError;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// Maximum number of retries. 0: none.
+    /// Maximum number of retries. With 0, nothing is retried.
     pub retries: u32,
-    /// Wait before the first retry; it doubles with each further one.
+    /// Wait before the first retry. The wait doubles with each further retry.
     pub first_wait: Duration,
-    /// Maximum wait, even if the server asks for a longer one.
+    /// Maximum wait, even if the server asks for a longer wait.
     pub longest_wait: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// 3 retries after 1, 2 and 4 seconds, or as the server asks, at most 30 seconds.
+    /// 3 retries after 1, 2 and 4 seconds. If the server asks for another wait, that wait is used, up to 30 seconds.
     fn default() -> Self {
         Self { retries: 3, first_wait: Duration::from_secs(1), longest_wait: Duration::from_secs(30) }
     }
@@ -29,8 +29,8 @@ impl RetryPolicy {
         Self { retries: 0, ..Self::default() }
     }
 
-    /// Returns the wait before the next attempt; `None` if there is none. `failures` counts the failed attempts, from
-    /// 1, and `error` is the last failure.
+    /// Returns the wait before the next attempt, or `None` if the request must not be retried. `failures` is the number of failed
+    /// attempts so far, and `error` is the last failure.
     #[must_use]
     pub fn wait(&self, failures: u32, error: &ProviderError) -> Option<Duration> {
         if failures > self.retries || !error.is_transient() {

@@ -1,4 +1,4 @@
-//! Parses the script of a scripted provider. Errors name file, line and column.
+//! Parses the script of a scripted provider. Errors name the file, the line and the column.
 
 use crate::message::TokenUsage;
 use hookhost::files::{self, Guard, Links};
@@ -115,7 +115,7 @@ impl Script {
         Self::parse(&text, file)
     }
 
-    /// Parses a script; `file` is only its name in messages.
+    /// Parses a script. `file` is only used as its name in error messages.
     ///
     /// # Errors
     /// Returns an error if the text is not TOML, has an unknown key or no turn, or if a turn has neither text nor
@@ -160,7 +160,8 @@ impl Script {
     }
 }
 
-/// Returns line and column of a byte offset, both from 1; an offset beyond the end gives the end of the text.
+/// Returns the line and the column of a byte offset, both counted from 1. For an offset beyond the end, returns the position of the
+/// end of the text.
 fn place(text: &str, offset: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..offset.min(text.len())];
     let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);

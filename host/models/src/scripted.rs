@@ -1,7 +1,7 @@
-//! A provider that plays a TOML script instead of asking a model: for demos and tests.
+//! A provider that plays a TOML script instead of asking a model. It is used in demos and tests.
 //!
-//! Its [`Provider::notice`] says so. Turn n of the script answers request n. A request beyond the last turn is an
-//! error, never a silent success.
+//! [`Provider::notice`] tells the user that no model answers. Turn n of the script answers request n. After the last turn, each
+//! request is an error.
 //!
 //! ```toml
 //! [[turn]]
@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Number of characters per piece of text, as a model would send it.
+/// Number of characters in each piece of text. The text is split because a model would also send it in pieces.
 const CHUNK_SIZE: usize = 12;
 
 /// A provider that plays a [`Script`].
@@ -32,7 +32,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// Creates a provider at the beginning of `script`.
+    /// Creates a provider that starts at the beginning of `script`.
     #[must_use]
     pub fn new(script: Script) -> Self {
         Self { script, next: AtomicUsize::new(0) }

@@ -1,6 +1,6 @@
-//! The configuration of a provider: an entry of `[agent.providers]` or `[agent.plugin-models]`.
+//! The configuration of a provider, which is an entry of `[agent.providers]` or `[agent.plugin-models]`.
 //!
-//! A section holds no keys. Keys are in environment variables that it names, or in the user's [`Keys`](crate::Keys).
+//! A section contains no keys. Keys are in environment variables that the section names, or in the user's [`Keys`](crate::Keys).
 
 use crate::error::ProviderError;
 use hookhost::config::Digest;
@@ -14,12 +14,12 @@ use std::path::PathBuf;
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ProviderSection {
-    /// Protocol of the provider. Default: that of the built-in provider of this name.
+    /// Protocol of the provider. The default is the protocol of the built-in provider of this name.
     pub kind: Option<ProviderKind>,
-    /// Base URL, such as `https://host/v1`. Default: that of the built-in provider of this name.
+    /// Base URL, such as `https://host/v1`. The default is the base URL of the built-in provider of this name.
     pub base_url: Option<String>,
-    /// Environment variable that holds the key. Default: that of the built-in provider of this name; none if `base-url` is
-    /// given, so that a key never goes to another server.
+    /// Environment variable that contains the key. The default is the variable of the built-in provider of this name. If `base-url`
+    /// is given, there is no default, so that a key is never sent to another server.
     pub key_variable: Option<String>,
     /// Script of a scripted provider, relative to the working directory.
     pub script: Option<PathBuf>,
@@ -28,15 +28,16 @@ pub struct ProviderSection {
     /// Models that a plugin may choose for a request.
     #[serde(default)]
     pub models: Vec<String>,
-    /// Additional headers of each request. They must not carry a key.
+    /// Additional headers of each request. They must not contain a key.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Limits of its models, by model name.
+    /// Limits of the provider's models, by model name.
     #[serde(default)]
     pub limits: BTreeMap<String, ModelLimits>,
     /// Absolute path of a program that takes the place of a server.
     pub program: Option<PathBuf>,
-    /// Environment variables that the program gets besides the common ones. Default: those that the program names.
+    /// Environment variables that the program gets besides the common ones. By default, the program gets the variables that it
+    /// names itself.
     pub variables: Option<Vec<String>>,
     /// Absolute path of a variant file, which names a protocol, a URL and a model.
     pub variant: Option<PathBuf>,
@@ -54,7 +55,7 @@ pub struct ProviderSection {
 pub struct PluginModelSection {
     /// Name of the provider, as in the key `provider` of `[agent]`. There is no default.
     pub provider: String,
-    /// Name of the model. Default: the provider's default model, if it has one.
+    /// Name of the model. The default is the provider's default model, if there is one.
     pub model: Option<String>,
 }
 
@@ -63,7 +64,7 @@ pub struct PluginModelSection {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ModelLimits {
-    /// Maximum size of request and answer together, in tokens.
+    /// Maximum size of a request and its answer together, in tokens.
     pub context_window: Option<NonZeroU64>,
     /// Maximum length of an answer, in tokens.
     pub max_output_tokens: Option<NonZeroU32>,
@@ -76,14 +77,14 @@ pub struct ModelLimits {
 pub enum ProviderKind {
     /// Anthropic Messages.
     Anthropic,
-    /// OpenAI's chat completions, which most other servers speak.
+    /// OpenAI's chat completions, which most other servers also offer.
     #[serde(rename = "openai")]
     OpenAi,
     /// A script that is played instead of asking a model.
     Scripted,
 }
 
-/// Reasons why a section gives no usable provider.
+/// Reasons why no provider can be created from a section.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SectionError {
@@ -95,7 +96,7 @@ pub enum SectionError {
         /// The existing names, separated by commas.
         known: String,
     },
-    /// A provider that is not built in has no `kind`.
+    /// The section of a provider that is not built in has no `kind`.
     #[error("[agent.providers.{name}] needs `kind`, the protocol: `anthropic` or `openai`")]
     NoKind {
         /// Name of the provider.

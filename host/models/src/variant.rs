@@ -1,4 +1,4 @@
-//! Variants of a provider: files of `key=value` lines that name a protocol and its server, in the format of
+//! Variants of a provider. A variant is a file of `key=value` lines that names a protocol and its server, in the format of
 //! <https://github.com/wedow/harness> (`providers/NAME.conf`).
 
 use crate::section::{ModelLimits, ProviderKind, ProviderSection};
@@ -7,14 +7,14 @@ use std::num::NonZeroU32;
 /// Maximum size of a file, in bytes.
 pub(crate) const MAX_FILE: u64 = 64 * 1024;
 
-/// Keys without an effect: the description is for people, and every provider streams.
+/// Keys that have no effect here, because the description is only for people and every provider streams its answers.
 const WITHOUT_EFFECT: [&str; 2] = ["description", "stream"];
 
 /// Parses a variant file into a provider section.
 ///
 /// # Errors
-/// Returns an error if a line or key is invalid, or if the protocol is missing. Its text continues a sentence that begins
-/// with the file's name.
+/// Returns an error if a line or key is invalid, or if the protocol is missing. The text of the error completes a sentence whose
+/// subject is the file.
 pub(crate) fn read(text: &str) -> Result<ProviderSection, String> {
     let mut section = ProviderSection::default();
     let mut max_tokens = None;
@@ -33,7 +33,7 @@ pub(crate) fn read(text: &str) -> Result<ProviderSection, String> {
                 });
             }
             "model" => section.model = Some(value),
-            // The file has the whole address; the section needs the base URL.
+            // The file contains the complete address of the endpoint, but the section needs only the base URL.
             "url" => {
                 let base =
                     value.trim_end_matches('/').trim_end_matches("/chat/completions").trim_end_matches("/messages");

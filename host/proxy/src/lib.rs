@@ -1,13 +1,13 @@
-//! Proxies between two programs that speak JSON-RPC. One proxy is for the Model Context Protocol, one for the Agent Client
-//! Protocol. The resident host decides on their messages, which it gets as events.
+//! Proxies between two programs that exchange JSON-RPC messages. One proxy is for the Model Context Protocol, and the other is for
+//! the Agent Client Protocol. A proxy sends events about the messages to the resident host, which decides on them.
 //!
 //! `mcp` and `acp` do not use each other. Data flows down this list and never back up:
 //!
 //! | module | content |
 //! |---|---|
-//! | `resident_host` | the question to the resident host, and texts for people |
+//! | `resident_host` | asks the resident host, and creates texts for people |
 //! | [`server_name`] | the name of an MCP server |
-//! | [`jsonrpc`] | strict messages, their order, and the relay between two sides that speak lines |
+//! | [`jsonrpc`] | the strict parser of messages, and the relay between two programs that keeps their order |
 //! | [`mcp`] | the proxy in front of MCP servers |
 //! | [`acp`] | the proxy between an editor and an agent |
 

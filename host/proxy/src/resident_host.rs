@@ -1,4 +1,4 @@
-//! Code that both proxies share in addition to JSON-RPC: questions to the resident host, and texts for people.
+//! Code that both proxies share in addition to JSON-RPC. It asks the resident host for decisions, and creates texts for people.
 
 use hookhost_agents::proxies::ProxyReply;
 use hookhost_client::async_client::{AsyncClient, LongWaitCallback};
@@ -7,11 +7,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The error if the resident host returns an outcome that does not fit the event.
+/// The error if the resident host returns an outcome that is not possible for the event.
 pub(crate) const OTHER_EVENT: &str = "the outcome is of another event";
 
-/// Sends an event of the proxy `agent` to the resident host. `directory` selects the rules. Returns [`ProxyReply::Failed`] if the
-/// host gives no answer.
+/// Sends an event to the resident host and returns the host's reply. `agent` is the name of the proxy, and `directory` selects the
+/// rules. Returns [`ProxyReply::Failed`] if the host gives no answer.
 pub(crate) async fn ask(
     host: &AsyncClient,
     agent: &str,
@@ -23,7 +23,7 @@ pub(crate) async fn ask(
     outcome.unwrap_or_else(|why| ProxyReply::Failed { why })
 }
 
-/// Returns the text that replaces an answer which could not be judged.
+/// Returns the text that replaces a message which could not be judged.
 pub(crate) fn failure_text(why: &str) -> String {
     format!("hookhost could not decide on this request, so it is not passed on: {}.", why.trim_end_matches('.'))
 }

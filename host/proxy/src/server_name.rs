@@ -1,4 +1,4 @@
-//! The name of a server, and the names under which plugins and the log know its tools.
+//! The name of a server. It is part of the names that the server's tools have in plugins and in the log.
 
 pub use hookhost_contract::action::arguments::folded;
 
@@ -11,7 +11,7 @@ const MAX_NAME: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerName(String);
 
-/// An error: the text cannot be the name of an MCP server.
+/// The error if a text cannot be the name of an MCP server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} cannot be the name of an MCP server: {problem}")]
 pub struct ServerNameError {
@@ -23,21 +23,22 @@ impl ServerName {
     /// Checks and creates a name.
     ///
     /// # Errors
-    /// If the server's tools could get the same names as the tools of another server.
+    /// If the name is invalid. For example, some names are not allowed because the tools of two servers could then get the same
+    /// full name.
     pub fn new(name: &str) -> Result<Self, ServerNameError> {
         let wrong = |problem| Err(ServerNameError { name: name.chars().take(40).collect(), problem });
         let is_of_a_name = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
         if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_of_a_name) {
             return wrong("use 1 to 32 letters, digits, `_` and `-`");
         }
-        // In a tool's name, the server's name ends at the first `__` after `mcp__`.
+        // In the full name of a tool, the server's name ends at the first `__` after `mcp__`.
         if name.contains("__") || name.ends_with('_') {
             return wrong("it has `__` in it or `_` at its end");
         }
         Ok(Self(name.to_owned()))
     }
 
-    /// Makes a name from any words, such as those of a command. Drops characters that a name cannot have.
+    /// Creates a name from arbitrary words, such as those of a command. Drops the characters that a name cannot contain.
     pub fn made_of(words: &str) -> Option<Self> {
         let plain: String =
             words.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
@@ -47,12 +48,12 @@ impl ServerName {
         Self::new(name.trim_end_matches('-')).ok()
     }
 
-    /// Returns the name as a text.
+    /// Returns the name as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the name under which plugins and the log know one of the server's tools.
+    /// Returns the full name of one of the server's tools, which plugins and the log use.
     pub fn tool(&self, tool: &str) -> String {
         format!("mcp__{}__{tool}", self.0)
     }

@@ -1,4 +1,4 @@
-//! The key of an agent's call. Two reports with the same key are about one call, so they get the same decision and outcome.
+//! The key of an agent's call. Two reports with the same key are about the same call, so they get the same decision and outcome.
 //!
 //! A key is valid until the call has run ([`CallKey::of_call_that_ran`]), and only under the rules that are part of the key. An
 //! outcome is not used after its key has become invalid.
@@ -11,25 +11,25 @@ use std::time::Duration;
 /// Time for which an outcome is kept for a second report of its call.
 pub(crate) const OUTCOME_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Time for which an outcome is kept after a person's approval, which is valid for one call only. This time is long enough for two
-/// hook files that report the same call at once.
+/// Time for which an outcome is kept after a person's approval, which is valid for one call only. This time is long enough if two
+/// hook files report the same call at the same time.
 pub(crate) const APPROVED_OUTCOME_LIFETIME: Duration = Duration::from_secs(10);
 
-/// Digest of a session and the number of a call in it, without the call's content.
+/// Digest of a session and of the number that the agent gave to a call. The content of the call is not part of the digest.
 pub(crate) type CallId = [u8; 32];
 
 /// The key of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallKey {
     pub(crate) call: CallId,
-    /// Digest of the content, the directory and the rules. If an agent gives the same number to two calls, this digest gives each
-    /// call its own decision.
+    /// Digest of the content, the directory and the rules. If an agent gives the same number to two calls, their digests differ, so
+    /// each call gets its own decision.
     pub(crate) terms: [u8; 32],
 }
 
 impl CallKey {
     /// Creates the key of a call. `session` is the session's identifier in the engine, and `rules` the digest of the rules. Returns
-    /// `None` for a call without a number, because two such calls are never treated as the same call.
+    /// `None` for a call without a number, because it is unknown whether two such calls are the same call.
     pub(crate) fn new(session: &str, call: &HookCall, rules: &str) -> Option<Self> {
         let id = Self::id(session, call)?;
         let directory = call.session.cwd.to_string_lossy();
@@ -41,15 +41,15 @@ impl CallKey {
         call.key().map(|(kind, id)| digest(&[session, kind, id]))
     }
 
-    /// Returns the identifiers that become invalid when this call has run. A later report with the same number is about another
-    /// call, to which the agent gave the number again.
+    /// Returns the identifiers that become invalid when this call has run. If a later report has the same number, it is about a new
+    /// call to which the agent gave the number again.
     pub(crate) fn of_call_that_ran(session: &str, tool: &ToolUse) -> Vec<CallId> {
         let id = tool.id.as_deref();
         id.iter().flat_map(|id| ["before", "permission"].map(|kind| digest(&[session, kind, id]))).collect()
     }
 }
 
-/// Returns a collision-resistant digest of texts.
+/// Returns a collision-resistant digest of several strings.
 pub(crate) fn digest(parts: &[&str]) -> [u8; 32] {
     let mut digest = Sha256::new();
     for part in parts {
@@ -106,7 +106,7 @@ mod tests {
         {
             assert!(other.call == call.call && other.terms != call.terms);
         }
-        // Whatever arguments it ran with.
+        // The arguments with which the call ran make no difference.
         assert!(CallKey::of_call_that_ran("agent:s", &tool(json!({}))).contains(&call.call));
         assert!(!CallKey::of_call_that_ran("agent:t", &tool(json!({}))).contains(&call.call));
     }

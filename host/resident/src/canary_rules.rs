@@ -1,4 +1,4 @@
-//! The call by which `hookhost doctor` proves that an agent obeys its hook, and the rules that reject it.
+//! The canary, which is a call by which `hookhost doctor` proves that an agent obeys its hook, and the rules that reject this call.
 
 use crate::rules::DirectoryRules;
 use hookhost::config::{Entry, Settings};
@@ -11,11 +11,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The name under which the canary is rejected.
+/// The plugin name that is recorded for the rejection of the canary.
 const CANARY: &str = "hookhost-canary";
 
-/// Loads rules that reject every call. Only the canary is judged under these rules. A rule for the canary's words would not do,
-/// because any call can contain these words.
+/// Loads rules that reject every call. The rules are used only for the canary. A rule in the user's set that recognises the words
+/// of the canary would not work, because any call can contain these words.
 pub(crate) async fn load(host: &Host) -> Result<DirectoryRules, String> {
     let rule = Rule::new().before_tool_call(|_, _: &ToolCall| {
         Some(Refusal::new("this is the call by which `hookhost doctor` proves the hook").code("canary"))
@@ -38,8 +38,8 @@ pub(crate) fn is_canary(call: &HookCall) -> bool {
     })
 }
 
-/// Returns the call. If it is the canary, moves it to a session of its own, because a session has only one set of rules and an
-/// agent's session must not get the rules for the canary.
+/// Returns the call. If the call is the canary, it is moved to a separate session, because a session has only one set of rules and
+/// an agent's session must not get the rules for the canary.
 pub(crate) fn in_own_session(call: &HookCall) -> Cow<'_, HookCall> {
     if !is_canary(call) {
         return Cow::Borrowed(call);

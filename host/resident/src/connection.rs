@@ -1,4 +1,5 @@
-//! A connection to the resident host: one request and its responses, or many messages and their responses.
+//! A connection to the resident host. It is used either for one request and its responses, or for many messages and their
+//! responses.
 
 use crate::deadlines::WaitCallback;
 use crate::settler::{Settler, proxy};
@@ -25,7 +26,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 /// Time that a request may take to arrive.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Interval of `waiting` frames while a message is pending. The hook ends a host that sends no frames.
+/// Interval of `waiting` frames while a message is pending. If a host sends no frames, the hook ends the host.
 const WAITING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maximum number of pending messages of one connection.
@@ -34,8 +35,8 @@ const MAX_PENDING: usize = 4096;
 /// Maximum total size of the pending messages of one connection, in bytes. A single message may be larger.
 const MAX_PENDING_BYTES: usize = 64 * 1024 * 1024;
 
-/// Maximum number of response bytes that the other side has not read yet. If there are more, no further message of the other side
-/// is read.
+/// Maximum number of response bytes that the other side has not read yet. If there are more, no further message is read from the
+/// other side.
 const MAX_UNREAD: usize = 1 << 20;
 
 /// Minimum free capacity of the buffer at each read, in bytes.
@@ -55,17 +56,17 @@ pub(crate) struct HostState {
     pub(crate) http_address: Option<std::net::SocketAddr>,
     /// Notified when the process must end.
     pub(crate) stop_requested: Notify,
-    /// Number of connections and messages that are being served.
+    /// Number of connections and messages that are being served. A kept connection is not counted itself.
     pub(crate) active: AtomicUsize,
     /// Notified when `active` falls.
     pub(crate) message_done: Notify,
-    /// Set when the process ends. Kept connections then accept no further messages.
+    /// Set to true when the process is ending. Kept connections then accept no further messages.
     pub(crate) ending: watch::Sender<bool>,
     /// Notified when this host has released its lock, so that another resident host can start.
     pub(crate) place_freed: Notify,
 }
 
-/// Counts one served connection, or one message of a kept connection, while it exists.
+/// Counts one served connection, or one message of a kept connection, as active until this value is dropped.
 struct ActiveGuard(Arc<HostState>);
 
 impl ActiveGuard {
@@ -82,7 +83,7 @@ impl Drop for ActiveGuard {
     }
 }
 
-/// Serves a connection on its own task.
+/// Serves a connection in a new task.
 pub(crate) fn serve(shared: &Arc<HostState>, stream: UnixStream) {
     let active = ActiveGuard::begin(shared);
     tokio::spawn(async move {
@@ -92,7 +93,7 @@ pub(crate) fn serve(shared: &Arc<HostState>, stream: UnixStream) {
     });
 }
 
-/// Serves one connection: one request and its responses, or many messages.
+/// Serves one connection, with one request or with many messages.
 async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
     let shared = Arc::clone(&active.0);
     if !is_trusted(peer(&stream)?) {
@@ -115,7 +116,7 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
             // for that end.
             drop(active);
             shared.stop_requested.notify_one();
-            // The connection closes after this wait. The sender then knows that the host has ended.
+            // The connection is closed after this wait. This tells the sender that the host has ended.
             ended.await;
             Ok(())
         }
@@ -148,7 +149,8 @@ async fn hook(
     let (sender, mut waits) = mpsc::unbounded_channel();
     let on_wait = |seconds| _ = sender.send(seconds);
     let gone = async {
-        // A hook sends nothing after its request. So any result of this read means that the hook has gone or violates the protocol.
+        // A hook sends nothing after its request. Therefore, any result of this read means that the hook has exited or violates the
+        // protocol.
         let _ = input.stream.read(&mut [0]).await;
     };
     let mut settled = pin!(respond(shared, request, &on_wait, gone));
@@ -156,7 +158,7 @@ async fn hook(
     loop {
         tokio::select! {
             biased;
-            // A failed write is ignored, because the read above notices when the hook has gone.
+            // A failed write is ignored, because the read above notices when the hook has exited.
             Some(seconds) = waits.recv() => {
                 let _ = send(&mut output, &Response::Waiting { seconds }).await;
             }
@@ -178,12 +180,12 @@ fn waiting_interval() -> Interval {
     interval
 }
 
-/// The future of a pending message. It returns the response (`None` if the sender no longer waits), and the channel to the other
-/// side.
+/// The future of a pending message. It returns the response, or `None` if the sender no longer waits. It also returns the channel
+/// to the other side.
 type MessageFuture =
     Pin<Box<dyn Future<Output = (Option<OutgoingFrame>, mpsc::UnboundedSender<OutgoingFrame>)> + Send>>;
 
-/// Processes the messages of a kept connection concurrently, until the other side closes it or this process ends.
+/// Processes the messages of a kept connection concurrently, until the other side closes the connection or this process ends.
 async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf) -> io::Result<()> {
     let (sender, mut outgoing) = mpsc::unbounded_channel();
     // `Some` as long as new messages are accepted.
@@ -193,8 +195,8 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
     // Cancels all messages when this function ends, whatever the cause.
     let _cancel = CancelOnDrop(&pending);
     let mut ending = shared.ending.subscribe();
-    // A message that arrives alone is processed on this task. Handing it to another task, and its response back, would take longer
-    // than most events.
+    // If no other message is pending, a message is processed in this task. Moving the message to another task, and moving its
+    // response back, would take longer than most events.
     let mut inline: Option<MessageFuture> = None;
     let mut interval = waiting_interval();
     loop {
@@ -216,11 +218,11 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
                 continue;
             }
             written = output.write(), if output.unread() > 0 => {
-                // If the write fails, the other side has gone.
+                // If the write fails, the other side has closed the connection.
                 written?;
                 continue;
             }
-            // Messages sent from now on are for the next resident host.
+            // No more messages are accepted, because the sender can send them to the next resident host.
             _ = ending.wait_for(|ending| *ending), if sender.is_some() => {
                 sender = None;
                 continue;
@@ -274,7 +276,7 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
                 }
             }
             (Ok(NumberedRequest::Gone { number }), _) => pending.end(number),
-            // The other side has gone, or violates the protocol.
+            // The other side has closed the connection or violates the protocol.
             (Err(()), _) | (Ok(NumberedRequest::Hook { .. }), None) => {
                 pending.clear();
                 sender = None;
@@ -283,8 +285,8 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
     }
 }
 
-/// Returns the response of the message that the connection's own task processes. If this panics, there is no response, as if the
-/// message were processed on a separate task, and other messages continue.
+/// Returns the response of the message that the connection's task itself processes. If processing panics, this message gets no
+/// response, but other messages continue. This is the same as with a separate task.
 async fn poll_inline(message: &mut Option<MessageFuture>) -> Option<OutgoingFrame> {
     let Some(message) = message else { return std::future::pending().await };
     let polled = poll_fn(|context| {
@@ -350,7 +352,7 @@ impl PendingMessages {
 /// A frame to the other side.
 struct OutgoingFrame {
     frame: Vec<u8>,
-    /// The message that this frame answers. It stays active until the frame is written.
+    /// The guard of the message that this frame answers. The message is counted as active until the frame is written.
     active: Option<ActiveGuard>,
 }
 
@@ -359,9 +361,9 @@ struct Output {
     stream: OwnedWriteHalf,
     /// Encoded frames, in order.
     bytes: Vec<u8>,
-    /// Number of bytes in `bytes` that are written.
+    /// Number of bytes at the beginning of `bytes` that are already written.
     written: usize,
-    /// The messages that these frames answer.
+    /// The guards of the messages that these frames answer.
     active: Vec<ActiveGuard>,
 }
 
@@ -412,12 +414,12 @@ impl Input {
                 }
                 if rest.len() >= length {
                     let after = self.bytes.split_off(4 + length);
-                    // Avoids a second copy of a long message.
+                    // The long part stays in its buffer, which avoids a second copy of a long message.
                     let mut body = std::mem::replace(&mut self.bytes, after);
                     body.drain(..4);
                     return Ok(body);
                 }
-                // The buffer at most doubles with each read, so that a false length reserves little memory.
+                // The buffer at most doubles with each read, so that a frame with a false length cannot reserve much memory.
                 missing = (length - rest.len()).min(self.bytes.len()).max(CHUNK_SIZE);
             }
             self.bytes.reserve(missing);
@@ -428,7 +430,7 @@ impl Input {
     }
 }
 
-/// Processes a message and returns the response. If `gone` ends first, drops the event and returns `None`.
+/// Processes a message and returns the response. If `gone` is ready first, drops the event and returns `None`.
 async fn respond(
     shared: &HostState,
     request: &HookRequest,
@@ -454,8 +456,8 @@ async fn respond(
     }
 }
 
-/// Returns true if a hook's environment names other directories than those of this process. In this case, this process would use
-/// other settings than the hook.
+/// Returns true if a hook's environment names other directories than the environment of this process. In this case, this process
+/// would use other settings than the hook.
 fn is_elsewhere(variables: &[(String, String)], own: &[(String, String)]) -> bool {
     let as_paths = |(name, value): &(String, String)| (name.clone(), PathBuf::from(value));
     let theirs = variables.iter().filter(|(name, _)| DIRECTORY_VARIABLES.contains(&name.as_str()));
@@ -480,7 +482,7 @@ mod tests {
         pending.end(1);
         assert!(pending.begin(2, large).is_some() && pending.begin(3, 1).is_some());
         pending.clear();
-        // One alone always has room.
+        // If no other message is pending, a message of any size is accepted.
         assert!(pending.begin(4, 2 * MAX_PENDING_BYTES).is_some());
     }
 }

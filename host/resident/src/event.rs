@@ -21,7 +21,7 @@ use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The status of a task or a sub-agent that has ended. Agents report no other status.
+/// The status of each task or sub-agent that has ended, because agents do not report the actual status.
 const SUCCESS: &str = "success";
 
 /// An agent's event, with its session.
@@ -41,7 +41,7 @@ pub(crate) struct SessionEvent<'a> {
     pub(crate) is_approved: AtomicBool,
 }
 
-/// An answer to the agent, and the identifier of the event's record.
+/// An answer to the agent, and the identifier of the event's record if the event was recorded.
 type RecordedAnswer = (Answer, Option<String>);
 
 impl SessionEvent<'_> {
@@ -59,8 +59,8 @@ impl SessionEvent<'_> {
         self.handle.started.get_or_init(start).await;
     }
 
-    /// Dispatches `session-start`, and returns the tasks of plugins and the event's identifier. Returns `None` if this was done
-    /// before.
+    /// Dispatches `session-start`, and returns the tasks of plugins and the identifier of the event. Returns `None` if
+    /// `session-start` was already dispatched.
     async fn begin_session(&self) -> Option<(Vec<Task>, String)> {
         let session = &self.handle.session;
         if !session.is_new() {
@@ -146,7 +146,7 @@ impl SessionEvent<'_> {
             HookEvent::AfterCompaction { summary } => Ok(self.transform_text::<AfterCompaction>(summary).await),
             HookEvent::FinalText { text } => Ok(self.transform_text::<FinalizeContent>(text).await),
             HookEvent::Stop { .. } => {
-                // An agent reports only that it stops.
+                // Agents report that they stop, but not these counts.
                 let completion = Completion { status: SUCCESS.to_owned(), turns: 0, input_tokens: 0, output_tokens: 0 };
                 let progress = Progress { tasks: 0, turns: 0, input_tokens: 0, output_tokens: 0 };
                 let completed = self.begin::<TaskComplete>(completion).await;
@@ -166,7 +166,7 @@ impl SessionEvent<'_> {
     async fn session_start(&self, is_resumed: bool, on_wait: WaitCallback<'_>) -> Result<RecordedAnswer, String> {
         let mut begun = None;
         if !is_resumed {
-            // If several reports arrive, one of them begins the session, and the others wait until it has begun.
+            // If several reports arrive, one of them begins the session, and the others wait until the session has begun.
             self.handle.started.get_or_init(|| async { begun = self.begin_session().await }).await;
         }
         let Some((tasks, event)) = begun else {
@@ -212,8 +212,8 @@ impl SessionEvent<'_> {
         Ok((answer, Some(settled.record.id)))
     }
 
-    /// Returns the answer to an event that plugins can reject or change. Agents apply no changed value of such an event, except a
-    /// text that `replaced_text` returns. `responded` converts the response of a plugin to the answer.
+    /// Returns the answer to an event that plugins can reject or change. If a plugin changed the value of the event and
+    /// `replaced_text` returns a text, the agent gets this text. `responded` converts the response of a plugin to the answer.
     async fn gate<V: Serialize + 'static, R: 'static>(
         &self,
         open: OpenOutcome<V, R>,
@@ -255,7 +255,7 @@ impl SessionEvent<'_> {
                 }
                 Err(pending) => pending,
             };
-            // A second question about the same event has only the time that the first question left.
+            // All questions about an event share its deadline, so a second question gets only the time that is left.
             let left = time_until(self.deadline);
             let limit = pending.request().deadline.min(left);
             on_wait(whole_seconds((limit + self.plugin_time).min(left)));
@@ -282,7 +282,7 @@ impl SessionEvent<'_> {
                 self.remember(tool, arguments);
                 match (approved_by, &self.call.event) {
                     (Some(by), _) => Answer::Approved { by },
-                    // A person has just approved this call, so the agent need not ask again.
+                    // A person has just agreed to this call, so the agent need not ask its user.
                     (None, HookEvent::PermissionRequest(_)) if !questions.is_empty() => {
                         Answer::Approved { by: "a person".to_owned() }
                     }
@@ -301,7 +301,7 @@ impl SessionEvent<'_> {
         Ok((answer, Some(event)))
     }
 
-    /// Hands the question about a call over to the agent, which asks its user.
+    /// Lets the agent ask its user the question about a call.
     async fn hand_over(
         &self,
         tool: &ToolUse,
@@ -321,7 +321,7 @@ impl SessionEvent<'_> {
         Ok((Answer::Ask { questions: request.questions, arguments: changed }, Some(request.id)))
     }
 
-    /// Dispatches `after-tool-call` for a result that a plugin gave in place of the tool, as for the result of a tool.
+    /// Dispatches `after-tool-call` for a result that a plugin gave, in the same way as for the result of a tool.
     async fn response(&self, tool: &ToolUse, result: &ToolResult, by: String) -> Answer {
         let payload = self.tool_outcome(tool, result, ResultSource::Plugin);
         match self.begin::<AfterToolCall>(payload).await.outcome {
@@ -342,7 +342,7 @@ impl SessionEvent<'_> {
         }
     }
 
-    /// If a call has run with other arguments than were allowed, records this and keeps a notice for the user.
+    /// If a call has run with arguments other than the allowed ones, records this and stores a notice for the user.
     fn compare_arguments(&self, event: Option<&str>) {
         let HookEvent::AfterToolCall { call, .. } = &self.call.event else { return };
         if !call.id.as_deref().is_some_and(|id| self.handle.has_other_arguments(id, &call.arguments)) {
@@ -357,7 +357,8 @@ impl SessionEvent<'_> {
         self.handle.defer_notice(note);
     }
 
-    /// Returns these tasks and the deferred tasks. If the agent accepts no tasks at this point, defers all of them.
+    /// Returns an answer with these tasks and the deferred tasks. If the agent accepts no tasks at this hook point, defers all of
+    /// them.
     fn continue_with(&self, tasks: Vec<Task>) -> Answer {
         if !self.abilities.goes_on {
             self.handle.defer_tasks(tasks);

@@ -1,6 +1,6 @@
-//! The HTTP server. It has endpoints for agents that send hook messages over HTTP, for gateways and for MCP. It also serves
-//! endpoints of other crates ([`Endpoint`]). Every request except `GET /health` must contain the token, unless its endpoint
-//! authenticates requests itself.
+//! The HTTP server. It has endpoints for agents that send hook messages over HTTP, for gateways and for MCP. Other crates can add
+//! endpoints ([`Endpoint`]). Every request except `GET /health` must contain the token, unless its endpoint authenticates requests
+//! itself.
 //!
 //! | request | meaning |
 //! |---|---|
@@ -11,12 +11,13 @@
 //! | `POST` to the path of an [`Endpoint`] | the endpoint's answer |
 //! | `GET /health` | answers if the host runs |
 //!
-//! The host waits for a person as long as the agent's hook waits, or for the shorter time in the header `Hookhost-Within`.
+//! The host waits for a person as long as the agent's hook waits. If the header `Hookhost-Within` contains a shorter time, the host
+//! waits only for that time.
 //!
-//! A page in a browser sends the header `Origin`. A request with two such headers, or from a page of another machine, is refused.
-//! An [`Endpoint`] gets no request from any page, because its requests may need no token.
+//! Requests of web pages contain the header `Origin`. A request is refused if it has two such headers, or if its page was not
+//! loaded from this machine. For an [`Endpoint`], all requests of web pages are refused, because the endpoint may need no token.
 //!
-//! Clients without the token share a limited number of connections, so that they cannot block clients with the token.
+//! Clients without the token share a limited number of connections, so that they cannot block clients that have the token.
 
 use crate::deadlines::ClientTimeout;
 use crate::mcp;
@@ -48,8 +49,8 @@ use tokio::sync::{Notify, Semaphore};
 const TIMEOUT_HEADER: &str = "hookhost-within";
 
 /// Time that a client may take to send the head of its first request. The time is short because all clients without the token share
-/// a limited number of connections. Later requests may come at any time, because closing a connection in use would look like a
-/// failed hook.
+/// a limited number of connections. There is no limit for later requests, because to the agent, a closed connection would look like
+/// a failed hook.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Maximum length of a request without the token, in bytes. The host must read the request before the endpoint can authenticate it.
@@ -58,17 +59,18 @@ const MAX_BYTES_WITHOUT_TOKEN: usize = 1024 * 1024;
 /// Time that a client may take to send the body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Maximum number of simultaneous connections that have not sent the token. If there are more, the oldest one is closed, because
-/// each connection takes a file descriptor and the hooks' socket needs some too.
+/// Maximum number of simultaneous connections that have not sent the token. If there are more, the oldest connection is closed.
+/// Otherwise, these connections could use up the file descriptors that the socket for hooks needs.
 const MAX_UNAUTHENTICATED: usize = 128;
 
-/// Minimum time before a connection without the token is closed. A client that knows the token sends its first request at once.
+/// Minimum time before a connection without the token is closed. The time is enough for a client that knows the token, because such
+/// a client sends its first request at once.
 const MIN_HEAD_TIME: Duration = Duration::from_millis(25);
 
 /// Maximum number of connections that have sent the token and are kept between requests.
 const MAX_KEPT_ALIVE: usize = 128;
 
-/// The secret that each request must contain.
+/// The secret that requests must contain.
 #[derive(Clone)]
 pub struct Token([u8; 32]);
 
@@ -91,16 +93,17 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// An endpoint of another crate, such as the endpoint of a draft standard. It answers `POST` requests to its path with JSON.
+/// An endpoint that another crate implements, for example for a draft standard. It answers `POST` requests to its path with JSON.
 pub trait Endpoint: Send + Sync {
     /// Returns the path, such as `acs`, without slashes.
     fn path(&self) -> &'static str;
 
-    /// Returns true if the endpoint authenticates requests itself. Such requests need no token, and may have up to 1 MiB.
+    /// Returns true if the endpoint authenticates requests itself. Its requests then need no token, but requests without the token
+    /// are limited to 1 MiB.
     fn authenticates(&self) -> bool;
 
     /// Answers a request. `home` is the directory for messages that name no directory, and `timeout` is the time that the client
-    /// waits. If the endpoint authenticates requests itself, the request may come from anybody.
+    /// waits. If the endpoint authenticates requests itself, the request can come from any client.
     fn answer<'a>(
         &'a self,
         settler: &'a Settler,
@@ -113,7 +116,7 @@ pub trait Endpoint: Send + Sync {
     fn note_unread(&self, settler: &Settler, home: &Path, has_token: bool, why: &str);
 }
 
-/// The endpoints of other crates, which are served beside the paths of this module.
+/// The endpoints of other crates, which are served in addition to the paths of this module.
 pub type Endpoints = Vec<Arc<dyn Endpoint>>;
 
 /// The state that all connections share.
@@ -123,7 +126,7 @@ struct HttpService {
     endpoints: Endpoints,
     /// The directory for messages that name no directory.
     home: PathBuf,
-    /// Permits for connections that have sent the token.
+    /// Permits for connections that have sent the token and are kept between requests.
     kept_alive: Arc<Semaphore>,
 }
 
@@ -132,13 +135,14 @@ struct HttpService {
 struct Connection {
     accepted: Instant,
     has_sent_request: AtomicBool,
-    /// True if the connection must not be closed to make room, because it has sent the token or its request is being answered.
+    /// True if the connection must not be closed to make room for others, because it has sent the token or its request is being
+    /// answered.
     is_kept_open: AtomicBool,
-    /// Notified when the connection must close to make room.
+    /// Notified when the connection must be closed to make room for others.
     must_close: Notify,
 }
 
-/// The connections that can be closed to make room, the oldest first.
+/// The connections that can be closed to make room for others, the oldest first.
 #[derive(Debug, Default)]
 struct UnauthenticatedConnections(Mutex<VecDeque<Weak<Connection>>>);
 
@@ -154,17 +158,17 @@ impl UnauthenticatedConnections {
         connection
     }
 
-    /// Waits until there is room for another connection.
+    /// Waits until another connection can be accepted, and closes the oldest connection if necessary.
     async fn room(&self) {
         while let Err(wait) = self.make_room() {
             tokio::time::sleep(wait).await;
         }
     }
 
-    /// Closes the oldest connection if there is no room.
+    /// Closes the oldest connection if the maximum number is reached.
     ///
     /// # Errors
-    /// The time until the oldest connection may be closed.
+    /// The remaining time before the oldest connection may be closed.
     fn make_room(&self) -> Result<(), Duration> {
         let mut all = self.all();
         all.retain(|connection| {
@@ -191,7 +195,7 @@ impl UnauthenticatedConnections {
 }
 
 impl Connection {
-    /// Waits until the connection must end, because it has sent no request in time or must make room for others.
+    /// Waits until the connection must be closed, because no request has arrived in time or because it must make room for others.
     async fn closed(&self) {
         let sends_nothing = async {
             tokio::time::sleep(HEAD_TIMEOUT).await;
@@ -243,7 +247,7 @@ pub async fn serve(
                 }
             },
         };
-        // Answers are small and the client waits for them, so they are sent at once.
+        // Answers are small and the client waits for them, so they are sent without delay.
         let _ = stream.set_nodelay(true);
         let connection = unauthenticated.accept();
         let handler = service_fn({
@@ -266,7 +270,7 @@ pub async fn serve(
         let answered = open.watch(server.serve_connection(TokioIo::new(stream), handler));
         tokio::spawn(async move {
             tokio::select! {
-                // A connection that must end may have received a request meanwhile, so requests come first.
+                // A connection that must be closed may have received a request meanwhile, so its request is processed first.
                 biased;
                 ended = answered => if let Err(error) = ended {
                     tracing::debug!(%error, "a connection ended early");
@@ -275,7 +279,7 @@ pub async fn serve(
             }
         });
     }
-    // The listener stays open until all requests are answered. Clients that connect meanwhile wait for the next process.
+    // The listener stays open until all requests are answered. Clients that connect in the meantime wait for the next process.
     open.shutdown().await;
 }
 
@@ -321,7 +325,7 @@ async fn respond(service: &HttpService, connection: &Connection, request: Reques
         Ok(Err(error)) => Err(format!("its message did not arrive: {error}")),
         Err(_) => Err(format!("its message did not arrive within {} s", BODY_TIMEOUT.as_secs())),
     };
-    // From here on, the answer may take long, because a person may be asked.
+    // From here on, the answer may take a long time, because a person may be asked. The connection must not be closed meanwhile.
     connection.is_kept_open.store(true, Ordering::Relaxed);
     match (route, body) {
         (Route::Hook { agent, point }, body) => hook(service, agent, point, body, timeout).await,
@@ -358,7 +362,7 @@ fn has_token(service: &HttpService, request: &Request<Incoming>) -> bool {
     bearer.or_else(|| header("x-api-key")).is_some_and(|secret| service.token.is(secret.trim()))
 }
 
-/// Returns true if a page comes from this machine, such as MCP's inspector.
+/// Returns true if a web page was loaded from this machine, such as the page of the MCP Inspector.
 fn is_of_this_machine(origin: &HeaderValue) -> bool {
     let host = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()).and_then(|origin| {
         let host = origin.host()?;
@@ -414,7 +418,8 @@ async fn hook(
     };
     match adapter.body(reply) {
         Ok(body) => json(body),
-        // This agent understands only exit codes. It must read this answer as a failed hook.
+        // This agent understands only exit codes, and an HTTP reply has none. With this status, the agent sees that the hook has
+        // failed.
         Err(why) => text(StatusCode::INTERNAL_SERVER_ERROR, &why),
     }
 }
@@ -434,7 +439,7 @@ async fn model_context(service: &HttpService, body: &[u8], timeout: ClientTimeou
     }
 }
 
-/// Makes an answer the last one of its connection, because the number of connections without the token is limited.
+/// Makes an answer the last one of its connection, so that a connection without the token is not kept open.
 fn last(mut answer: Answer) -> Answer {
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     answer

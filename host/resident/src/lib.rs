@@ -1,24 +1,24 @@
-//! The resident host. It decides on the events of a user's own agents, for all sessions and projects of the user at once.
+//! The resident host. It is a process that decides on the events of a user's agents, in all sessions and projects of the user.
 //!
 //! Each module uses only modules above it in this table:
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`rules`] | the rules of each directory, loaded again when their files change |
-//! | [`users_file`] | checks that the user's own file is still there |
-//! | `call_key` | the key of a call, under which it has one decision |
-//! | [`sessions`] | the agents' sessions, kept across calls |
-//! | `outcome_cache` | the outcomes of calls, for repeated reports |
+//! | [`rules`] | the rules of each directory, which are loaded again when their files change |
+//! | [`users_file`] | checks that the user's configuration file still exists |
+//! | `call_key` | the key of a call; reports with the same key get the same decision |
+//! | [`sessions`] | the agents' sessions, which are kept between calls |
+//! | `outcome_cache` | the outcomes of calls, which repeated reports of a call get again |
 //! | [`deadlines`] | time limits of a reply |
 //! | `canary_rules` | the call by which `hookhost doctor` proves a hook, and its rules |
 //! | `event` | dispatches one event to the engine, and returns the outcome for the agent |
-//! | [`settler`] | processes a message: decodes it, asks about its events, encodes the reply |
+//! | [`settler`] | decodes a message, decides on its events and encodes the reply |
 //! | `unanswered_calls` | records the calls that no resident host answered |
 //! | `mcp` | the tool by which agents send events without starting a process |
 //! | [`http`] | hooks, gateways and the MCP endpoint over HTTP |
-//! | `connection` | a connection of the socket: messages and their responses |
-//! | `successor` | detects another version of the program in its place |
-//! | [`resident`] | the socket, and the life of the process |
+//! | `connection` | a connection to the socket, with its messages and responses |
+//! | `successor` | detects that another version has replaced the program's file |
+//! | [`resident`] | the socket, and the beginning and end of the process |
 
 #![deny(missing_docs)]
 #![cfg(unix)]

@@ -1,9 +1,9 @@
-//! The MCP endpoint. An agent that is connected to it sends events without starting a process: its one tool, `hook`, takes a hook
-//! message and the name of the agent.
+//! The MCP endpoint. An agent that is connected to the endpoint can send events without starting a process. The endpoint has one
+//! tool, `hook`, whose arguments are a hook message and the name of the agent.
 //!
 //! The endpoint supports the methods that a client needs to call a tool (`initialize`, `ping`, `tools/list`, `tools/call`). It has
-//! no sessions and no streams, so the body of each response contains the answer. Source: the specification of 2025-06-18 and of
-//! 2025-11-25.
+//! no sessions and no streams, so the answer to each request is in the body of the HTTP response. Source: the specification of
+//! 2025-06-18 and of 2025-11-25.
 
 use crate::deadlines::ClientTimeout;
 use crate::settler::Settler;
@@ -18,7 +18,7 @@ const VERSIONS: &[&str] = &["2025-11-25", "2025-06-18"];
 /// The name of the tool.
 const TOOL: &str = "hook";
 
-/// Fields that the templates of some agents can pass only as a text that contains JSON.
+/// Fields that some agents can pass only as a string that contains JSON, because their templates insert only strings.
 const JSON_IN_TEXTS: &[&str] = &["tool_input", "tool_response"];
 
 /// Answers a request. Returns `None` for a notification.
@@ -114,7 +114,7 @@ async fn call(
     Ok(json!({ "content": [{ "type": "text", "text": said }], "isError": is_error }))
 }
 
-/// Returns the hook message as an agent would write it to a hook's standard input.
+/// Returns the hook message in the form in which an agent writes it to the standard input of a hook.
 fn message(arguments: &Map<String, Value>) -> Result<Vec<u8>, String> {
     let mut fields = match arguments.get("message") {
         Some(Value::Object(fields)) => fields.clone(),

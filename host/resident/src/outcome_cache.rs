@@ -1,6 +1,6 @@
 //! The outcomes of calls. Each call gets one decision, and all reports of the call get the same outcome. This is true even if two
-//! hook files or two programs of an agent report the call, or if a hook reports it again after a host was killed. An outcome is
-//! lost only if the host dies within 20 ms of its reply.
+//! hook files or two programs of an agent report the call, or if a hook reports the call again after the host was killed. An
+//! outcome is lost only if the host is killed within 20 ms after its reply.
 
 use crate::call_key::{CallId, CallKey, OUTCOME_LIFETIME};
 use hookhost::contract::bytes::written_size;
@@ -17,21 +17,22 @@ const MAX_OUTCOMES: usize = 4096;
 /// Maximum total size of the cached outcomes, in bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// Size of an outcome in addition to its texts and values, in bytes.
+/// Assumed size of an outcome in addition to its strings and values, in bytes.
 const BASE_SIZE: usize = 512;
 
-/// Maximum size of an outcome that the store keeps for later hosts, in bytes.
+/// Maximum size of an outcome that is written to the store for later hosts, in bytes.
 const MAX_ROW_SIZE: usize = 256 * 1024;
 
-/// Number of entries at which expired entries are first removed. Later, they are removed each time the number has doubled.
+/// Number of entries at which expired entries are removed for the first time. Later, expired entries are removed each time the
+/// number of entries has doubled.
 const MIN_SWEEP_SIZE: usize = 64;
 
-/// The outcome of a call, for repeated reports of it.
+/// The outcome of a call, which is kept for repeated reports of the call.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedOutcome {
     /// The outcome.
     pub(crate) outcome: Outcome,
-    /// The identifier of the event's record.
+    /// The identifier of the event's record in the log.
     pub(crate) event: Option<String>,
     /// Time for which the outcome is kept for a second report.
     pub(crate) lifetime: Duration,
@@ -46,11 +47,11 @@ pub(crate) struct OutcomeCache {
 #[derive(Debug, Default)]
 struct CacheState {
     entries: HashMap<CallId, Arc<CacheEntry>>,
-    /// Number of entries at which expired ones are removed next.
+    /// Number of entries at which expired entries are removed next.
     next_sweep: usize,
     /// Size of the outcomes added since the last removal, in bytes.
     bytes: usize,
-    /// True if outcomes were dropped because there was no room. The store still has them.
+    /// True if outcomes were dropped from the cache because it was full. The store still contains these outcomes.
     has_evicted: bool,
 }
 
@@ -66,7 +67,8 @@ impl CacheState {
         self.entries.retain(|_, entry| entry.is_valid());
         self.bytes = self.entries.values().map(|entry| entry.size()).sum();
         if self.entries.len() >= MAX_OUTCOMES || self.bytes > MAX_BYTES {
-            // Pending calls stay, so that each of them still gets only one decision.
+            // All outcomes are dropped. Only the entries of pending calls are kept, so that each pending call still gets only one
+            // decision.
             self.entries.retain(|_, entry| entry.outcome.get().is_none());
             self.bytes = 0;
             self.has_evicted = true;
@@ -75,21 +77,21 @@ impl CacheState {
     }
 }
 
-/// One call, and its outcome once there is one.
+/// A call, and its outcome as soon as the call is decided.
 #[derive(Debug)]
 pub(crate) struct CacheEntry {
     call: CallId,
     terms: [u8; 32],
-    /// The revision of the rules that apply to the call. It is kept because the rules of a program can change without a new digest.
-    /// `None` for an outcome of an earlier host.
+    /// The revision of the rules that apply to the call. The digest of the rules is not enough, because rules that are compiled
+    /// into a program can change without changing the digest. `None` for an outcome of an earlier host.
     rules: Option<u64>,
     outcome: OnceCell<(CachedOutcome, Instant)>,
-    /// Number of seconds for which the host waits for a person; 0 before a person is asked.
+    /// Number of seconds for which the host waits for a person, or 0 if no person has been asked.
     pub(crate) waiting: watch::Sender<u32>,
 }
 
 impl OutcomeCache {
-    /// Returns the entry of a call under the rules of this revision. Creates one if no valid entry exists.
+    /// Returns the entry of a call under the rules of this revision. Creates an entry if no valid entry exists.
     pub(crate) fn entry(&self, key: &CallKey, rules: u64) -> Arc<CacheEntry> {
         let mut state = self.state();
         let known = state.entries.get(&key.call);
@@ -104,7 +106,8 @@ impl OutcomeCache {
         entry
     }
 
-    /// Loads the outcomes that earlier hosts have stored. Skips unreadable rows. The calls of such rows are decided again.
+    /// Loads the outcomes that earlier hosts have stored. Skips rows that cannot be parsed, so the calls of such rows are decided
+    /// again.
     pub(crate) fn load(&self, rows: Vec<KeptOutcome>) {
         let (now, time) = (Instant::now(), milliseconds());
         let mut state = self.state();
@@ -128,8 +131,8 @@ impl OutcomeCache {
         Some(KeptOutcome { call: entry.call, terms: entry.terms, event: event.clone(), settled, expires, outcome })
     }
 
-    /// Returns the outcome of a call. If there is none yet, awaits `dispatch` for it. The returned flag is true if `dispatch` was
-    /// awaited by this report.
+    /// Returns the outcome of a call. If the call has no outcome yet, awaits `dispatch`, which decides on the call. The returned
+    /// flag is true if this report awaited `dispatch`.
     pub(crate) async fn get_or_dispatch(
         &self,
         entry: &CacheEntry,
@@ -152,7 +155,7 @@ impl OutcomeCache {
         Ok((settled, is_first))
     }
 
-    /// Removes calls, and returns those of which the store may have an outcome.
+    /// Removes calls from the cache. Returns the calls whose outcomes may be in the store.
     pub(crate) fn remove(&self, calls: &[CallId]) -> Vec<CallId> {
         let mut state = self.state();
         let has_evicted = state.has_evicted;
@@ -170,11 +173,11 @@ impl CacheEntry {
     }
 
     fn is_valid(&self) -> bool {
-        // A pending call stays valid, because a person may take any time to answer.
+        // The entry of a pending call is always valid, because a person may take any time to answer.
         self.outcome.get().is_none_or(|(settled, since)| since.elapsed() < settled.lifetime)
     }
 
-    /// Returns the size of the outcome, in bytes; 0 before there is one.
+    /// Returns the size of the outcome in bytes, or 0 if the call is pending.
     fn size(&self) -> usize {
         self.outcome.get().map_or(0, |(settled, _)| outcome_size(&settled.outcome))
     }

@@ -1,8 +1,9 @@
-//! The socket, and the life of the resident host's process.
+//! The socket, and the beginning and end of the resident host's process.
 //!
-//! One resident host serves a user's state directory. It holds a file lock, which the kernel releases when the process ends for any
-//! reason. The host ends if nobody has used it for a while, if it is asked to end, if another version replaces its program, or if
-//! its socket is gone. Before it ends, it decides on pending events and on events that arrive meanwhile.
+//! At most one resident host serves a user's state directory. The host holds a file lock, which the kernel releases when the
+//! process ends for any reason. The host ends if nobody has used it for a while, if it is asked to end, if another version replaces
+//! its program, or if its socket is removed. Before the host ends, it decides on pending events and on events that arrive in the
+//! meantime.
 
 use crate::connection::{HostState, serve};
 use crate::http::{self, Endpoints, Token};
@@ -28,13 +29,13 @@ use tokio::time::Instant;
 /// Time for which a host that is ending waits for pending events.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(28);
 
-/// Time after [`DRAIN_TIMEOUT`] in which events that are still pending must get a rejection.
+/// Time after [`DRAIN_TIMEOUT`] in which events that are still pending are rejected.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Poll interval for pending events while the host ends.
+/// Poll interval while the host waits for pending events at its end.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Poll interval for reasons to end.
+/// Interval at which the host checks whether there is a reason to end.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The reason why a process cannot be the resident host.
@@ -71,7 +72,7 @@ pub enum EndReason {
     SocketGone,
 }
 
-/// The lock of the resident host, and its socket.
+/// A resident host that holds the lock and listens on the socket.
 pub struct ResidentHost {
     place: HostPaths,
     listener: UnixListener,
@@ -135,20 +136,21 @@ impl ResidentHost {
         }))
     }
 
-    /// Marks the host as started by a hook. A host that the user starts replaces it.
+    /// Marks this host as started by a hook. If the user starts a host, that host replaces this one.
     #[must_use]
     pub fn on_demand(self) -> Self {
         Self { is_on_demand: true, ..self }
     }
 
-    /// Also serves HTTP, with these endpoints of other crates. `home` is the directory for messages that name no directory.
+    /// Also serves HTTP, with these additional endpoints of other crates. `home` is the directory for messages that name no
+    /// directory.
     #[must_use]
     pub fn with_http(self, listener: TcpListener, token: Token, endpoints: Endpoints, home: PathBuf) -> Self {
         Self { http: Some(HttpSettings { listener, token, endpoints, home }), ..self }
     }
 
-    /// Serves until there is an [`EndReason`]. The host ends if `stop` is ready, or if nobody has used it for `idle` (`None`: no
-    /// limit).
+    /// Serves until there is a reason to end, and returns the reason. The host also ends if `stop` is ready, or if nobody has used
+    /// the host for the time `idle`. If `idle` is `None`, this time is not limited.
     ///
     /// # Errors
     /// If the host cannot listen on the socket.
@@ -178,7 +180,8 @@ impl ResidentHost {
             let served = http::serve(listener, Arc::clone(&shared.settler), token, endpoints, home, stopped);
             (Some(stop), tokio::spawn(served))
         });
-        // The record is written beside the loop. If the log is locked, writing may take longer than a hook waits for a silent host.
+        // Unanswered calls are recorded in a separate task. If the log is locked, writing may take longer than a hook waits for a
+        // host that sends nothing.
         let place = self.place.clone();
         let record = || {
             let (place, settler) = (place.clone(), Arc::clone(&shared.settler));
@@ -190,13 +193,14 @@ impl ResidentHost {
         let mut ended = None;
         let limit = tokio::time::sleep(DRAIN_TIMEOUT);
         tokio::pin!(stop, limit);
-        // Decides also on events that arrive while others are pending, because the next host starts only when this one has ended.
+        // The loop continues until no event is pending. Events that arrive while others are pending are decided too, because the
+        // next host can start only after this one has ended.
         while ended.is_none() || !is_idle() {
             let reason = tokio::select! {
                 accepted = listener.accept() => {
                     match accepted {
                         Ok((stream, _)) => serve(&shared, stream),
-                        // Typically too many files are open. Some of them will soon be closed.
+                        // The usual cause is that too many files are open. Some of them will soon be closed.
                         Err(error) => {
                             tracing::warn!(%error, "a connection could not be accepted");
                             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -231,15 +235,14 @@ impl ResidentHost {
             serve(&shared, stream);
         }
         shared.ending.send_replace(true);
-        // Waits a short time for the connections that were just accepted. After that time, events that wait for a person get a
-        // rejection.
+        // Waits a short time for the connections that were just accepted.
         let settled_soon = async {
             while !is_idle() {
                 tokio::time::sleep(DRAIN_INTERVAL).await;
             }
         };
         let _ = tokio::time::timeout(REJECTION_TIMEOUT, settled_soon).await;
-        // Events that are still pending get a rejection.
+        // Rejects events that are still pending, for example because they wait for a person.
         shared.settler.shut_down();
         let last = async {
             if let Some((stop, served)) = http {
@@ -251,7 +254,7 @@ impl ResidentHost {
             }
         };
         let _ = tokio::time::timeout(REJECTION_TIMEOUT, async { (last.await, recording.await) }).await;
-        // Releases the lock before clients are told that the host has ended.
+        // The lock is released before clients learn that the host has ended.
         drop(self);
         shared.place_freed.notify_waiters();
         Ok(ended)
@@ -276,8 +279,9 @@ impl std::fmt::Debug for ResidentHost {
     }
 }
 
-/// Listens on the socket in the host's directory. Removes an existing file, because the lock proves that no host uses it. If the
-/// file system cannot hold a socket (such as FAT), listens in the user's runtime directory and writes a file that names the socket.
+/// Listens on the socket in the host's directory. Removes an existing socket file, because the lock proves that no other host uses
+/// it. If the file system does not support sockets (for example FAT), listens in the user's runtime directory and writes a file
+/// that names the socket.
 fn listen(place: &HostPaths) -> io::Result<(UnixListener, PathBuf)> {
     remove(&place.socket_name())?;
     let socket = place.socket();
@@ -290,13 +294,14 @@ fn listen(place: &HostPaths) -> io::Result<(UnixListener, PathBuf)> {
     };
     let digest = Sha256::digest(place.directory().as_os_str().as_encoded_bytes());
     let socket = runtime.join(format!("hookhost-{}.sock", HEXLOWER.encode(&digest[..8])));
-    // Reports the error for the host's own directory, because the user can fix that one.
+    // The returned error is the one for the host's own directory, because this is the directory that the user can fix.
     let Ok(listener) = bind(&socket, &runtime) else { return Err(error) };
     fs::write(place.socket_name(), socket.as_os_str().as_encoded_bytes())?;
     Ok((listener, socket))
 }
 
-/// Binds a socket. If its path is too long for an address, uses a path through the open directory.
+/// Binds a socket. If its path is too long for a socket address, uses a short path that leads through a file descriptor of the
+/// directory.
 fn bind(socket: &Path, directory: &Path) -> io::Result<UnixListener> {
     remove(socket)?;
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {

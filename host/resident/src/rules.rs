@@ -1,5 +1,5 @@
-//! The rules of each directory. Their files are checked at each event, so that no event is decided under rules that were replaced
-//! before it.
+//! The rules of each directory. The files of the rules are checked at each event, so that no event is decided under rules that were
+//! replaced before the event.
 
 use hookhost::config::Config;
 use hookhost::{Host, RuleSet, RuleSource};
@@ -13,19 +13,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-/// Beginning of the note that changed rules cannot be loaded.
+/// The beginning of the note for the user if changed rules cannot be loaded.
 pub const RELOAD_FAILED: &str = "changed rules cannot be loaded";
 
-/// Maximum number of directories whose rules are kept. The least recently used one is dropped.
+/// Maximum number of directories whose rules are kept. If there are more, the rules of the least recently used directory are
+/// dropped.
 const MAX_DIRECTORIES: usize = 256;
 
-/// A source of the configuration of each directory.
+/// Finds the configuration of each directory.
 pub trait ConfigurationSource: Send + Sync {
-    /// Returns the active configuration of `directory`. `loaded` is the previous one. It is an error if one of its files is no
-    /// longer active, because a program that the agent runs could have removed the file.
+    /// Returns the active configuration of `directory`. `loaded` is the previously loaded configuration. It is an error if a file
+    /// of the previous configuration is no longer active, because a program that the agent runs could have removed the file.
     ///
     /// # Errors
-    /// One sentence, with the next step.
+    /// One sentence about the problem, with the next step for the user.
     fn find(&self, directory: &Path, loaded: Option<&Config>) -> Result<FoundConfiguration, String>;
 
     /// Returns the files that determine the configuration of `directory`, even those that do not exist.
@@ -37,7 +38,7 @@ pub trait ConfigurationSource: Send + Sync {
     }
 }
 
-/// A configuration that was found, with notes for the user.
+/// The configuration of a directory, with notes for the user.
 #[derive(Clone, Debug)]
 pub struct FoundConfiguration {
     /// The active configuration.
@@ -67,13 +68,13 @@ pub struct DirectoryRules {
     pub rules: RuleSet,
     /// Notes for the user about the rules.
     pub notes: Arc<[String]>,
-    /// Number of this rule set. It stays the same when rules of the set change.
+    /// Number of this rule set. It stays the same when the rules in the set are replaced by changed rules.
     pub number: u64,
-    /// Number of this load of the rules. It changes with each load.
+    /// Number of this load of the rules. Each load gets a new number.
     pub revision: u64,
     /// Digest of everything that affects a decision about an event ([`Config::digest`]), in hexadecimal.
     pub digest: Arc<str>,
-    /// The files of the rules that belong to the project.
+    /// The files that belong to the project and from which rules were loaded.
     pub project_files: Arc<[PathBuf]>,
     /// Time that an event takes if each plugin uses its maximum time and no person is asked.
     pub plugin_time: Duration,
@@ -83,7 +84,7 @@ pub struct DirectoryRules {
 pub struct RulesByDirectory {
     loader: Arc<Loader>,
     entries: Mutex<HashMap<PathBuf, Arc<DirectoryEntry>>>,
-    /// The checks that have not begun, by the directories of the sessions.
+    /// The file checks that have not begun yet, by the directories of the sessions.
     checks: Mutex<HashMap<Directories, Weak<FileCheck>>>,
     uses: AtomicU64,
 }
@@ -95,12 +96,12 @@ struct Loader {
     revisions: AtomicU64,
 }
 
-/// A directory for which an event has needed the rules.
+/// A directory whose rules were needed for an event.
 struct DirectoryEntry {
     directory: PathBuf,
     loader: Arc<Loader>,
     used: AtomicU64,
-    /// The last loaded rules. Events read them without waiting; only the holder of `state` replaces them.
+    /// The last loaded rules. Events read them without waiting. Only a task that has locked `state` may replace them.
     current: Mutex<Option<Arc<LoadedRules>>>,
     state: tokio::sync::Mutex<LoadState>,
 }
@@ -120,14 +121,15 @@ pub struct Directories {
     pub workspace: PathBuf,
 }
 
-/// A check of the files of a session's directory. All events that request the check before it begins share it.
+/// A check of whether the files of a session's directory have changed. All events that request such a check before it begins share
+/// the same check.
 #[derive(Default)]
 struct FileCheck {
     /// The directory of the rules, and its last loaded rules if they are still current.
     result: OnceLock<(PathBuf, Option<Arc<LoadedRules>>)>,
 }
 
-/// The rules of a directory, and the state of its files at the time of loading.
+/// The rules of a directory, and the stamps of its files at the time of loading.
 struct LoadedRules {
     stamps: Vec<(PathBuf, Stamp)>,
     /// The rules, or the reason why there are none.
@@ -176,9 +178,9 @@ impl RuleSource for DirectoryEntry {
 }
 
 impl Directories {
-    /// Returns the directory whose rules are active. This is the directory in which a call runs, if it lies in the project, and
-    /// otherwise the project's directory. The model can choose the directory of a call, and must not be able to leave the project's
-    /// rules by this choice.
+    /// Returns the directory whose rules are active. This is the directory in which a call runs if that directory lies in the
+    /// project. Otherwise it is the directory of the project. The model can choose the directory of a call, and must not be able to
+    /// avoid the rules of the project by this choice.
     pub(crate) fn of_rules(&self) -> PathBuf {
         let cwd = real(&self.cwd);
         if self.cwd == self.workspace {
@@ -190,13 +192,13 @@ impl Directories {
     }
 }
 
-/// Resolves the links of a path. The result is not cached, because the links may lead elsewhere at the next event.
+/// Resolves the symbolic links of a path. The result is not cached, because the links may have other targets at the next event.
 pub(crate) fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Device, inode, size and times of the last changes of a file. If one of them changes, the file has changed. `None` if the file
-/// does not exist.
+/// The device, the inode, the size and the change times of a file. If one of these values changes, the file has changed. `None` if
+/// the file does not exist.
 type Stamp = Option<(u64, u64, u64, [i64; 4])>;
 
 impl RulesByDirectory {
@@ -206,8 +208,9 @@ impl RulesByDirectory {
         Self { loader, entries: Mutex::default(), checks: Mutex::default(), uses: AtomicU64::new(0) }
     }
 
-    /// Returns the current rules for a session that names these directories. If `has_others`, other events may request the rules at
-    /// the same time. These events share one check of the files, which begins after all of their requests.
+    /// Returns the current rules for a session that names these directories. `has_others` is true if other events may request the
+    /// rules at the same time. In this case, these events share one check of the files, which begins only after all of them have
+    /// requested the rules.
     ///
     /// # Errors
     /// The errors of [`Self::of`].
@@ -216,10 +219,10 @@ impl RulesByDirectory {
             return self.of(&named.of_rules()).await;
         }
         let check = self.next_check(&named);
-        // Lets other ready tasks join this check.
+        // Other tasks that are ready can now join this check.
         tokio::task::yield_now().await;
         let (directory, current) = check.result.get_or_init(|| {
-            // An event that requests the rules from here on needs another check.
+            // From here on, an event that requests the rules needs a new check.
             self.checks().remove(&named);
             let directory = named.of_rules();
             let current = self.entry(&directory).up_to_date();
@@ -251,10 +254,10 @@ impl RulesByDirectory {
     }
 
     /// Returns the current rules of `directory`. If changed rules cannot be loaded, the previous rules stay active, and the notes
-    /// give the reason.
+    /// for the user contain the reason.
     ///
     /// # Errors
-    /// One sentence, if no rules of the directory could ever be loaded.
+    /// One sentence, if rules of the directory have never been loaded successfully.
     pub async fn of(&self, directory: &Path) -> Result<DirectoryRules, String> {
         let entry = self.entry(directory);
         let rules = entry.rules().await?;
@@ -303,7 +306,7 @@ impl Loader {
         directory: &Path,
         state: &mut LoadState,
     ) -> (Vec<(PathBuf, Stamp)>, Result<DirectoryRules, String>) {
-        // Takes the stamps before the files are read, so that a change from here on is noticed at the next event.
+        // The stamps are taken before the files are read, so that any later change is noticed at the next event.
         let before = stamps(self.configurations.files(directory, state.config.as_ref()));
         let found = self.configurations.find(directory, state.config.as_ref());
         let loaded = match found {
@@ -313,7 +316,7 @@ impl Loader {
         let now = self.configurations.files(directory, state.config.as_ref());
         let mut stamped: Vec<_> = before.into_iter().filter(|(path, _)| now.contains(path)).collect();
         let known: Vec<_> = stamped.iter().map(|(path, _)| path.clone()).collect();
-        // Adds the files that only the new configuration names.
+        // Files that only the new configuration names are added.
         stamped.extend(stamps(now.into_iter().filter(|path| !known.contains(path))));
         let mut problem = String::new();
         if let Err(why) = loaded {
@@ -357,7 +360,8 @@ impl std::fmt::Debug for RulesByDirectory {
     }
 }
 
-/// Returns a note about the plugins that a changed configuration no longer has. Emptying a file has the effect of removing it.
+/// Returns a note about the plugins that a changed configuration no longer contains. The user should know about them, because
+/// emptying a file removes plugins just as deleting the file would.
 fn removed_plugins(before: &Config, now: &Config) -> Option<String> {
     let gone = before.enabled().filter(|entry| now.enabled().all(|other| other.name != entry.name));
     let gone: Vec<&str> = gone.map(|entry| entry.name.as_str()).collect();
@@ -389,7 +393,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::sync::atomic::AtomicUsize;
 
-    /// A configuration without plugins that one file stands for.
+    /// A source with a configuration without plugins, which counts as changed when one file changes.
     struct OneFile {
         file: PathBuf,
         found: AtomicUsize,
@@ -406,7 +410,7 @@ mod tests {
         }
     }
 
-    /// Rules in a directory of their own.
+    /// Returns rules in a temporary directory.
     async fn rules() -> (tempfile::TempDir, Arc<OneFile>, Arc<RulesByDirectory>, Directories) {
         let directory = tempfile::tempdir().unwrap();
         let one = Arc::new(OneFile { file: directory.path().join("file"), found: AtomicUsize::new(0) });

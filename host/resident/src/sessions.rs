@@ -1,4 +1,4 @@
-//! The agents' sessions. All calls that name the same session share it, even if different processes report them.
+//! The agents' sessions. All calls that name the same session share that session, even if different processes report the calls.
 
 use crate::call_key::digest;
 use crate::rules::{Directories, DirectoryRules, real};
@@ -16,27 +16,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
-/// Maximum number of kept handles. The least recently used handle is dropped. A session continues without its handle.
+/// Maximum number of kept handles. If there are more, the least recently used handle is dropped. This does not end its session,
+/// which gets a new handle when it is used again.
 const MAX_HANDLES: usize = 1000;
 
 /// Time for which an unused handle is kept.
 const HANDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Minimum number of recent calls of a session whose arguments are remembered until the calls have run. The maximum is twice this
-/// number.
+/// Number of recent calls of a session whose arguments are certainly remembered until the calls have run. At most twice as many
+/// calls are remembered.
 const MAX_CALLS: usize = 256;
 
-/// Maximum number of texts per session that are remembered as already mentioned.
+/// Maximum number of texts per session that are remembered because the model or the user has already read them.
 const MAX_MENTIONS: usize = 1024;
 
 /// Maximum size of the deferred tasks of a session, in bytes. The deferred notices have the same maximum.
 const MAX_DEFERRED: usize = 1024 * 1024;
 
-/// Maximum number of times in a row that plugins can keep an agent from stopping. Without it, a plugin that always has a task would
-/// never let the agent stop.
+/// Maximum number of times in a row that plugins can keep an agent from stopping. Without this limit, a plugin that always has a
+/// task would never let the agent stop.
 pub const MAX_CONTINUATIONS: u32 = 8;
 
-/// Maximum length of an identifier of the engine's sessions, in bytes.
+/// Maximum length of a session identifier that the engine accepts, in bytes.
 const MAX_ID: usize = 256;
 
 /// All sessions of this process.
@@ -45,36 +46,36 @@ pub struct SessionTable {
     handles: Mutex<HashMap<HandleKey, Arc<SessionHandle>>>,
 }
 
-/// Identifier, directory, workspace and rule set. A session that changes its directory or its rule set gets another handle of the same
-/// session.
+/// The identifier, the directory, the workspace and the number of the rule set. If a session changes its directory or its rule set,
+/// it gets a second handle.
 type HandleKey = (String, PathBuf, PathBuf, u64);
 
 /// A handle of a session.
 #[derive(Debug)]
 pub struct SessionHandle {
-    /// The engine's handle.
+    /// The handle of the session in the engine.
     pub session: Session,
-    /// Set after the decision on `session-start`, in this process or an earlier one. Before that, no event that plugins can reject
-    /// is dispatched. Shared by all handles of the session.
+    /// Set after the decision on `session-start`, which an earlier process may have made. Until it is set, no event that plugins
+    /// can reject is dispatched. Shared by all handles of the session.
     pub(crate) started: Arc<OnceCell<()>>,
     used: Mutex<Instant>,
-    /// Shared by all handles of the session, because a session stays the same when its agent changes the directory.
+    /// Shared by all handles of the session, because the data must not be lost when the agent changes the directory.
     memory: Arc<Mutex<SessionMemory>>,
-    /// The identifier of the session at the root of its tree.
+    /// The identifier of the main session. Differs from the session's own identifier if this is the session of a sub-agent.
     root: String,
-    /// The project files that have been active, each with the root of its project. Shared by all handles of the tree. The engine's
-    /// handle gets the files of other handles at its next event.
+    /// The project files that have been active, each with the root of its project. Shared by all handles of the main session and
+    /// its sub-agents. The engine's handle gets the files of other handles at its next event.
     project_files: Arc<Mutex<BTreeMap<PathBuf, PathBuf>>>,
 }
 
-/// The data of a session that the resident host remembers between two calls. Its size is bounded. Of an agent's texts and arguments
-/// it contains only digests.
+/// The data of a session that the resident host remembers between two calls. The size of the data is limited. Texts and arguments
+/// of the agent are stored only as digests.
 #[derive(Debug, Default)]
 struct SessionMemory {
-    /// The allowed arguments of calls that have not run yet, by the call's number. The first map has the latest calls, the second
-    /// one the calls before them.
+    /// Digests of the allowed arguments of calls that have not run yet, by digests of the calls' numbers. The first map contains
+    /// the latest calls, and the second map contains earlier calls.
     allowed: [HashMap<[u8; 32], [u8; 32]>; 2],
-    /// Tasks of plugins that the agent could not take yet.
+    /// Tasks of plugins that the agent could not accept yet.
     deferred_tasks: Vec<Task>,
     /// Notices for the user that could not be delivered yet.
     deferred_notices: Vec<String>,
@@ -85,10 +86,10 @@ struct SessionMemory {
 }
 
 impl SessionTable {
-    /// Returns the handle of an agent's session. Opens one if there is none.
+    /// Returns the handle of an agent's session. Opens a handle if there is none.
     ///
     /// # Errors
-    /// If the engine cannot open the session: its directory is not an absolute path.
+    /// If the engine cannot open the session because its directory is not an absolute path.
     pub fn handle(
         &self,
         host: &Host,
@@ -147,8 +148,8 @@ fn drop_unused(handles: &mut HashMap<HandleKey, Arc<SessionHandle>>) {
     }
 }
 
-/// Returns the identifier of an agent's session, and the identifier of the session to which its events belong: the same session, or
-/// the sub-agent's.
+/// Returns the identifier of an agent's session, and the identifier of the session to which the event belongs. The second one is
+/// the identifier of the sub-agent's session if a sub-agent has sent the event. Otherwise both are the same.
 pub(crate) fn identifiers(agent: &str, named: &AgentSession) -> (String, String) {
     // An agent that does not name its sessions has one session per project.
     let unnamed = || format!("unnamed in {}", workspace(named).display());
@@ -157,8 +158,8 @@ pub(crate) fn identifiers(agent: &str, named: &AgentSession) -> (String, String)
     (top, id)
 }
 
-/// Returns `AGENT:ID`, or `AGENT:ID:SUBAGENT` for a sub-agent. No session of another agent has this identifier. An id that is
-/// ambiguous, or that the engine does not accept, is replaced by its digest.
+/// Returns `AGENT:ID`, or `AGENT:ID:SUBAGENT` for a sub-agent. No session of another agent has the same identifier. If `id`
+/// contains a colon, or if the engine does not accept it, its digest is used instead.
 fn identifier(agent: &str, id: &str) -> String {
     let plain = format!("{agent}:{id}");
     if plain.len() <= MAX_ID && !id.contains(|character: char| character == ':' || character.is_control()) {
@@ -174,7 +175,8 @@ pub(crate) fn directories(session: &AgentSession) -> Directories {
     Directories { cwd: session.cwd.clone(), workspace: session.workspace.clone() }
 }
 
-/// Returns the project's root: the one that the agent names, or the nearest directory above that contains `.git`.
+/// Returns the root of the project. This is the directory that the agent names, or otherwise the nearest directory above the
+/// current one that contains `.git`.
 fn workspace(named: &AgentSession) -> PathBuf {
     if named.workspace != named.cwd {
         return named.workspace.clone();
@@ -183,14 +185,14 @@ fn workspace(named: &AgentSession) -> PathBuf {
     root.map_or_else(|| named.cwd.clone(), Path::to_owned)
 }
 
-/// Returns true if a session that works in `directory` is in a part of the project to which this file does not apply.
+/// Returns true if the session works in the same project, but in a directory to which this file does not apply.
 fn is_elsewhere(file: &Path, project: &Path, root: &Path, named: &AgentSession, directory: &Path) -> bool {
     let Some(of_file) = file.parent() else { return false };
     let is_in_project = directory.starts_with(project) && root.starts_with(project);
     is_in_project && !directory.starts_with(of_file) && !named.cwd.starts_with(of_file)
 }
 
-/// Returns a digest of arguments, independent of the order of their members.
+/// Returns a digest of arguments. The digest does not depend on the order of the members.
 fn arguments_digest(arguments: &Value) -> [u8; 32] {
     let mut sorted = arguments.clone();
     sorted.sort_all_objects();
@@ -212,7 +214,7 @@ impl SessionHandle {
         self.session.note_delivery(event, point, DeliveryKind::Repeated, note);
     }
 
-    /// Remembers the arguments with which a call may run.
+    /// Remembers the arguments with which a call is allowed to run.
     pub(crate) fn remember_arguments(&self, call: &str, arguments: &Value) {
         let call = digest(&[call]);
         let [latest, before] = &mut self.memory().allowed;
@@ -223,26 +225,27 @@ impl SessionHandle {
         latest.insert(call, arguments_digest(arguments));
     }
 
-    /// Returns true if a call has run with other arguments than were allowed. Returns false if the allowed arguments are no longer
-    /// known.
+    /// Returns true if a call has run with arguments other than the allowed ones. Returns false if the allowed arguments are no
+    /// longer known.
     pub(crate) fn has_other_arguments(&self, call: &str, arguments: &Value) -> bool {
         let call = digest(&[call]);
         let allowed = self.memory().allowed.iter_mut().find_map(|calls| calls.remove(&call));
         allowed.is_some_and(|allowed| allowed != arguments_digest(arguments))
     }
 
-    /// Notes the project files that are active for an event in these directories. A file that was approved and active stays active in
-    /// a session until the user revokes the approval.
+    /// Remembers the project files that are active for an event, which are in `counting`. A file that was once active in a session
+    /// must stay active until the user revokes its approval.
     ///
     /// # Errors
-    /// One sentence, if a file is no longer active without the user's decision: its project was moved, or a link leads elsewhere.
+    /// One sentence, if a file is no longer active although the user has not revoked its approval. This happens if the project was
+    /// moved, or if a symbolic link has another target now.
     pub(crate) fn check_project_files(
         &self,
         named: &AgentSession,
         counting: &[PathBuf],
         is_revoked: impl Fn(&Path) -> bool,
     ) -> Result<(), String> {
-        // An agent's sessions without a name are different sessions with the same identifier.
+        // Different sessions without a name get the same identifier, so their files must not be compared.
         if named.id.is_none() {
             return Ok(());
         }
@@ -286,20 +289,21 @@ impl SessionHandle {
     pub(crate) fn is_first_mention(&self, text: &str) -> bool {
         let mut memory = self.memory();
         if memory.mentioned.len() >= MAX_MENTIONS {
-            // Some agents report no prompts, so the texts must not be kept without limit.
+            // Texts are usually forgotten at the next prompt. The number is limited as well, because some agents report no prompts.
             memory.mentioned.clear();
         }
         memory.mentioned.insert(digest(&[text]))
     }
 
-    /// Notes that the user has sent a prompt.
+    /// Updates the state of the session because the user has sent a prompt.
     pub(crate) fn note_prompt(&self) {
         let mut memory = self.memory();
         memory.mentioned.clear();
         memory.continuations = 0;
     }
 
-    /// Defers tasks until the agent can take some. If there is no room for some tasks, the user gets a notice.
+    /// Defers tasks until the agent can accept them. If some tasks would exceed the maximum size, they are dropped and the user
+    /// gets a notice.
     pub(crate) fn defer_tasks(&self, tasks: Vec<Task>) {
         let length = |task: &Task| task.prompt.len() + task.title.as_ref().map_or(0, String::len);
         let mut left_out = 0;
@@ -338,7 +342,7 @@ impl SessionHandle {
         std::mem::take(&mut self.memory().deferred_notices)
     }
 
-    /// Counts one more time that plugins keep the agent from stopping. Returns false if the agent must be allowed to stop.
+    /// Counts that plugins have kept the agent from stopping once more. Returns false if the agent must now be allowed to stop.
     pub(crate) fn may_continue(&self) -> bool {
         let mut memory = self.memory();
         memory.continuations += 1;
@@ -388,7 +392,7 @@ mod tests {
     fn sessions_of_two_agents_are_never_the_same_one() {
         assert_eq!(identifier("codex", "thr_1"), "codex:thr_1");
         assert_ne!(identifier("codex", "1"), identifier("claude-code", "1"));
-        // A sub-agent's is not that of a session with such a name either.
+        // The identifier of a sub-agent also differs from the identifier of a session with a similar name.
         for odd in ["a\nb", "a:b", &"x".repeat(300)] {
             let id = identifier("codex", odd);
             assert!(id.starts_with("codex:sha256-") && id.len() < 256 && !id.contains(char::is_control), "{id}");

@@ -1,4 +1,5 @@
-//! Processes agents' messages. It decodes each message, asks the rules of its directory about its events, and encodes the reply.
+//! Processes agents' messages. Each message is decoded, the rules of its directory are asked about its events, and the reply is
+//! encoded.
 
 use crate::call_key::{CallId, CallKey};
 use crate::canary_rules::{self, in_own_session, is_canary, is_proof};
@@ -33,11 +34,11 @@ pub struct Settler {
     outcomes: OutcomeCache,
     canary_rules: OnceCell<DirectoryRules>,
     usage: Mutex<SettlerUsage>,
-    /// Set to true when the process is about to end.
+    /// Set to true when the process is about to end, so that pending events are rejected.
     shutdown: watch::Sender<bool>,
 }
 
-/// A decoded message, and the limits of its reply.
+/// A decoded message, and what is needed to wait for its reply.
 #[derive(Clone, Copy)]
 struct MessageContext<'a> {
     adapter: &'static Adapter,
@@ -56,8 +57,8 @@ struct SettlerUsage {
     last: Instant,
 }
 
-/// Counts a message as active until this value is dropped. If it is dropped before the reply, the hook has gone, and the log
-/// records this.
+/// Counts a message as pending until this value is dropped. If the value is dropped before the reply is ready, the hook no longer
+/// waits, and this is recorded in the log.
 struct ActiveMessage<'a> {
     settler: &'a Settler,
     adapter: &'static Adapter,
@@ -113,7 +114,7 @@ impl Settler {
         &self.rules
     }
 
-    /// Returns the time since the last message; zero while one is pending.
+    /// Returns the time since the last message, or zero if a message is pending.
     pub fn idle(&self) -> Duration {
         let usage = self.usage();
         if usage.active > 0 { Duration::ZERO } else { usage.last.elapsed() }
@@ -123,7 +124,7 @@ impl Settler {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads the outcomes that an earlier host has kept.
+    /// Loads the outcomes that an earlier host has stored.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -137,14 +138,15 @@ impl Settler {
         self.shutdown.send_replace(true);
     }
 
-    /// Processes a message and returns the reply. The agent is `named`, or a related agent that the message indicates. `on_wait` is
-    /// called before a long wait, such as for a person or for a model that a plugin asks. If the returned future is dropped early,
-    /// the hook has gone. The event is then dropped, and the log records this.
+    /// Processes a message and returns the reply. `named` is the agent that the hook names; the message may show that a related
+    /// agent has sent it. `on_wait` is called before a long wait, such as for a person or for a model that a plugin asks. If the
+    /// hook no longer waits, drop the returned future. The event is then dropped, and this is recorded in the log.
     pub async fn reply(&self, named: &'static Adapter, message: &Message<'_>, on_wait: WaitCallback<'_>) -> Reply {
         self.usage().active += 1;
         let adapter = detect(named, message);
         let mut active = ActiveMessage { settler: self, adapter, message, is_answered: false };
-        // The future is boxed, because the tasks that await it would copy it when they are created and when they end.
+        // The future is large. It is boxed because tasks that contain it would otherwise copy it when they are created and when
+        // they end.
         let reply = Box::pin(self.decode_and_dispatch(adapter, message, on_wait)).await;
         active.is_answered = true;
         reply
@@ -167,7 +169,7 @@ impl Settler {
         if let Some(why) = check_lengths(&call.session).or_else(|| call.session.is_elsewhere()) {
             return self.unsettled(adapter, &call, Path::new("/"), &why);
         }
-        // If a result can be read in several ways, the rules might judge another reading than the agent uses.
+        // If a result can be interpreted in several ways, the rules might check a different interpretation than the agent uses.
         if let Some(why) = call.unclear.as_ref().filter(|_| adapter.abilities(&call).replaces) {
             let why = format!("the result is withheld, since it can be read in more than one way: {why}");
             return self.unsettled(adapter, &call, &call.session.cwd, &why);
@@ -193,13 +195,13 @@ impl Settler {
         }
     }
 
-    /// Returns the reply to a message that was not read. The reply is a denial, if the agent understands one.
+    /// Returns the reply to a message that could not be parsed. The reply is a denial, if the agent supports denials.
     pub fn reply_to_unread(&self, adapter: &Adapter, point: Option<&str>, directory: &Path, why: &str) -> Reply {
         self.note_unsettled(adapter, point.unwrap_or_default(), directory, why);
         adapter.fail(point, &unsettled_reason(adapter, why))
     }
 
-    /// Returns the reply to a readable call without a decision.
+    /// Returns the reply to a call that could be parsed but on which no decision was made.
     fn unsettled(&self, adapter: &Adapter, call: &HookCall, directory: &Path, why: &str) -> Reply {
         self.note_unsettled(adapter, &call.point, directory, why);
         adapter.unsettled(call, &unsettled_reason(adapter, why))
@@ -209,8 +211,7 @@ impl Settler {
         self.note(adapter.agent().name, point, directory, why);
     }
 
-    /// Tries to record that there was no decision on an event. `agent` may be the name of a transport, for a message of an unknown
-    /// agent.
+    /// Tries to record that no decision was made on an event. If the agent is unknown, `agent` is the name of the transport.
     fn note(&self, agent: &str, point: &str, directory: &Path, why: &str) {
         tracing::warn!(agent, point, why, "an event could not be settled");
         let directory = if directory.is_absolute() { directory } else { Path::new("/") };
@@ -219,7 +220,7 @@ impl Settler {
         }
     }
 
-    /// Opens the session that records an agent's events without a decision.
+    /// Opens the session in which an agent's events without a decision are recorded.
     pub(crate) fn unsettled_session(&self, agent: &str, directory: &Path) -> Result<Session, SessionError> {
         self.host.open_session(SessionSpec::new(agent, directory).id(format!("{agent}:unsettled")))
     }
@@ -229,7 +230,7 @@ impl Settler {
         self.note(transport, "", directory, why);
     }
 
-    /// Returns the status as JSON: the active rules of `directory`, the number of open sessions, the version.
+    /// Returns the status as JSON, with the active rules of `directory`, the number of open sessions and the version.
     pub(crate) async fn status(&self, directory: &Path) -> Value {
         let rules = match self.rules.of(&real(directory)).await {
             Ok(DirectoryRules { rules, notes, .. }) => {
@@ -262,7 +263,7 @@ impl Settler {
         Ok(outcomes)
     }
 
-    /// Decides on an event. If the agent has no form for the outcome, returns a stricter one.
+    /// Decides on an event. If the agent cannot express the outcome, returns a stricter outcome.
     async fn outcome(&self, context: MessageContext<'_>, rules: &DirectoryRules) -> Result<Outcome, String> {
         let MessageContext { adapter, call, .. } = context;
         let (cached, handle) = self.dispatch_once(context, rules).await?;
@@ -284,7 +285,7 @@ impl Settler {
         self.rules.of_session(directories(&call.session), has_others).await
     }
 
-    /// Decides on an event, unless an earlier report of the same call has a decision.
+    /// Decides on an event. If there was an earlier report of the same call, returns the outcome of that report.
     async fn dispatch_once(
         &self,
         context: MessageContext<'_>,
@@ -325,7 +326,7 @@ impl Settler {
                     tokio::select! {
                         biased;
                         settled = &mut settled => break settled?,
-                        // While the first report waits for a person, each repeated report waits for the same time.
+                        // While the first report waits for a person, repeated reports announce the same wait.
                         Ok(()) = waiting.changed() => on_wait(*waiting.borrow_and_update()),
                     }
                 };
@@ -334,7 +335,7 @@ impl Settler {
                 } else if proxy(adapter.agent().name).is_none()
                     && let Some(row) = self.outcomes.to_row(&entry)
                 {
-                    // The store keeps no outcomes of proxies, because a proxy reports each call only once.
+                    // Outcomes for proxies are not stored, because a proxy reports each call only once.
                     let _ = self.host.keep_outcome(row);
                 }
                 cached
@@ -342,7 +343,7 @@ impl Settler {
         };
         let is_over = matches!(call.event, HookEvent::SessionEnd);
         if is_proof(&call.session) && !is_over {
-            // `hookhost doctor` makes one call and reports no end of its session.
+            // The session is ended here, because `hookhost doctor` makes only one call and does not report the end of its session.
             let _ = handle.session.session_end(Usage::default()).await;
         }
         if is_over || is_proof(&call.session) {
@@ -354,7 +355,7 @@ impl Settler {
     /// Forgets the outcomes of calls that have run.
     fn forget(&self, calls: &[CallId]) {
         for call in self.outcomes.remove(calls) {
-            // An outcome that cannot be removed from the store expires there.
+            // An error is ignored, because an outcome that stays in the store expires soon.
             let _ = self.host.forget_outcome(call);
         }
     }
@@ -366,20 +367,20 @@ impl std::fmt::Debug for Settler {
     }
 }
 
-/// Returns the adapter of the proxy of this name: hookhost's own proxies send events like agents.
+/// Returns the adapter of the proxy with this name. hookhost's proxies send events in the same way as agents.
 pub(crate) fn proxy(name: &str) -> Option<&'static Adapter> {
     [mcp_proxy::ADAPTER, acp_proxy::ADAPTER].into_iter().find(|proxy| proxy.agent().name == name)
 }
 
-/// Returns the reason if the path of a session's directory is too long. Its length is limited because the search for rules visits
-/// each directory above it.
+/// Returns an error text if the path of a session's directory is too long. The length is limited because the search for rules
+/// visits each directory above the session's directory.
 fn check_lengths(session: &AgentSession) -> Option<String> {
     let is_long = |path: &Path| path.as_os_str().len() > MAX_PATH;
     let why = || format!("its directory is longer than {MAX_PATH} bytes");
     (is_long(&session.cwd) || is_long(&session.workspace)).then(why)
 }
 
-/// Returns the text for the model or the user about an event without a decision.
+/// Returns the text that tells the model or the user why no decision was made on an event.
 fn unsettled_reason(adapter: &Adapter, why: &str) -> String {
     reason::not_settled(adapter.agent().name, why)
 }

@@ -1,4 +1,4 @@
-//! Detects the successor of this program: another version at the same path.
+//! Detects the successor of this program, which is another version at the same path.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -11,10 +11,10 @@ use tokio::task::JoinHandle;
 /// Maximum time for a new program to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Beginning of the output of `hookhost --version`.
+/// The beginning of the output of `hookhost --version`.
 const VERSION_PREFIX: &[u8] = b"hookhost ";
 
-/// Inode, size and modification time of a file. If the file changes, they change.
+/// The inode, the size and the modification time of a file. If the file is replaced or changed, these values change.
 type Version = (u64, u64, i64, i64);
 
 /// Watches the file of this program.
@@ -24,7 +24,7 @@ pub(crate) struct ProgramWatch {
     own: Version,
     /// The version that the last poll found.
     last: Version,
-    /// A version that does not run, so it cannot be the successor.
+    /// A version whose trial run failed, so it cannot be the successor.
     broken: Option<Version>,
     trial: Option<(Version, JoinHandle<TrialResult>)>,
 }
@@ -39,15 +39,15 @@ enum TrialResult {
 }
 
 impl ProgramWatch {
-    /// Watches the program of this process. Returns `None` if the system does not name its file.
+    /// Watches the program of this process. Returns `None` if the path of the program's file is unknown.
     pub(crate) fn new() -> Option<Self> {
         let program = std::env::current_exe().ok()?;
         let own = version_of(&program)?;
         Some(Self { program, own, last: own, broken: None, trial: None })
     }
 
-    /// Returns true if another version is installed and runs. Call this periodically: a new file is tried as soon as two polls in
-    /// a row find the same version.
+    /// Returns true if another version is installed and its trial run succeeded. Must be called periodically, because a trial run
+    /// starts only after two calls in a row have found the same new version.
     pub(crate) async fn poll(&mut self) -> bool {
         let Some(now) = version_of(&self.program) else { return false };
         let is_settled = std::mem::replace(&mut self.last, now) == now;
@@ -72,7 +72,7 @@ impl ProgramWatch {
     }
 }
 
-/// Runs a program with `--version`, and checks that the output is hookhost's.
+/// Runs a program with `--version`, and checks that the output is the output of hookhost.
 async fn run_trial(program: PathBuf) -> TrialResult {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);

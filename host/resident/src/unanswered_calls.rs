@@ -1,4 +1,4 @@
-//! Records the calls that no resident host answered. Hooks have noted them for the next host.
+//! Records the calls that no resident host answered. Hooks write a note about each such call for the next host.
 
 use crate::settler::Settler;
 use hookhost::audit::DeliveryKind;
@@ -6,8 +6,8 @@ use hookhost_client::paths::HostPaths;
 use hookhost_client::unanswered_calls::{UnansweredCall, UnansweredCalls};
 use std::path::Path;
 
-/// Records the noted calls. Removes a note only after its record is written. So after a failure, a call may be recorded twice, but
-/// none is lost.
+/// Records the noted calls. A note is removed only after its record is written. After a failure, a call may therefore be recorded
+/// twice, but no call is lost.
 pub(crate) async fn record(place: &HostPaths, settler: &Settler) {
     let noted = match UnansweredCalls::take(place) {
         Ok(Some(noted)) => noted,

@@ -1,5 +1,6 @@
-//! A note in the state directory which says that the user's own file has been active. With this note, the host notices if the file
-//! is missing later: a program that the agent runs may have removed it, or a variable may name another directory.
+//! A note in the state directory which says that the user's configuration file has been active. With this note, the host notices if
+//! the file is missing later. This can happen if a program that the agent runs has removed the file, or if an environment variable
+//! names another directory.
 
 use hookhost::Config;
 use hookhost_client::paths::HostPaths;
@@ -9,7 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Checks that the user's own file is active if it was active before. If the file is active, writes the note.
+/// Checks that the user's configuration file is still active if it was active before. If the file is active, writes the note.
 ///
 /// # Errors
 /// One sentence, if the file is no longer active, or if the note cannot be written.

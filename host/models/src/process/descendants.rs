@@ -1,5 +1,5 @@
-//! Processes that have left their group and lost their parent. If Linux permits it, this process adopts them, so that
-//! it can find and kill them when it ends.
+//! Descendant processes that have left their process group and whose parent has ended. If Linux permits it, this process adopts
+//! such processes, so that it can find and kill them when it ends.
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use std::collections::BTreeSet;
@@ -15,11 +15,12 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
-/// Makes this process adopt its descendants when their parent ends. Then [`kill_started`](super::kill_started) also
-/// finds those that have left their process group (`setsid`, a daemon). Use it only in a program that starts processes
-/// through tools and MCP servers alone, because [`kill_started`](super::kill_started) then kills every descendant.
-/// Returns false and changes nothing on systems other than Linux. It does the same if this process had children before
-/// it began (`server & exec hookhost …`), because it must not kill those.
+/// Makes this process adopt its descendants when their parent ends. [`kill_started`](super::kill_started) then also finds
+/// descendants that have left their process group, such as daemons. Use this function only in a program in which tools and MCP
+/// servers start all child processes, because [`kill_started`](super::kill_started) then kills every descendant.
+///
+/// Returns false and changes nothing on systems other than Linux. The same happens if this process had children before its program
+/// was started (as with `server & exec hookhost …`), because it must not kill these children.
 ///
 /// # Errors
 /// Returns an error if the system refuses the call.
@@ -32,7 +33,7 @@ pub fn adopt_orphans() -> io::Result<bool> {
     Ok(ADOPTS.load(Ordering::Relaxed))
 }
 
-/// Returns true if this process has a child. Does not take the child's exit status.
+/// Returns true if this process has a child. Does not collect the child's exit status.
 #[cfg(target_os = "linux")]
 fn has_children() -> io::Result<bool> {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -43,8 +44,8 @@ fn has_children() -> io::Result<bool> {
     }
 }
 
-/// Takes the exit status of adopted processes that have ended, because the system would otherwise keep it until this
-/// process ends. Skips `others`, for which the runtime itself waits.
+/// Collects the exit status of adopted processes that have ended, because the system would otherwise keep these processes as
+/// zombies until this process ends. Skips `others`, because the runtime itself waits for them.
 pub(super) fn reap_adopted(others: &BTreeSet<i32>) {
     if !ADOPTS.load(Ordering::Relaxed) {
         return;
@@ -55,12 +56,12 @@ pub(super) fn reap_adopted(others: &BTreeSet<i32>) {
     }
 }
 
-/// The error for processes of tools or MCP servers that cannot be killed.
+/// The error if processes of tools or MCP servers cannot be killed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("processes that tools have started cannot be killed and still run: {}", listed(.processes))]
 #[non_exhaustive]
 pub struct StillRunning {
-    /// The process ids; empty if the system does not list them.
+    /// The process ids, or an empty list if the system does not list them.
     pub processes: Vec<i32>,
 }
 
@@ -71,15 +72,15 @@ fn listed(processes: &[i32]) -> String {
     }
 }
 
-/// Kills every descendant, until none is left or the timeout has passed.
+/// Kills all descendants. Repeats this until no descendant is left or the timeout has passed.
 pub(super) fn kill_adopted() -> Result<(), StillRunning> {
     if !ADOPTS.load(Ordering::Relaxed) {
         return Ok(());
     }
     let until = Instant::now() + KILL_TIMEOUT;
     while let Children::Some = reap_all() {
-        // Only direct children are killed: their ids cannot be reused before this process waits for them. The children
-        // of a killed process become children of this one.
+        // Only direct children are killed, because their ids cannot be reused before this process waits for them. The children of a
+        // killed process become children of this process.
         let left = children();
         for pid in left.iter().copied().filter_map(Pid::from_raw) {
             // A process of another user cannot be killed, and is reported at the end.
@@ -98,7 +99,7 @@ enum Children {
     Some,
 }
 
-/// Takes the exit status of every child that has ended.
+/// Collects the exit status of every child that has ended.
 fn reap_all() -> Children {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -109,7 +110,7 @@ fn reap_all() -> Children {
     }
 }
 
-/// Returns the children of all threads of this process; empty if the system does not list them.
+/// Returns the children of all threads of this process, or an empty list if the system does not list them.
 fn children() -> Vec<i32> {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     let listed = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());

@@ -1,7 +1,8 @@
-//! A child process with all its descendants. It gets its own session and process group, and is killed as a whole.
+//! A child process with all its descendants. The child gets its own session and process group, so that all processes of the group
+//! can be killed together.
 //!
-//! The session has no terminal. So a program that the model chose, or that provides tools, cannot open `/dev/tty`: it
-//! can neither write to the terminal where a person is asked nor type there.
+//! The session has no terminal, so the programs in it cannot open `/dev/tty`. They can neither write to the terminal on which a
+//! person is asked, nor simulate input there. This matters because the model may have chosen the program.
 
 use super::descendants::{self, StillRunning};
 use rustix::process::{Pid, Signal, kill_process_group, setsid};
@@ -11,24 +12,24 @@ use std::process::ExitStatus;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-/// The running groups, for a program that exits without dropping them.
+/// The running groups. They are recorded here for programs that exit without dropping the groups.
 static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// The leaders that the runtime waits for. No other code may take their exit status.
+/// The group leaders that the runtime waits for. No other code may collect their exit status.
 static LEADERS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 fn lock(groups: &'static Mutex<BTreeSet<i32>>) -> MutexGuard<'static, BTreeSet<i32>> {
     groups.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kills everything that tools and MCP servers of this process have started and that still runs. Call it before
-/// [`std::process::exit`], which does not drop agents and servers, and at the end of a program that has called
-/// [`adopt_orphans`](super::adopt_orphans). In such a program, it also kills every other descendant, and waits for
-/// their end for up to two seconds.
+/// Kills all running processes that tools and MCP servers of this process have started. Call this function before
+/// [`std::process::exit`], which does not drop agents and servers. Also call it at the end of a program that has called
+/// [`adopt_orphans`](super::adopt_orphans). In such a program, it kills every other descendant as well, and waits up to two seconds
+/// until they have ended.
 ///
 /// # Errors
-/// Returns an error if a process still runs afterwards, such as a process of another user. The error has the process
-/// ids, if they are known.
+/// Returns an error if a process still runs afterwards, such as a process of another user. The error contains the process ids, if
+/// they are known.
 pub fn kill_started() -> Result<(), StillRunning> {
     for group in std::mem::take(&mut *lock(&RUNNING)).into_iter().filter_map(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
@@ -52,8 +53,8 @@ impl ProcessGroup {
         Self::spawned(in_a_session_of_its_own(command))
     }
 
-    /// Like [`start`](Self::start). On Linux, the system also kills the leader when the calling thread ends in any way
-    /// (SIGKILL included). Call it on a thread that lasts as long as the process.
+    /// Like [`start`](Self::start), but on Linux, the system also kills the leader when the calling thread ends for any reason,
+    /// even by SIGKILL. Call this function on a thread that lasts as long as the calling process.
     ///
     /// # Errors
     /// Returns an error if the system cannot start the process.
@@ -65,7 +66,7 @@ impl ProcessGroup {
     }
 
     fn spawned(command: &mut Command) -> io::Result<Self> {
-        // The lock is held during the start. Otherwise a process that ends at once would count as adopted.
+        // The lock is held during the start. Otherwise, a process that ends at once would be treated as an adopted process.
         let mut leaders = lock(&LEADERS);
         let leader = command.spawn()?;
         let group = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
@@ -75,7 +76,7 @@ impl ProcessGroup {
         Ok(Self { leader, group })
     }
 
-    /// Takes the leader's standard streams that are pipes and were not taken before.
+    /// Takes those standard streams of the leader that are pipes and that were not taken before.
     pub fn take_pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
         (self.leader.stdin.take(), self.leader.stdout.take(), self.leader.stderr.take())
     }
@@ -101,8 +102,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Kills the remaining processes of the group (SIGKILL). A process that has left the group continues until
-    /// [`kill_started`].
+    /// Kills the remaining processes of the group (SIGKILL). A process that has left the group runs until [`kill_started`] is
+    /// called.
     pub fn kill(&mut self) {
         if let Some(group) = self.group.take()
             && lock(&RUNNING).remove(&group.as_raw_nonzero().get())
@@ -120,8 +121,8 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Makes the command start a new session. The id of the group is that of the leader, as with `process_group(0)`, which
-/// cannot be combined with `setsid`.
+/// Makes the command start a new session. The group has the id of the leader, as with `process_group(0)`. That function cannot be
+/// combined with `setsid`.
 fn in_a_session_of_its_own(command: &mut Command) -> &mut Command {
     let leave = || setsid().map(drop).map_err(io::Error::from);
     // `CommandExt::setsid` of the standard library is not stable yet.
@@ -140,7 +141,7 @@ fn killed_with_its_parent(command: &mut Command) -> &mut Command {
     let parent = rustix::process::getpid();
     let bind = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // If the parent has already ended, no signal would come.
+        // If the parent has already ended, the system would never send the signal.
         if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::Error::from(rustix::io::Errno::SRCH)) }
     };
     #[expect(unsafe_code, reason = "the caller must make sure that the code is safe between fork and exec")]

@@ -1,5 +1,5 @@
-//! Child processes with all their descendants: each child has its own group, and is killed as a whole. They are the
-//! programs of providers, tools, MCP servers and proxies.
+//! Child processes with all their descendants. Each child has its own process group, which is killed as a whole. The children are
+//! the programs of providers, tools, MCP servers and proxies.
 
 mod descendants;
 mod group;

@@ -1,4 +1,4 @@
-//! Checks objects for keys that two readers could read differently, because some readers ignore case.
+//! Checks objects for keys that two programs could interpret differently, because some programs ignore the case of keys.
 
 use crate::server_name::folded;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Counts how often the agent asked for permission, for each kind of question, and how many tool calls ran without a question.
+//! Counts how often the agent asked for permission, and how many tool calls ran although the agent had not asked.
 
 use serde_json::{Value, json};
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 pub struct CoverageSummary {
     /// Requests for permission to run a tool call.
     pub permissions: QuestionCounts,
-    /// Requests for permission that the proxy passed on to the editor's user.
+    /// Requests for permission that the proxy forwarded to the editor, so that the user decides.
     pub to_the_user: usize,
     /// Prompts.
     pub prompts: QuestionCounts,
-    /// MCP servers behind the proxy.
+    /// MCP servers that were put behind the MCP proxy.
     pub servers: usize,
-    /// MCP servers that were left out.
+    /// MCP servers that the agent did not get, because they could not be put behind the MCP proxy.
     pub servers_left_out: usize,
     /// Files that the agent asked the editor to read or write.
     pub files: QuestionCounts,
@@ -21,7 +21,7 @@ pub struct CoverageSummary {
     pub commands: QuestionCounts,
     /// Tool calls that the agent reported as run.
     pub calls: usize,
-    /// Tool calls that ran although the agent had not asked.
+    /// Tool calls that ran although the agent had not asked for permission.
     pub ungated: usize,
     /// Tool calls that are recorded only in part, because the agent reported more about its calls than the proxy stores.
     pub cut: usize,
@@ -34,9 +34,9 @@ pub struct CoverageSummary {
 pub struct QuestionCounts {
     /// Number of questions.
     pub all: usize,
-    /// Number of rejected questions.
+    /// Number of questions that were rejected.
     pub rejected: usize,
-    /// Number of changed questions.
+    /// Number of questions whose content was changed before they were forwarded.
     pub changed: usize,
 }
 
@@ -62,7 +62,7 @@ impl CoverageSummary {
         *self == Self::default()
     }
 
-    /// Returns a text for people: one sentence, and a line for each kind of question.
+    /// Returns a text for people, which is one sentence followed by a line for each kind of question.
     pub fn to_text(&self, agent: &str) -> String {
         let Self { servers, servers_left_out, calls, ungated, cut, unrecorded, .. } = self;
         let mut lines =

@@ -1,4 +1,5 @@
-//! Records events in the background. The recorder sends them to the resident host in order, while messages are forwarded.
+//! Records events in the background. Events are sent to the resident host in order, but messages are forwarded without waiting for
+//! this.
 
 use crate::acp::memory_size::memory_size;
 use crate::resident_host::{self, UserNotifier};
@@ -51,8 +52,8 @@ impl LossCounter {
 }
 
 impl EventRecorder {
-    /// Starts a recorder that sends events to this resident host. `notifier` shows the notices of rules. Must be called within the
-    /// runtime.
+    /// Starts a recorder that sends events to this resident host. `notifier` shows the notices of rules. Must be called within a
+    /// Tokio runtime.
     pub(crate) fn new(host: Arc<AsyncClient>, notifier: UserNotifier) -> Self {
         let (send, work) = mpsc::channel(MAX_QUEUED);
         let records = Self::over(send, notifier.clone());
@@ -66,7 +67,7 @@ impl EventRecorder {
         Self { work, waiting: Arc::default(), losses: Arc::new(losses) }
     }
 
-    /// Queues an event. If the queue has too many or too large events, the event is lost and counted.
+    /// Queues an event. If the queue is full, or if the event would make it too large, the event is counted as lost.
     pub fn add(&self, event: Event) {
         let bytes = memory_size_of(&event);
         let before = self.waiting.fetch_add(bytes, Ordering::Relaxed);
@@ -82,7 +83,7 @@ impl EventRecorder {
         self.losses.count.load(Ordering::Relaxed)
     }
 
-    /// Queues the last events, and waits until all are recorded or a time limit has passed.
+    /// Queues the last events, and waits until all events are recorded or a time limit has passed.
     pub async fn finish(&self, last: Vec<Event>) {
         let (flushed, done) = oneshot::channel();
         let all = async {

@@ -1,9 +1,9 @@
-//! Estimates the memory of a value. The state of a connection is limited by this memory, not by the length of messages, because
-//! many small values take much more memory than their text.
+//! Estimates the memory that a JSON value takes. The state of a connection is limited by its memory and not by the length of
+//! messages, because many small values take much more memory than their JSON text.
 
 use serde_json::Value;
 
-/// Bytes that each value takes in addition to its text.
+/// Bytes that each value is assumed to take in addition to its strings.
 const VALUE_OVERHEAD: usize = 64;
 
 /// Returns the approximate memory that a value takes, in bytes.

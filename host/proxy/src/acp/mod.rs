@@ -1,9 +1,9 @@
 //! The proxy between an editor and an agent that speak the Agent Client Protocol, version 1. The rules decide on requests for
-//! permission, on prompts, and on files and commands that the agent leaves to the editor. MCP servers are put behind the MCP proxy.
-//! Other messages are recorded, or pass byte for byte.
+//! permission and on prompts. They also decide on files and commands if the agent asks the editor to read, write or run them. MCP
+//! servers are put behind the MCP proxy. Other messages are forwarded byte for byte, and some of them are recorded.
 //!
-//! The proxy alone does not confine an agent, because it cannot stop an agent that does not ask. So it counts how often the agent
-//! asked ([`coverage`]).
+//! The proxy alone does not confine an agent, because the proxy cannot stop a tool call about which the agent does not ask. It
+//! therefore counts how often the agent asked ([`coverage`]).
 //!
 //! Source of the protocol: agentclientprotocol/agent-client-protocol, `schema/v1`.
 //!
@@ -11,7 +11,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`ambiguous_keys`] | checks for keys that two readers could read differently |
+//! | [`ambiguous_keys`] | checks for keys that two programs could interpret differently |
 //! | [`coverage`] | counts how often the agent asked |
 //! | [`prompt`] | converts a prompt to a text, and back |
 //! | [`permission`] | the answers to requests for permission |

@@ -1,5 +1,5 @@
-//! The agent's requests to the editor to read files, write files and run commands. The forwarded request is rebuilt from the
-//! arguments after the rules have changed them.
+//! The agent's requests to the editor to read files, write files and run commands. If rules change the arguments, the request is
+//! rebuilt from the changed arguments before it is forwarded.
 
 use crate::acp::ambiguous_keys::check_keys;
 use crate::jsonrpc::message::{Members, raw};
@@ -21,7 +21,7 @@ impl Method {
     /// All kinds.
     pub const ALL: &[Self] = &[Self::ReadFile, Self::WriteFile, Self::RunCommand];
 
-    /// Returns the protocol's name.
+    /// Returns the name of the method in the protocol.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReadFile => "fs/read_text_file",
@@ -30,7 +30,7 @@ impl Method {
         }
     }
 
-    /// Returns the kind of this name.
+    /// Returns the kind of request whose method has this name.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|method| method.name() == name)
     }
@@ -90,7 +90,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Reads a request of this method from its parameters.
+    /// Parses the parameters of a request of this kind.
     ///
     /// # Errors
     /// Returns a one-sentence message if the parameters do not fit the method.
@@ -110,8 +110,8 @@ impl Operation {
         Ok(Self { method, session, params: value })
     }
 
-    /// Returns `params` with its arguments replaced by `arguments`. In `arguments`, `command` may be a list: the program and its
-    /// arguments.
+    /// Returns `params` with its arguments replaced by `arguments`. In `arguments`, `command` may be a list that contains the
+    /// program followed by its arguments.
     ///
     /// # Errors
     /// Returns a one-sentence message if this kind of request cannot contain `arguments`.
@@ -140,7 +140,7 @@ impl Operation {
                 None => written.without(key),
             };
         }
-        // Members that the protocol does not define come from the agent, and no rule has read them.
+        // Members that the protocol does not define are removed, because they come from the agent and no rule has checked them.
         let stays =
             |key: &str| members.iter().any(|(known, ..)| *known == key) || ["sessionId", "_meta"].contains(&key);
         let others: Vec<String> = written.keys().filter(|key| !stays(key)).map(str::to_owned).collect();
@@ -159,8 +159,8 @@ fn has_one_meaning(written: &Members) -> bool {
     readings.is_some_and(|readings| readings.all.len() == 1) || is_plain_script(&params)
 }
 
-/// Returns true if a command is `sh -c` with plain words, which is the form of a changed command line. If an editor joins these
-/// words, the shell runs only the first word of the script.
+/// Returns true if a command is `sh -c` with a script of plain words. A command line that a rule has changed has this form. If an
+/// editor joins the arguments to one command line, the shell runs only the first word of the script, so nothing else can run.
 fn is_plain_script(params: &Value) -> bool {
     let is_of_words = |script: &str| script.chars().all(|c| c.is_ascii_alphanumeric() || " -_./=:,@%+".contains(c));
     let has_variables = params.get("env").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
@@ -173,7 +173,8 @@ fn is_plain_script(params: &Value) -> bool {
     is_shell && !has_variables && script.is_some_and(is_of_words)
 }
 
-/// Returns the name of the member of a result that rules read as a text, or `None` if they read none.
+/// Returns the name of the member that contains the text of a result. Returns `None` if rules do not check the results of this
+/// method.
 pub fn text_key(method: &str) -> Option<&'static str> {
     match method {
         "fs/read_text_file" => Some("content"),

@@ -1,4 +1,4 @@
-//! Answers to requests for permission. The proxy chooses only options that apply once, because a rule decides on each call
+//! Answers to requests for permission. The proxy never chooses an option for all further calls, because a rule decides on each call
 //! separately.
 
 use crate::jsonrpc::message::{self, Id};
@@ -17,20 +17,20 @@ impl PermissionOptions {
         Self(options.filter_map(|option| Some((text(option, "optionId")?, text(option, "kind")?))).collect())
     }
 
-    /// Returns the option of this kind. Returns `None` if its id also belongs to an option of another kind.
+    /// Returns the identifier of the option of this kind. Returns `None` if an option of another kind has the same identifier.
     fn of_kind(&self, kind: &str) -> Option<&str> {
         let (id, _) = self.0.iter().find(|(_, known)| known == kind)?;
         let is_clear = self.0.iter().filter(|(known, _)| known == id).all(|(_, known)| known == kind);
         is_clear.then_some(id)
     }
 
-    /// Returns the answer that allows this call. Returns `None` if the agent offers no option that applies once.
+    /// Returns the answer that allows this call. Returns `None` if the agent offers no option that allows only this call.
     pub fn yes(&self, id: &Id) -> Option<Bytes> {
         let option = self.of_kind("allow_once")?;
         Some(message::result(id, &json!({ "outcome": { "outcome": "selected", "optionId": option } })))
     }
 
-    /// Returns the answer that rejects this call. It contains the reason, for an agent that reads it.
+    /// Returns the answer that rejects this call. The reason is in `_meta`, for agents that read it there.
     pub fn no(&self, id: &Id, why: &str) -> Bytes {
         let outcome = match self.of_kind("reject_once") {
             Some(option) => json!({ "outcome": "selected", "optionId": option }),
@@ -84,7 +84,7 @@ mod tests {
         let always = options(&[("aa", "allow_always"), ("rr", "reject_always")]);
         assert_eq!(always.yes(&id), None);
         assert_eq!(outcome(&always.no(&id, "x")), json!({ "outcome": "cancelled" }));
-        // The same answer for once and for always is one for always.
+        // If the options for once and for always have the same identifier, choosing it could allow all further calls.
         assert_eq!(options(&[("a", "allow_once"), ("a", "allow_always")]).yes(&id), None);
     }
 

@@ -1,7 +1,9 @@
-//! Converts a prompt to a text that rules read, and back. A prompt is a list of blocks: texts, resources, links, images.
+//! Converts a prompt to the text that rules get, and a changed text back to a prompt. A prompt is a list of blocks, which are
+//! texts, resources, links, images and audio.
 //!
-//! Rules read the whole prompt as one text. If they change the text, a single block replaces all blocks that they have read, so
-//! that the agent gets only text that rules have judged. Images, audio and binary resources have no text, and stay.
+//! Rules get the whole prompt as one text. If a rule changes the text, a single block with the new text replaces all blocks that
+//! contain text, so that the agent gets only text that rules have checked. Images, audio and binary resources contain no text, and
+//! are kept.
 
 use serde_json::{Value, json};
 
@@ -34,9 +36,9 @@ fn is_known(block: &Value) -> bool {
     has_only(block, members) && block.get("resource").is_none_or(|resource| has_only(resource, RESOURCE_KEYS))
 }
 
-/// Returns a block's text as rules read it. Returns `None` if the block has no text.
+/// Returns the text of a block for rules. Returns `None` if the block has no text.
 fn text_of(block: &Value) -> Option<String> {
-    // An agent may show unknown members to its model, so rules read the block as raw JSON.
+    // An agent may show unknown members to its model, so rules get the block as JSON.
     if !is_known(block) {
         return Some(block.to_string());
     }
@@ -70,8 +72,8 @@ pub fn text(prompt: &Value) -> Result<String, String> {
     Ok(blocks.iter().filter_map(text_of).collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns true if each member that rules read has the expected type. With another type, an agent may read something else than the
-/// rules.
+/// Returns true if each member that rules check has the expected type. If a member has another type, the agent could interpret it
+/// differently than the proxy.
 fn is_block(block: &Value) -> bool {
     let is_text = |value: Option<&Value>| value.is_some_and(Value::is_string);
     let can_be_text = |value: Option<&Value>| value.is_none_or(|value| value.is_string() || value.is_null());
@@ -91,7 +93,7 @@ fn is_block(block: &Value) -> bool {
     }
 }
 
-/// Returns the prompt with this text in place of its own text.
+/// Returns the prompt with its text replaced by this text.
 pub fn with_text(prompt: &Value, text: &str) -> Value {
     let mut blocks = Vec::new();
     let mut is_there = false;

@@ -1,5 +1,6 @@
-//! Puts each MCP server of a session behind the MCP proxy, as `hookhost install --mcp` does in an agent's own file. If this fails
-//! for a server, the server is left out, so that the agent cannot use it without the rules.
+//! Puts each MCP server of a session behind the MCP proxy. `hookhost install --mcp` does the same with the servers in an agent's
+//! configuration file. If this fails for a server, the server is left out, so that the agent cannot use the server without the
+//! rules.
 
 use crate::server_name::ServerName;
 use hookhost_agents::directories::DIRECTORY_VARIABLES;
@@ -7,7 +8,7 @@ use hookhost_agents::mcp_servers::{proxy_words, starts_proxy};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// The program of the proxy, and the variables with which it finds the user's settings.
+/// The program of the MCP proxy, and the environment variables with which the program finds the user's settings.
 #[derive(Clone, Debug)]
 pub struct ProxyProgram {
     /// The path of `hookhost`.
@@ -25,7 +26,7 @@ pub struct ProxiedServers {
     pub proxied: usize,
     /// The servers that the agent does not get, one sentence for each.
     pub left_out: Vec<String>,
-    /// Notes for the user about other servers, one sentence for each.
+    /// Notes for the user about servers that were not left out, one sentence for each.
     pub notes: Vec<String>,
 }
 
@@ -62,14 +63,14 @@ fn words_of(entry: &Value) -> Result<Vec<String>, String> {
     Ok([&[command.to_owned()], arguments.as_slice()].concat())
 }
 
-/// Returns true if these words start this proxy itself. Comparing the name is not enough, because other programs can have the same
-/// name.
+/// Returns true if these words start the MCP proxy, so that the server is already behind it. The path of the program is compared,
+/// because another program can have the same name.
 fn is_behind(words: &[String], program: &ProxyProgram) -> bool {
     starts_proxy(words, program.path.as_ref())
 }
 
-/// Returns for each server a name for rules, unique in the session. If a server has exactly this name, it has precedence over a
-/// server whose name must first be converted.
+/// Returns the name that each server has in rules. The name is unique in the session. If the names of two servers lead to the same
+/// name for rules, the server whose name needs no conversion gets it.
 fn names_for_rules(list: &[Value], program: &ProxyProgram) -> Vec<Result<ServerName, String>> {
     let is_second = |index: usize| list[..index].iter().any(|entry| name_of(entry) == name_of(&list[index]));
     let own_words = |entry: &Value| words_of(entry).ok().filter(|words| is_behind(words, program));
@@ -98,8 +99,8 @@ fn names_for_rules(list: &[Value], program: &ProxyProgram) -> Vec<Result<ServerN
     all.into_iter().map(|name| name.unwrap_or_else(|| Err("it has no name".to_owned()))).collect()
 }
 
-/// Returns an entry that starts the proxy for a server. The entry contains only known members, because an agent may read unknown
-/// members in another way.
+/// Returns an entry that starts the proxy for a server. The entry contains only known members, because an agent may interpret
+/// unknown members in a way that bypasses the proxy.
 fn behind(entry: &Value, name: &ServerName, program: &ProxyProgram) -> Result<Value, String> {
     let fields = entry.as_object().ok_or("its entry is no object")?;
     let kind = match fields.get("type") {
@@ -122,7 +123,7 @@ fn behind(entry: &Value, name: &ServerName, program: &ProxyProgram) -> Result<Va
         _ => return Err("its kind is not known".to_owned()),
     };
     let mut made = Map::new();
-    // The agent knows the server by the name that the editor has given it.
+    // The agent uses the name that the editor has given to the server, and not the name for rules.
     made.insert("name".to_owned(), fields.get("name").cloned().unwrap_or_default());
     made.insert("command".to_owned(), json!(program.path));
     made.insert("args".to_owned(), json!(words));
@@ -133,7 +134,7 @@ fn behind(entry: &Value, name: &ServerName, program: &ProxyProgram) -> Result<Va
     Ok(Value::Object(made))
 }
 
-/// Returns the arguments and the variables of the proxy for an HTTP service.
+/// Returns the arguments and the environment variables with which the proxy is started for an HTTP service.
 fn service(fields: &Map<String, Value>, name: &ServerName) -> Result<(Vec<String>, Value), String> {
     let url = fields.get("url").and_then(Value::as_str).ok_or("it has no address")?;
     if has_secret_part(url) {
@@ -152,7 +153,7 @@ fn service(fields: &Map<String, Value>, name: &ServerName) -> Result<(Vec<String
     Ok((words, Value::Array(variables)))
 }
 
-/// Returns true if an address has a query or a user. Both can contain keys.
+/// Returns true if an address has a query or a user name. Both can contain secret keys.
 fn has_secret_part(url: &str) -> bool {
     let after_scheme = url.split_once(':').map_or(url, |(_, rest)| rest).trim_start_matches(['/', '\\']);
     let authority = after_scheme.split(['/', '\\', '?', '#']).next().unwrap_or_default();
@@ -185,7 +186,7 @@ fn headers(fields: &Map<String, Value>) -> Result<Vec<(String, String)>, String>
     Ok(all.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect())
 }
 
-/// Returns a list of variables, with the variables of the proxy added. A variable that the editor has set is not added.
+/// Returns a list of variables with the variables of the proxy added, except those that the editor has already set.
 fn with_variables(list: Value, program: &ProxyProgram) -> Result<Value, String> {
     let mut list = match list {
         Value::Array(list) => list,
@@ -195,7 +196,7 @@ fn with_variables(list: Value, program: &ProxyProgram) -> Result<Value, String> 
     let variable = |variable: &Value| Some((text_of(variable, "name")?, text_of(variable, "value")?));
     let set: Option<Vec<_>> = list.iter().map(variable).collect();
     for (name, value) in set.ok_or("one of its variables has no name or no value")? {
-        // With another directory, the proxy would use another resident host, which has other rules.
+        // With another directory, the proxy would use another resident host, which can have other rules.
         let is_own = program.variables.iter().any(|(own, known)| *own == name && *known == value);
         if DIRECTORY_VARIABLES.contains(&name.as_str()) && !is_own {
             return Err(format!("its variable {name} sets another directory for hookhost's own files"));

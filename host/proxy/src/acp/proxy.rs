@@ -55,7 +55,7 @@ pub struct Proxy {
     notifier: UserNotifier,
 }
 
-/// The remembered state of the connection.
+/// What the proxy remembers about the connection.
 #[derive(Debug)]
 struct ConnectionState {
     sessions: Sessions,
@@ -73,7 +73,7 @@ enum PendingKind {
     Operation,
 }
 
-/// The expected answer to a forwarded request.
+/// The kind of answer that a forwarded request will get, and what is needed to process the answer.
 #[derive(Clone, Debug)]
 pub enum ExpectedAnswer {
     /// Any answer. It is forwarded unchanged.
@@ -146,7 +146,8 @@ fn lock(state: &Mutex<ConnectionState>) -> MutexGuard<'_, ConnectionState> {
 }
 
 impl Proxy {
-    /// Creates a proxy for an agent of this name. The agent was started in this directory. Must be called within the runtime.
+    /// Creates a proxy for the agent with this name, which was started in the directory `cwd`. Must be called within a Tokio
+    /// runtime.
     pub fn new(
         agent: String,
         cwd: PathBuf,
@@ -208,7 +209,7 @@ impl Proxy {
         CoverageSummary { unrecorded: self.records.lost(), ..summary }
     }
 
-    /// Begins or continues a session, and puts its servers behind the MCP proxy.
+    /// Returns the route of a request that begins or continues a session. Puts the MCP servers in the request behind the MCP proxy.
     fn route_opening(
         &self,
         method: &str,
@@ -337,8 +338,8 @@ impl Proxy {
         }
     }
 
-    /// Rejects a request for permission if the proxy does not have the whole call. Rules would read less of the call than the agent
-    /// has reported.
+    /// Rejects a request for permission because the proxy has not stored the whole call. Rules would see less of the call than the
+    /// agent has reported.
     fn refuse_incomplete_call(
         &self,
         id: &Id,
@@ -355,7 +356,8 @@ impl Proxy {
         RequestRoute::answer(options.no(id, why))
     }
 
-    /// Returns the pending requests of a session, with the answers that they get when the prompt of the session is cancelled.
+    /// Returns the pending requests of a session. Each of them comes with the answer that it gets if the prompt of the session is
+    /// cancelled.
     fn cancelled(&self, session: &str) -> Vec<UnsentRequest> {
         let state = self.state();
         let of_session = state.pending.iter().filter(|(_, (of, _))| of == session);
@@ -371,14 +373,14 @@ impl Proxy {
     }
 }
 
-/// Returns true if this proxy changes requests of this method, or asks rules about them.
+/// Returns true if the proxy changes requests of this method, or asks rules about them.
 fn is_handled(method: &str) -> bool {
     OPENING_METHODS.contains(&method)
         || [PROMPT_METHOD, PERMISSION_METHOD].contains(&method)
         || Method::of(method).is_some()
 }
 
-/// Returns the text of an answer for which the resident host made no decision.
+/// Returns the error text for a request on which the resident host made no decision.
 fn unsettled(why: &str) -> String {
     failed(why) + " `hookhost serve --status` says more."
 }

@@ -1,4 +1,4 @@
-//! The sessions of the connection, each with the directory whose rules are active.
+//! The sessions of the connection. Each session has a directory, which determines the rules for its events.
 
 use crate::acp::memory_size::memory_size;
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub struct Sessions {
     /// The directory for events that belong to no known session.
     cwd: PathBuf,
     known: HashMap<String, OpenSession>,
-    /// The directories of new sessions whose names the agent has not sent yet.
+    /// The directories of new sessions whose identifiers the agent has not sent yet.
     beginning: Vec<PathBuf>,
     terminals: HashMap<(String, String), Value>,
     /// Memory of the terminals' commands, in bytes.
@@ -41,7 +41,7 @@ struct OpenSession {
     loading: Option<SessionLoad>,
 }
 
-/// A session that the agent was asked to continue, and for which it has not answered yet.
+/// The state of a session that the agent was asked to continue, until the agent answers.
 #[derive(Debug)]
 struct SessionLoad {
     /// True if the agent replays the session's earlier messages.
@@ -51,7 +51,7 @@ struct SessionLoad {
 }
 
 impl Sessions {
-    /// Creates an empty table.
+    /// Creates an empty table for a connection.
     pub fn new(connection: String, cwd: PathBuf) -> Self {
         let (known, terminals) = Default::default();
         Self { connection, cwd, known, beginning: Vec::new(), terminals, bytes: 0 }
@@ -60,7 +60,7 @@ impl Sessions {
     /// Adds a session that begins or continues in this directory.
     ///
     /// # Errors
-    /// One sentence, if there is no room for the session. All its requests are then rejected.
+    /// One sentence, if the session would exceed a limit. All requests of the session are then rejected.
     pub fn open(&mut self, id: &str, cwd: &Path) -> Result<(), String> {
         self.insert(id, OpenSession { cwd: cwd.to_owned(), loading: None })
     }
@@ -69,7 +69,7 @@ impl Sessions {
     /// messages.
     ///
     /// # Errors
-    /// One sentence, if there is no room for the session, or if the session is already being continued.
+    /// One sentence, if the session would exceed a limit, or if the agent has not yet answered an earlier request to continue it.
     pub fn load(&mut self, id: &str, cwd: &Path, replays: bool) -> Result<(), String> {
         let before = self.known.get(id);
         if before.is_some_and(|session| session.loading.is_some()) {
@@ -93,7 +93,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Processes the agent's answer that it has not continued a session. Returns false if this removes the session.
+    /// Processes the agent's answer that the agent could not continue a session. If the session was open before, restores its
+    /// directory and returns true. Otherwise removes the session and returns false.
     pub fn not_loaded(&mut self, id: &str) -> bool {
         let Some(session) = self.known.get_mut(id) else { return false };
         match session.loading.take() {
@@ -109,7 +110,7 @@ impl Sessions {
         }
     }
 
-    /// Adds a new session that begins in this directory, and whose name the agent has not sent yet.
+    /// Adds a new session in this directory. The agent has not sent the identifier of the session yet.
     ///
     /// # Errors
     /// Returns a one-sentence message if the path of the directory is too long.
@@ -121,15 +122,15 @@ impl Sessions {
         Ok(())
     }
 
-    /// Processes the agent's answer to the request for a new session in this directory.
+    /// Removes one of the new sessions in this directory, because the agent has answered the request for it.
     pub fn begun(&mut self, cwd: &Path) {
         if let Some(at) = self.beginning.iter().position(|beginning| beginning == cwd) {
             self.beginning.swap_remove(at);
         }
     }
 
-    /// Returns true if the directory of a session is known. This is so if the session is open, or if all sessions that are
-    /// beginning have the same directory.
+    /// Returns true if the directory of a session is known, because the session is open, or because all sessions that are beginning
+    /// have the same directory.
     pub fn can_be(&self, id: &str) -> bool {
         let mut beginning = self.beginning.iter();
         let begins = beginning.next().is_some_and(|first| beginning.all(|cwd| cwd == first));
@@ -149,7 +150,8 @@ impl Sessions {
         loading.is_some_and(|loading| loading.replays)
     }
 
-    /// Returns a session's name for rules and the log, which is unique across connections, and its directory.
+    /// Returns the name of a session for rules and the log, and the directory of the session. The name is unique across
+    /// connections.
     pub fn of(&self, id: &str) -> (String, PathBuf) {
         let open = self.known.get(id).map(|session| &session.cwd);
         let cwd = open.or(self.beginning.first()).unwrap_or(&self.cwd);
@@ -166,13 +168,13 @@ impl Sessions {
         all
     }
 
-    /// Returns true if there is room for a terminal that runs the command of these parameters.
+    /// Returns true if a terminal that runs the command in these parameters would not exceed the limits.
     pub fn has_room(&self, params: &Value) -> bool {
         self.terminals.len() < MAX_TERMINALS && self.bytes + memory_size(params) <= MAX_COMMANDS
     }
 
-    /// Adds a terminal that runs the command of these parameters. Returns false if there is no room. The output of the terminal is
-    /// then withheld.
+    /// Adds a terminal that runs the command in these parameters. Returns false if the terminal would exceed a limit. In this case,
+    /// the output of the terminal is withheld.
     pub fn add_terminal(&mut self, session: &str, terminal: &str, params: Value) -> bool {
         if terminal.len() > MAX_NAME || !self.has_room(&params) {
             return false;
@@ -183,7 +185,7 @@ impl Sessions {
         true
     }
 
-    /// Returns the parameters of the command that a terminal runs.
+    /// Returns the parameters with which a terminal was created. They contain the command that it runs.
     pub fn terminal(&self, session: &str, terminal: &str) -> Option<Value> {
         self.terminals.get(&(session.to_owned(), terminal.to_owned())).cloned()
     }

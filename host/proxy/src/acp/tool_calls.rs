@@ -1,8 +1,8 @@
-//! The calls that the agent has reported. The agent reports only the changes of a call, so the proxy keeps the call's fields until
-//! it has run.
+//! The tool calls that the agent has reported. Later reports about a call contain only changes, so the proxy keeps the fields of
+//! the call until the call has run.
 //!
-//! The memory is limited. If a call exceeds the limit, the proxy only remembers that the call exists and whether the agent has
-//! asked about it. Later requests for permission about such a call are rejected, because rules would read less than the agent has
+//! The memory is limited. If a call exceeds the limit, the proxy remembers only that the call exists and whether the agent has
+//! asked about it. Later requests for permission for such a call are rejected, because rules would see less than the agent has
 //! reported.
 
 use crate::acp::memory_size::memory_size;
@@ -12,19 +12,20 @@ use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher as _;
 
-/// Maximum number of calls. A call that has run can be dropped to make room for another one.
+/// Maximum number of calls. If necessary, calls that have run are dropped.
 pub const MAX_CALLS: usize = 10_000;
 
-/// Maximum memory of one call, in bytes: 16 MiB, as for a message.
+/// Maximum memory of one call, in bytes: 16 MiB. This is also the maximum length of a message.
 pub const MAX_CALL_BYTES: usize = 16 * 1024 * 1024;
 
-/// Maximum memory of all calls, in bytes: 32 MiB. If it is exceeded, the fields of the oldest calls are dropped first.
+/// Maximum memory of all calls, in bytes: 32 MiB. If the maximum is exceeded, the fields of the oldest calls are dropped.
 pub const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// Maximum number of earlier versions of one call.
 const MAX_EARLIER: usize = 8;
 
-/// A hash of the identifier that an agent gives. The identifier can have any length.
+/// A hash of the session and the identifier of a call. The identifier itself is not stored, because an agent can make it
+/// arbitrarily long.
 type CallKey = u64;
 
 /// The calls of a connection.
@@ -36,7 +37,7 @@ pub struct ToolCalls {
     /// The calls that have run, the oldest first.
     ended: VecDeque<CallKey>,
     bytes: usize,
-    /// The hash is randomly keyed, so that no agent can make the hashes of two calls equal.
+    /// A hasher with a random key, so that no agent can choose two identifiers with equal hashes.
     hasher: RandomState,
 }
 
@@ -44,7 +45,7 @@ pub struct ToolCalls {
 struct CallRecord {
     session: CallKey,
     fields: Map<String, Value>,
-    /// Earlier versions of the call, which the agent reported but did not ask about.
+    /// Earlier versions of the call that the agent reported without asking about them.
     earlier: Vec<Value>,
     /// True if the agent has asked about the current version.
     is_answered: bool,
@@ -58,7 +59,7 @@ struct CallRecord {
 /// A call that has run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FinishedCall {
-    /// The known parts of the call.
+    /// The parts of the call that the proxy knows.
     pub call: Value,
     /// True if the agent asked for permission.
     pub is_asked: bool,
@@ -73,11 +74,11 @@ pub struct FinishedCall {
 pub struct CallQuestion {
     /// The whole call.
     pub call: Value,
-    /// Other versions of the call that the agent has reported.
+    /// Earlier versions of the call that the agent has reported. Rules must check these versions too.
     pub earlier: Vec<Value>,
 }
 
-/// An error: the agent has reported more about a call, or about all calls, than the proxy stores.
+/// The error if the agent has reported more about a call, or about all calls together, than the proxy stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallTooLarge;
 
@@ -87,7 +88,7 @@ impl ToolCalls {
         let status = update.get("status").and_then(Value::as_str).map(str::to_owned);
         let key = match self.merge(session, update)? {
             Ok(key) => key,
-            // Only the content of this report is known.
+            // The call is not stored, so only the content of this report is known.
             Err(CallTooLarge) => {
                 let is_failed = is_end(status.as_deref())?;
                 return Some(FinishedCall { call: update.clone(), is_asked: false, is_failed, is_cut: true });
@@ -111,7 +112,7 @@ impl ToolCalls {
     /// Returns the call for which the agent asks permission.
     ///
     /// # Errors
-    /// If the proxy does not have the whole call.
+    /// If the proxy has not stored the whole call.
     pub fn ask(&mut self, session: &str, call: &Value) -> Result<CallQuestion, CallTooLarge> {
         let Some(key) = self.merge(session, call) else {
             return Ok(CallQuestion { call: call.clone(), earlier: Vec::new() });
@@ -176,7 +177,7 @@ impl ToolCalls {
         Some(Ok(key))
     }
 
-    /// Returns true if there is room for one more call. Drops calls that have run if necessary.
+    /// Returns true if one more call can be stored. Drops calls that have run if necessary.
     fn has_room(&mut self) -> bool {
         if self.order.len() >= 2 * MAX_CALLS {
             let calls = &self.calls;
@@ -191,7 +192,8 @@ impl ToolCalls {
         true
     }
 
-    /// Drops the fields of the oldest calls until all calls fit into the memory. Keeps the fields of the call `key`.
+    /// Drops the fields of the oldest calls until all calls are within the memory limit. Does not drop the fields of the call
+    /// `key`.
     fn shrink(&mut self, key: CallKey) {
         let mut kept = false;
         while self.bytes > MAX_BYTES {
@@ -207,7 +209,7 @@ impl ToolCalls {
         }
     }
 
-    /// Drops the fields of a call, but keeps the call.
+    /// Drops the fields of a call, but remembers that the call exists.
     fn cut(&mut self, key: CallKey) {
         let Some(known) = self.calls.get_mut(&key).filter(|known| !known.fields.is_empty()) else { return };
         (known.fields, known.earlier) = (Map::new(), Vec::new());
@@ -227,7 +229,7 @@ impl CallRecord {
         let member = |key: &&str| Some(((*key).to_owned(), self.fields.get(*key)?.clone()));
         let mut judged: Map<String, Value> =
             ["title", "kind", "rawInput", "locations"].iter().filter_map(member).collect();
-        // Other content is left out, because it can be large and grow.
+        // Content other than diffs is left out, because it can be large and can grow with each report.
         let parts = self.fields.get("content").and_then(Value::as_array).into_iter().flatten();
         let diffs = parts.filter(|part| part.get("type").and_then(Value::as_str) == Some("diff"));
         let diffs: Vec<Value> = diffs.map(|diff| json!({ "type": "diff", "path": diff.get("path") })).collect();
@@ -235,7 +237,8 @@ impl CallRecord {
         Value::Object(judged)
     }
 
-    /// Records that the call was previously reported as `earlier`. Returns true if the versions are too large to be compared.
+    /// Processes a change of the call, whose previous version was `earlier`. Returns true if the two versions are too large to be
+    /// compared.
     fn change_from(&mut self, earlier: Value) -> bool {
         let now = self.judged();
         if earlier == now {
@@ -246,7 +249,7 @@ impl CallRecord {
         }
         let was_answered = std::mem::take(&mut self.is_answered);
         if was_answered && Readings::of_tool_call(&earlier).is_stated && !is_within(&now, &earlier) {
-            // The agent has asked about another version of the call than this one.
+            // The agent has asked about the previous version of the call, but not about this one.
             self.is_asked = false;
         }
         if !was_answered && !is_within(&earlier, &now) {
@@ -257,27 +260,28 @@ impl CallRecord {
     }
 }
 
-/// Returns true if reading the call takes too much memory, because each location and each content block gets a copy of the members.
+/// Returns true if interpreting the call would take too much memory. The members of the call are copied for each location and each
+/// content block.
 fn is_costly(judged: &Value) -> bool {
     let places = ["locations", "content"].iter().filter_map(|key| judged.get(*key)?.as_array()).map(Vec::len);
     memory_size(judged).saturating_mul(1 + places.sum::<usize>()) > MAX_BYTES
 }
 
-/// The members of a call from which rules learn its effect.
+/// The members of a call that describe what the call does.
 const JUDGED_KEYS: &[&str] = &["kind", "rawInput", "locations", "content"];
 
 /// The arguments of a call on which rules decide.
 const DECISIVE_KEYS: &[&str] = &["command", "cwd", "path", "url"];
 
-/// Returns true if the current call includes everything that an earlier report states. A report that states nothing is always
-/// included.
+/// Returns true if the call states everything that an earlier version of it states. This is always so if the earlier version states
+/// nothing about the effect of the call.
 fn is_within(earlier: &Value, call: &Value) -> bool {
     let (earlier, now) = (Readings::of_tool_call(earlier), Readings::of_tool_call(call));
     !earlier.is_stated || earlier.all.iter().all(|one| now.all.iter().any(|other| is_part_of(one, other)))
 }
 
-/// Returns true if two readings are equal, or if the first one is the beginning of the second. An agent reports such a beginning
-/// while a model is writing the call.
+/// Returns true if two interpretations are equal, or if the first one is an incomplete form of the second. Agents report incomplete
+/// calls while the model is still writing the arguments.
 fn is_part_of(one: &Reading, other: &Reading) -> bool {
     let begins = |key: &str| match (one.arguments.get(key), other.arguments.get(key)) {
         (None, _) => true,
@@ -289,7 +293,7 @@ fn is_part_of(one: &Reading, other: &Reading) -> bool {
     one.name == other.name && DECISIVE_KEYS.iter().all(|key| begins(key)) && is_same
 }
 
-/// Returns true if this status means that a call has failed, false if it has succeeded, and `None` if it has not run.
+/// Returns `Some(true)` if a call with this status has failed, `Some(false)` if it has succeeded, and `None` if it has not run yet.
 fn is_end(status: Option<&str>) -> Option<bool> {
     match status {
         Some("completed") => Some(false),
@@ -392,7 +396,7 @@ mod tests {
     #[test]
     fn a_call_that_says_too_much_cannot_be_asked_about_and_its_end_is_known_in_part() {
         let mut calls = ToolCalls::default();
-        // Each of them is no more than a message may have.
+        // Each of these updates alone is below the limit for a call.
         for key in ["title", "rawInput"] {
             calls.update("s", &large("1", key, MAX_CALL_BYTES / 2));
         }

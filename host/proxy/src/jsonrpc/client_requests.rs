@@ -1,4 +1,4 @@
-//! The requests that the proxy itself sends to the client, in addition to the forwarded ones.
+//! The requests that the proxy itself sends to the client, in addition to the requests that it forwards from the server.
 
 use crate::jsonrpc::message::Id;
 use crate::jsonrpc::queue::MessageQueue;
@@ -20,7 +20,7 @@ pub struct ClientRequests {
     waiting: Mutex<HashMap<Id, oneshot::Sender<Value>>>,
 }
 
-/// Waits for the answer to one of the proxy's own requests. Dropping it ends the wait.
+/// The entry of a request that waits for its answer. Dropping this value removes the entry.
 struct PendingAnswer<'a> {
     requests: &'a ClientRequests,
     id: Id,
@@ -33,7 +33,7 @@ impl Drop for PendingAnswer<'_> {
 }
 
 impl ClientRequests {
-    /// Creates an empty table. The requests go to the client through `to_client`.
+    /// Creates an empty table. Requests to the client are put into the queue `to_client`.
     pub fn new(to_client: MessageQueue) -> Self {
         Self { to_client, waiting: Mutex::default() }
     }
@@ -46,7 +46,7 @@ impl ClientRequests {
     /// client does not answer within 300 seconds.
     pub async fn ask(&self, method: &str, params: &Value) -> Option<Value> {
         let (send, answer) = oneshot::channel();
-        // The identifier is unique.
+        // The identifier contains a UUID, because it must differ from all identifiers of the server.
         let id = format!("hookhost-{}", uuid::Uuid::now_v7());
         let pending = PendingAnswer { requests: self, id: Id::Text(id.clone()) };
         self.waiting().insert(pending.id.clone(), send);
@@ -60,7 +60,8 @@ impl ClientRequests {
         self.waiting().contains_key(id)
     }
 
-    /// Hands an answer of the client to the task that waits for it. Returns false if the answer is for none of these requests.
+    /// Passes an answer of the client to the task that waits for the answer. Returns false if no request in this table has the
+    /// identifier.
     pub fn deliver_answer(&self, id: &Id, result: impl FnOnce() -> Value) -> bool {
         let Some(pending) = self.waiting().remove(id) else { return false };
         let _ = pending.send(result());

@@ -1,4 +1,4 @@
-//! The trait of a proxy that handles the relayed messages.
+//! The trait that each proxy implements to decide on the relayed messages.
 
 use crate::jsonrpc::client_requests::ClientRequests;
 use crate::jsonrpc::message::{Id, Message, OutgoingMessage};
@@ -32,8 +32,8 @@ impl Side {
 /// Work that must be complete before an answer is sent.
 pub type WorkBeforeAnswer = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The route of a new request. `E` describes the expected answer to a forwarded request. `J` describes a request on which rules
-/// decide.
+/// What the relay does with a new request. `E` describes the expected answer to a forwarded request. `J` describes a request on
+/// which rules decide.
 pub enum RequestRoute<E, J> {
     /// Forward the request.
     Forward {
@@ -48,13 +48,13 @@ pub enum RequestRoute<E, J> {
     Answer {
         /// The answer.
         answer: Bytes,
-        /// Work that must be complete before the answer is sent. The answer keeps its place in the order.
+        /// Work that must be complete before the answer is sent. Later messages to the sender wait for the answer.
         before: Option<WorkBeforeAnswer>,
     },
 }
 
 impl<E, J> RequestRoute<E, J> {
-    /// Answers the request at once.
+    /// Creates the route of a request that is answered at once.
     pub const fn answer(answer: Bytes) -> Self {
         Self::Answer { answer, before: None }
     }
@@ -70,7 +70,7 @@ impl<E, J> fmt::Debug for RequestRoute<E, J> {
     }
 }
 
-/// The decision about a request after rules were asked.
+/// The decision of the rules about a request.
 #[derive(Debug)]
 pub enum RequestDecision<E> {
     /// Forward the request.
@@ -84,32 +84,35 @@ pub enum RequestDecision<E> {
     Answer(Bytes),
 }
 
-/// The route of a notification.
+/// What the relay does with a notification.
 #[derive(Debug)]
 pub enum NotificationRoute {
     /// Forward the notification.
     Forward,
     /// Drop the notification, and tell the user this reason.
     Refuse(String),
-    /// Cancel this request of the sender. The request gets no answer. If the other side already has the request, forward the
-    /// notification.
+    /// Cancel the sender's request with this identifier. The request gets no answer. If the other side has already received the
+    /// request, forward the notification.
     Cancel(Id),
-    /// Cancel the sender's pending request with this id. If the sender has no such request, end the other side's request with this
-    /// id ([`Handler::after_end`]). The request gets no answer. Forward the notification if the other side has the request and has
-    /// not cancelled it.
+    /// Cancel or end the pending request with this identifier, which then gets no answer.
+    ///
+    /// If the sender of the notification has such a request, the request is cancelled as with [`NotificationRoute::Cancel`].
+    /// Otherwise, the request of the other side is ended, and [`Handler::after_end`] is called. In this case, the notification is
+    /// forwarded unless the other side has already cancelled its request.
     End(Id),
-    /// Answer those requests of this list that the other side has not received yet.
+    /// Answer those requests of a list that the other side has not received yet.
     Answer {
         /// The requests.
         requests: Vec<UnsentRequest>,
-        /// True if the notification is forwarded even if the proxy has answered all these requests.
+        /// If true, the notification is always forwarded. If false, it is forwarded only if the other side has already received one
+        /// of these requests.
         passes: bool,
     },
-    /// Judge the notification ([`Handler::judge_notification`]), and forward the returned form.
+    /// Call [`Handler::judge_notification`], and forward the notification that it returns.
     Judge,
 }
 
-/// A pending request, and the answer that it gets if the other side has not received it yet.
+/// A pending request, and the answer that the proxy sends if the other side has not received the request yet.
 #[derive(Clone, Debug)]
 pub struct UnsentRequest {
     /// The side that sent the request.
@@ -120,33 +123,36 @@ pub struct UnsentRequest {
     pub answer: Bytes,
 }
 
-/// The context in which a handler waits for the answer to a question. With it, the handler can let later messages go first.
+/// The context in which a handler asks rules or a person about a message. While the handler waits for the answer, it can use the
+/// context to let later messages pass.
 #[derive(Clone, Copy, Debug)]
 pub struct QuestionContext<'a> {
-    /// The place that the message has in the order while the handler waits.
+    /// The position of the message in the queue.
     place: &'a QueuePlace,
     client_requests: &'a ClientRequests,
 }
 
 impl<'a> QuestionContext<'a> {
-    /// Creates a context with this place, and with `client_requests` for requests to the client.
+    /// Creates the context of a message with this position in the queue. `client_requests` sends requests to the client.
     pub const fn new(place: &'a QueuePlace, client_requests: &'a ClientRequests) -> Self {
         Self { place, client_requests }
     }
 
-    /// Returns a callback for a question that takes long. Soon after it is called, the message loses its place in the order.
+    /// Returns a callback that announces a long wait. Soon after the call, the message gives up its position, so that later
+    /// messages can pass.
     pub fn on_long_wait(self) -> impl Fn(u32) + Send + Sync + 'a {
         move |_| self.place.takes_long()
     }
 
-    /// Sends a request of the proxy itself to the client. Gives up the place first, because a person has to answer.
+    /// Sends a request of the proxy itself to the client and returns the result. First gives up the position of the message in the
+    /// queue, because later messages must not wait for a person.
     pub async fn ask_client(self, method: &str, params: &Value) -> Option<Value> {
         self.place.give_up();
         self.client_requests.ask(method, params).await
     }
 }
 
-/// The handler of the messages of both sides.
+/// Decides on the messages of both sides. The relay calls these methods.
 pub trait Handler: Send + Sync + 'static {
     /// The expected answer to a forwarded request.
     type ExpectedAnswer: Send + Sync + 'static;
@@ -160,21 +166,23 @@ pub trait Handler: Send + Sync + 'static {
     /// Shows a text to the user.
     fn tell(&self, text: &str);
 
-    /// Returns the reason for requests that have no answer when the server has ended, as a sentence without a full stop.
+    /// Returns the error text for requests that are still pending when the server has ended. The text is a sentence without a full
+    /// stop.
     fn no_answer_reason(&self) -> String;
 
-    /// Runs beside the relay. Called when the relay starts.
+    /// Called when the relay starts. The returned future runs concurrently with the relay.
     fn start(&self) -> impl Future<Output = ()> + Send {
         async {}
     }
 
-    /// Returns a message that is sent in place of an unreadable message of the server, or `None` if no client waits for that
-    /// message. `head` and `tail` are the beginning and the end of the unreadable message. `why` is a sentence without a full stop.
+    /// Returns a message to process in place of an unreadable message of the server, or `None` if no replacement is needed. `head`
+    /// and `tail` are the beginning and the end of the unreadable message. `why` is the reason, a sentence without a full stop.
     fn replacement(&self, _head: &[u8], _tail: &[u8], _why: &str) -> Option<Bytes> {
         None
     }
 
-    /// Runs while messages are relayed. Messages that it puts into the queue go to the client.
+    /// Runs while messages are relayed. It can put messages for the client into the queue `to_client`. If it returns, the relay
+    /// ends.
     fn watch(&self, _to_client: &MessageQueue) -> impl Future<Output = ()> + Send {
         std::future::pending()
     }
@@ -201,10 +209,10 @@ pub trait Handler: Send + Sync + 'static {
     /// Called after a notification was forwarded unchanged.
     fn after_forwarding(&self, _from: Side, _message: &Message) {}
 
-    /// Called after the other side's notification has ended a request ([`NotificationRoute::End`]).
+    /// Called after a notification of the other side has ended the request with this identifier ([`NotificationRoute::End`]).
     fn after_end(&self, _id: &Id) {}
 
-    /// Judges a notification, and returns the form in which it is forwarded.
+    /// Judges a notification, and returns the notification to forward.
     ///
     /// # Errors
     /// The reason why the notification is not forwarded, as the end of a sentence.
@@ -216,11 +224,11 @@ pub trait Handler: Send + Sync + 'static {
         std::future::ready(Ok(message.into()))
     }
 
-    /// Records the parts of an answer that later messages depend on. Returns `expected` if the answer must be judged
-    /// ([`judge_answer`](Self::judge_answer)), or `None` to forward it unchanged.
+    /// Records the parts of an answer that affect later messages. Returns `expected` if the answer must be judged by
+    /// [`judge_answer`](Self::judge_answer), or `None` if the answer must be forwarded unchanged.
     fn route_answer(&self, expected: Self::ExpectedAnswer, message: &Message) -> Option<Self::ExpectedAnswer>;
 
-    /// Judges an answer, and returns the form in which it is forwarded.
+    /// Judges an answer, and returns the answer to forward.
     fn judge_answer(
         &self,
         id: &Id,

@@ -1,4 +1,4 @@
-//! Reads messages as lines of bounded length.
+//! Reads a stream as lines of limited length. Each line contains one message.
 
 use crate::jsonrpc::message::{KEPT_END_SIZE, MAX_BYTES};
 use bytes::{Bytes, BytesMut};
@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 pub enum Line {
     /// A line, without its line break.
     Whole(Bytes),
-    /// A line that is longer than a message may be. Only its two ends were kept.
+    /// A line that is longer than the maximum length of a message. Only the two ends of the line were kept.
     TooLong {
         /// The first [`KEPT_END_SIZE`] bytes.
         head: Bytes,
@@ -21,7 +21,7 @@ pub enum Line {
     End,
 }
 
-/// The byte order mark of UTF-8, which some programs write at the beginning.
+/// The byte order mark of UTF-8, which some programs write at the beginning of a stream.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Returns a line without its byte order mark. The first line of a stream can have one.
@@ -29,7 +29,7 @@ pub fn without_mark(line: Bytes) -> Bytes {
     if line.starts_with(BYTE_ORDER_MARK) { line.slice(BYTE_ORDER_MARK.len()..) } else { line }
 }
 
-/// Reads the next line that is not empty. Text after the last line break is also a line.
+/// Reads the next line that is not empty. The text after the last line break of the stream is also treated as a line.
 ///
 /// # Errors
 /// If the stream cannot be read.

@@ -1,6 +1,7 @@
-//! A JSON-RPC message. It is read so strictly that every later reader reads the same content.
+//! A JSON-RPC message. It is parsed so strictly that every other parser finds the same content in it.
 //!
-//! A message keeps its bytes. If a member changes, only this member is written again, and all other members keep their bytes.
+//! A message keeps its original bytes. If a member changes, only this member is serialized again, and all other members keep their
+//! original bytes.
 
 mod batch;
 mod id;
@@ -22,7 +23,7 @@ pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Number of bytes that are kept at each end of a message that is too long.
 pub const KEPT_END_SIZE: usize = 1024;
 
-/// Facts that are guessed from an unreadable message. They are used only to answer the side that waits.
+/// Facts that are guessed from an unreadable message. They are used only to send an error to the side that waits for an answer.
 #[derive(Default)]
 struct EnvelopeGuess {
     id: Option<Id>,
@@ -36,7 +37,7 @@ impl EnvelopeGuess {
     fn of(text: &str) -> Self {
         match Members::of(text) {
             Ok(members) => Self::by(members.get("id").and_then(Id::of_raw), |key| members.get(key).is_some()),
-            // If there are two ids, either of them could be meant.
+            // If there are two identifiers, it is unclear which of them is meant.
             Err(why) if why.contains(DUPLICATE_ID) => Self::default(),
             Err(_) => match serde_json::from_str(text) {
                 Ok(Value::Object(fields)) => {
@@ -56,8 +57,8 @@ impl EnvelopeGuess {
 /// The members that determine the kind of a message.
 const ENVELOPE_KEYS: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
 
-/// Returns the error for a message that is too long. `head` and `tail` are its two ends. If one end contains the identifier, the
-/// side that waits gets an answer.
+/// Returns the error for a message that is too long. `head` and `tail` are the two ends of the message. If one of them contains the
+/// identifier, the error contains it too, so that the side that waits can get an answer.
 pub fn too_long(head: &[u8], tail: &[u8]) -> UnreadableMessage {
     let before = head.iter().skip(1).position(|byte| matches!(byte, b'{' | b'[')).map_or(head, |at| &head[..=at]);
     let after = tail.iter().rposition(|byte| matches!(byte, b'{' | b'[')).map_or(tail, |at| &tail[at..]);
@@ -71,7 +72,7 @@ pub fn too_long(head: &[u8], tail: &[u8]) -> UnreadableMessage {
     }
 }
 
-/// Returns the value of the last `"id"` in a part of a message.
+/// Returns the value after the last `"id"` in a part of a message.
 fn id_in(text: &[u8]) -> Option<Id> {
     let key = b"\"id\"";
     let at = text.windows(key.len()).rposition(|part| part == key)?;
@@ -115,36 +116,38 @@ pub struct Message {
     pub bytes: Bytes,
 }
 
-/// An error: the message cannot be read and is not forwarded.
+/// The error if a message cannot be parsed. Such a message is not forwarded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct UnreadableMessage {
     /// The JSON-RPC error code.
     pub code: i64,
-    /// The identifier, if it could be read. The sender of the message waits for an answer.
+    /// The identifier in the message, if it could be parsed. Unless the message is an answer, its sender may be waiting for an
+    /// answer with this identifier.
     pub id: Option<Id>,
-    /// True if the message is an answer, or a batch of answers. In this case, the sender of the message waits for no answer.
+    /// True if the message is an answer, or a batch that contains only answers. In this case, the sender of the message waits for
+    /// no answer.
     pub is_answer: bool,
-    /// The requests that the answers in a batch are for.
+    /// The identifiers of the requests that are answered in a batch. Empty if the message is not a batch.
     pub answers: Box<[Id]>,
-    /// The reason, one sentence.
+    /// The reason, as one sentence.
     pub why: Box<str>,
 }
 
 impl UnreadableMessage {
-    /// Returns the requests of the other side that the message would have answered.
+    /// Returns the identifiers of the requests of the other side that the message would have answered.
     pub fn answered_requests(&self) -> impl Iterator<Item = &Id> {
         self.id.iter().filter(|_| self.is_answer).chain(&self.answers)
     }
 
-    /// Returns the error for the answers of a batch alone. Their sender waits for no answer.
+    /// Returns the error for a message that contains only the answers of this batch. Its sender waits for no answer.
     #[must_use]
     pub fn answers_only(self) -> Self {
         Self { is_answer: true, ..self }
     }
 }
 
-/// The error code for text that is not JSON.
+/// The error code for a message that is not valid JSON.
 pub const PARSE_ERROR: i64 = -32_700;
 /// The error code for a message that is not a request.
 pub const INVALID_REQUEST: i64 = -32_600;
@@ -159,7 +162,7 @@ impl Message {
     /// Reads a message.
     ///
     /// # Errors
-    /// If the bytes are not one JSON object in UTF-8 of version 2.0, if the object has a duplicate key at any depth, or if it is
+    /// If the bytes are not a JSON-RPC 2.0 message in UTF-8, if an object has a duplicate key at any depth, or if the message is
     /// too large.
     pub fn of(bytes: Bytes) -> Result<Self, UnreadableMessage> {
         let unreadable = |code, EnvelopeGuess { id, is_answer, .. }, why: String| {
@@ -189,10 +192,10 @@ impl Message {
             let guess = EnvelopeGuess { id: known.clone(), is_answer, has_outcome: false };
             unreadable(INVALID_REQUEST, guess, why.to_owned())
         };
-        // This check comes here because the identifier is known now, so that its sender learns which message was refused.
+        // This check is done only after the identifier is known, because the error then names the message that was refused.
         check(text).map_err(|why| refused(&format!("a message {why}")))?;
         if let Some(why) = members.ambiguity(ENVELOPE_KEYS) {
-            // No rule has judged an answer yet, so the error contains none of its text.
+            // No rule has judged the answer yet, so the error must not contain text of the answer.
             let why = if is_answer { "has keys that differ in case alone" } else { &why };
             return Err(refused(&format!("a message {why}")));
         }
@@ -241,7 +244,7 @@ impl Message {
         }
     }
 
-    /// Returns the answer with this identifier, in the spelling of the request.
+    /// Returns the answer with this identifier instead of its own, so that the answer has the spelling that the request used.
     #[must_use]
     pub fn with_id(self, id: &Id) -> Self {
         let is_as_asked = match (&self.kind, id) {
@@ -290,20 +293,22 @@ pub fn result(id: &Id, result: &Value) -> Bytes {
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
 }
 
-/// Replaces line breaks and carriage returns by spaces, so that the message is one line. Its value stays the same.
+/// Replaces line feeds and carriage returns by spaces, so that the message is a single line. The content of the message stays the
+/// same.
 pub fn on_one_line(bytes: Bytes) -> Bytes {
     if !bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
         return bytes;
     }
-    // A JSON text can contain these bytes only between its tokens.
+    // Valid JSON can contain these bytes only between tokens.
     bytes.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
 }
 
-/// Returns the members corrected to JSON-RPC 2.0. Corrects only clear deviations: the version is missing, or an answer has a `null`
-/// beside its result or error. Returns `None` if there is nothing to correct.
+/// Returns the members of a message that was corrected to follow JSON-RPC 2.0. Only clear deviations are corrected: a missing
+/// version, or an answer that contains both a result and an error of which one is `null`. Returns `None` if there is nothing to
+/// correct.
 fn corrected(members: &Members) -> Option<Members> {
     let is_null = |key| members.get(key).is_some_and(|value| value.get() == "null");
-    // If other members exist, the object may be a log entry of a server.
+    // A missing version is not added if there are unknown members, because the object may be a log entry of a server.
     if members.get("jsonrpc").is_none() && members.keys().all(|key| ENVELOPE_KEYS.contains(&key)) {
         let versioned = members.with("jsonrpc", raw(&Value::from("2.0")));
         return Some(corrected(&versioned).unwrap_or(versioned));

@@ -109,7 +109,8 @@ impl<W: AsyncWrite> LineSink<W> {
 impl<W: AsyncWrite + Unpin + Send> MessageSink for LineSink<W> {
     async fn send(&mut self, message: OutgoingMessage) -> io::Result<()> {
         self.line.clear();
-        // Some readers end a line at a carriage return, and would read the rest as another message.
+        // Carriage returns are replaced too, because some programs end a line at a carriage return, and would read the rest as
+        // another message.
         self.line.extend_from_slice(&on_one_line(message.into_bytes()));
         self.line.push(b'\n');
         self.stream.write_all(&self.line).await?;

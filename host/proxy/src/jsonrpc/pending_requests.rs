@@ -1,5 +1,5 @@
-//! The pending requests, in one table for each side that sends requests. Two pending requests of a side never have the same
-//! identifier.
+//! The pending requests. There is a table for each of the two sides, with the requests that the side has sent. Two pending requests
+//! of the same side never have the same identifier.
 
 use crate::jsonrpc::message::Id;
 use std::collections::{HashMap, VecDeque};
@@ -14,7 +14,7 @@ pub const MAX_BYTES: usize = 128 * 1024 * 1024;
 /// Maximum number of cancelled requests whose late answers are still recognised.
 pub const MAX_CANCELLED: usize = 100;
 
-/// Maximum total size of the cancelled requests, in bytes: 32 MiB.
+/// Maximum total size of these cancelled requests, in bytes: 32 MiB.
 const MAX_CANCELLED_BYTES: usize = 32 * 1024 * 1024;
 
 /// Number of answered requests for which a second answer is still recognised.
@@ -23,9 +23,9 @@ const MAX_ANSWERED: usize = 100;
 /// The stage of a request.
 #[derive(Debug)]
 pub enum RequestStage<E> {
-    /// Rules are asked about the request in this task. The other side has not received the request.
+    /// A task is asking rules about the request. The handle can abort the task. The other side has not received the request.
     Asking(AbortHandle),
-    /// The other side has received the request, and this answer is expected.
+    /// The request was sent to the other side. The value describes the expected answer.
     Sent(E),
 }
 
@@ -34,7 +34,7 @@ pub enum RequestStage<E> {
 struct PendingRequest<E> {
     stage: RequestStage<E>,
     bytes: usize,
-    /// The number of requests before this one.
+    /// The number of earlier requests of the same side.
     number: u64,
 }
 
@@ -42,16 +42,16 @@ struct PendingRequest<E> {
 #[derive(Debug)]
 pub struct PendingRequests<E> {
     requests: HashMap<Id, PendingRequest<E>>,
-    /// The number of requests so far.
+    /// The number of all requests so far, including those that are no longer pending.
     count: u64,
-    /// True if any identifier so far was a number. The next field is true if any identifier so far was a text that spells a number.
+    /// True if any identifier so far was a number.
     has_numbers: bool,
     has_texts_of_numbers: bool,
     bytes: usize,
-    /// Requests that were cancelled after the other side had received them. The other side need not answer them.
+    /// Requests that were cancelled after the other side had received them. The other side may or may not answer such requests.
     cancelled: VecDeque<(Id, E, usize)>,
     cancelled_bytes: usize,
-    /// The latest answered requests. They are kept so that a second answer is not taken for the answer to another request.
+    /// The last answered requests. They are kept so that a second answer to the same request can be recognised.
     answered: VecDeque<Id>,
 }
 
@@ -83,7 +83,7 @@ impl<E> PendingRequests<E> {
         is_too_much.then(|| format!("requests of {MAX_BYTES} bytes are pending, and no more are accepted"))
     }
 
-    /// Returns true if an identifier is taken.
+    /// Returns true if a pending request or a cancelled request has this identifier.
     pub fn has(&self, id: &Id) -> bool {
         self.requests.contains_key(id) || self.cancelled.iter().any(|(known, ..)| known == id)
     }
@@ -99,25 +99,27 @@ impl<E> PendingRequests<E> {
         self.count += 1;
     }
 
-    /// Returns the number of requests so far.
+    /// Returns the number of all requests so far, including those that are no longer pending.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the request that was sent to the other side first. Looks only at the first `count` requests.
+    /// Returns the oldest request that was sent to the other side and is not answered. Considers only the first `count` requests of
+    /// this table.
     pub fn oldest_sent(&self, count: u64) -> Option<Id> {
         let sent = self.requests.iter().filter(|(_, request)| matches!(request.stage, RequestStage::Sent(_)));
         let oldest = sent.filter(|(_, request)| request.number < count).min_by_key(|(_, request)| request.number);
         oldest.map(|(id, _)| id.clone())
     }
 
-    /// Returns the number of requests that the other side has received and not answered.
+    /// Returns the number of requests that were sent to the other side and are not answered.
     pub fn sent(&self) -> usize {
         self.requests.values().filter(|request| matches!(request.stage, RequestStage::Sent(_))).count()
     }
 
-    /// Returns the identifier that an answer names, as spelled in its request. This is an identifier of the same value. If no
-    /// request ever used the type of the answer's identifier, it can also be the identifier of the other type.
+    /// Returns the identifier of the request that an answer is for, in the spelling of the request. The request's identifier
+    /// usually equals the identifier in the answer. Some programs write a number as a string, or the reverse. Such an identifier is
+    /// accepted too, unless a request has ever used the type that the answer uses.
     pub fn named(&self, id: &Id) -> Option<Id> {
         let known = |id: &Id| {
             let cancelled = || self.cancelled.iter().map(|(known, ..)| known).find(|known| *known == id);
@@ -147,8 +149,8 @@ impl<E> PendingRequests<E> {
         Some((stage, bytes))
     }
 
-    /// Cancels a request that the other side has not received. Returns false if the other side has received it, or if there is no
-    /// such request.
+    /// Cancels a request that the other side has not received. Returns false if the other side has received the request, or if
+    /// there is no such request.
     pub fn cancel_unsent(&mut self, id: &Id) -> bool {
         if !matches!(self.requests.get(id), Some(PendingRequest { stage: RequestStage::Asking(_), .. })) {
             return false;
@@ -159,8 +161,8 @@ impl<E> PendingRequests<E> {
         true
     }
 
-    /// Removes the request that an answer is for. Returns `None` if the request was not sent, was already answered or was
-    /// cancelled.
+    /// Removes a request because its answer has arrived, and returns the expected answer. Returns `None` if the request was not
+    /// sent, was already answered or was cancelled.
     pub fn take_answered(&mut self, id: &Id) -> Option<E> {
         if !matches!(self.requests.get(id), Some(PendingRequest { stage: RequestStage::Sent(_), .. })) {
             return None;
@@ -177,12 +179,12 @@ impl<E> PendingRequests<E> {
         }
     }
 
-    /// Returns true if the request is one of the latest answered requests.
+    /// Returns true if one of the last answered requests has this identifier.
     pub fn was_answered(&self, id: &Id) -> bool {
         self.answered.contains(id)
     }
 
-    /// Removes a cancelled request when it is answered or ended. Its identifier is then free.
+    /// Removes a cancelled request because it was answered or ended. The identifier can then be used again.
     pub fn take_cancelled(&mut self, id: &Id) -> Option<E> {
         let at = self.cancelled.iter().position(|(known, ..)| known == id)?;
         let (_, expected, bytes) = self.cancelled.remove(at)?;
@@ -190,8 +192,8 @@ impl<E> PendingRequests<E> {
         Some(expected)
     }
 
-    /// Cancels a request. Returns false if the other side has received the request and must get the cancellation. A late answer is
-    /// then still recognised.
+    /// Cancels a request. Returns true if the other side has not received the request, so that it need not get the cancellation.
+    /// Otherwise returns false. If the other side has received the request, a late answer to it is still recognised.
     pub fn cancel(&mut self, id: &Id) -> bool {
         match self.removed(id) {
             Some((RequestStage::Asking(task), _)) => {
@@ -216,7 +218,7 @@ impl<E> PendingRequests<E> {
         self.requests.is_empty()
     }
 
-    /// Removes all remaining requests, and cancels the questions to rules about them.
+    /// Removes all remaining requests, and aborts the tasks that ask rules about them.
     pub fn take_all(&mut self) -> Vec<Id> {
         self.bytes = 0;
         let left = std::mem::take(&mut self.requests);

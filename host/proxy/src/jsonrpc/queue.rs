@@ -1,5 +1,5 @@
-//! The ordered queue of messages to one side. While rules are asked about a message, the message keeps its place, and later
-//! messages wait. The message gives up its place if a person must answer, or if a model takes long.
+//! The ordered queue of messages to one side. While rules are asked about a message, the message keeps its place in the queue, and
+//! later messages wait. The message gives up its place if a person must be asked, or if a model takes long to answer.
 
 use crate::jsonrpc::message::OutgoingMessage;
 use crate::jsonrpc::message_streams::MessageSink;
@@ -13,14 +13,14 @@ const MAX_MESSAGES: usize = 1024;
 /// Maximum size of queued messages, in KiB: 64 MiB.
 const MAX_KIB: u32 = 64 * 1024;
 
-/// A queued message, and its reserved room.
+/// A queued message, and the memory that is reserved for it.
 #[derive(Debug)]
 struct QueuedMessage {
     message: OutgoingMessage,
     _room: Option<QueueRoom>,
 }
 
-/// Reserved room for a message. The room is released when this value is dropped.
+/// Memory that is reserved for a message. The reservation ends when this value is dropped.
 #[derive(Debug)]
 pub struct QueueRoom {
     _permit: OwnedSemaphorePermit,
@@ -40,13 +40,13 @@ pub struct MessageQueue {
     room: Arc<Semaphore>,
 }
 
-/// The writing end of the queue.
+/// The receiving end of the queue, which writes the messages to a stream.
 #[derive(Debug)]
 pub struct QueueWriter {
     receiver: mpsc::Receiver<QueueSlot>,
 }
 
-/// A reserved place in the order. Dropping this value gives up the place.
+/// A reserved place in the queue. Dropping this value gives up the place.
 #[derive(Debug)]
 pub struct ReservedPlace {
     sender: oneshot::Sender<QueuedMessage>,
@@ -59,7 +59,8 @@ impl MessageQueue {
         (Self { sender, room: Arc::new(Semaphore::new(MAX_KIB as usize)) }, QueueWriter { receiver })
     }
 
-    /// Reserves room for a message of `bytes`. The room is released when the message is written or dropped.
+    /// Waits until the memory limit of the queue allows a message of this size, and reserves the memory. The reservation ends when
+    /// the message is written or dropped.
     pub async fn room(&self, bytes: usize) -> Option<QueueRoom> {
         let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(MAX_KIB).min(MAX_KIB);
         let permit = Arc::clone(&self.room).acquire_many_owned(kib).await;
@@ -71,12 +72,12 @@ impl MessageQueue {
         self.room.available_permits()
     }
 
-    /// Queues a message at the end. If the writing end has gone, the message is lost.
+    /// Adds a message at the end of the queue. If the receiving end was dropped, the message is lost.
     pub async fn put(&self, message: impl Into<OutgoingMessage>, room: Option<QueueRoom>) {
         let _ = self.sender.send(QueueSlot::Now(QueuedMessage { message: message.into(), _room: room })).await;
     }
 
-    /// Reserves a place at the end for a later message.
+    /// Reserves a place at the end of the queue, for a message that is not ready yet.
     pub async fn place(&self) -> ReservedPlace {
         let (sender, receiver) = oneshot::channel();
         let _ = self.sender.send(QueueSlot::Later(receiver)).await;
@@ -90,17 +91,17 @@ impl MessageQueue {
 }
 
 impl ReservedPlace {
-    /// Puts the message into its place.
+    /// Puts a message into the reserved place.
     pub fn fill(self, message: impl Into<OutgoingMessage>, room: Option<QueueRoom>) {
         let _ = self.sender.send(QueuedMessage { message: message.into(), _room: room });
     }
 }
 
 impl QueueWriter {
-    /// Sends each message, until the end of the queue.
+    /// Sends each message, until the queue ends.
     ///
     /// # Errors
-    /// If the other side has gone.
+    /// If the stream cannot be written, for example because the other side has closed it.
     pub async fn write(mut self, mut to: impl MessageSink) -> io::Result<()> {
         while let Some(slot) = self.receiver.recv().await {
             let QueuedMessage { message, _room: room } = match slot {

@@ -1,5 +1,6 @@
-//! A message keeps its place in the queue while rules judge it. If the proxy asks the client's user, the message gives up its place
-//! at once. If the resident host announces a long wait, the message keeps its place for one second and then gives it up.
+//! The place of a message in the queue while rules judge the message. If the proxy asks the client's user, the message gives up its
+//! place at once. If the resident host announces a long wait, the message keeps its place for one more second and then gives the
+//! place up.
 
 use crate::jsonrpc::message::OutgoingMessage;
 use crate::jsonrpc::queue::{MessageQueue, QueueRoom, ReservedPlace};
@@ -8,32 +9,32 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-/// Time for which later messages wait if a person or a model is asked about a message.
+/// Time for which later messages still wait after a long wait was announced.
 const MAX_BLOCKING: Duration = Duration::from_secs(1);
 
 /// A place that can be given up.
 #[derive(Debug)]
 pub struct QueuePlace {
     place: Mutex<Option<(ReservedPlace, Option<QueueRoom>)>>,
-    /// Room that stays reserved when the place is given up.
+    /// Memory that stays reserved after the place was given up.
     kept: Option<QueueRoom>,
     takes_long: Notify,
 }
 
 impl QueuePlace {
-    /// Creates the place of a message. `room` is the part of the queue's memory limit that the message has reserved. Giving up the
-    /// place also releases the room.
+    /// Creates the place of a message. `room` is the memory that is reserved for the message. Giving up the place also ends the
+    /// reservation.
     pub fn new(place: ReservedPlace, room: Option<QueueRoom>) -> Self {
         Self { place: Mutex::new(Some((place, room))), kept: None, takes_long: Notify::new() }
     }
 
-    /// Creates the place of an answer. The answer keeps its room until it is written, because nothing else limits the number of
-    /// answers that wait for a decision.
+    /// Creates the place of an answer. The memory for the answer stays reserved until the answer is written, even if the place is
+    /// given up, because nothing else limits the number of answers that wait for a decision.
     pub fn of_answer(place: ReservedPlace, room: Option<QueueRoom>) -> Self {
         Self { place: Mutex::new(Some((place, None))), kept: room, takes_long: Notify::new() }
     }
 
-    /// Creates the place of a message that is not forwarded. The message takes room, but no other message waits for it.
+    /// Creates a value for a message that is judged but not forwarded. It reserves memory, but no place in the queue.
     pub fn none(room: Option<QueueRoom>) -> Self {
         Self { place: Mutex::default(), kept: room, takes_long: Notify::new() }
     }
@@ -48,8 +49,8 @@ impl QueuePlace {
         self.takes_long.notify_one();
     }
 
-    /// Waits for `asked`. Gives up the place if [`takes_long`](Self::takes_long) was called and the answer does not arrive soon
-    /// after that.
+    /// Waits for `asked` and returns its output. Gives up the place if [`takes_long`](Self::takes_long) is called and `asked` is
+    /// not ready soon after the call.
     pub async fn during<T>(&self, asked: impl Future<Output = T>) -> T {
         let late = async {
             self.takes_long.notified().await;

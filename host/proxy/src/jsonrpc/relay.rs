@@ -1,4 +1,4 @@
-//! The relay between a client and a server. It forwards each side's messages in their order.
+//! The relay between a client and a server. It forwards the messages of each side in order.
 
 use crate::jsonrpc::client_requests::ClientRequests;
 use crate::jsonrpc::handler::{Handler, NotificationRoute, QuestionContext, RequestDecision, RequestRoute, Side};
@@ -15,16 +15,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
-/// Time that a client has to read the last answers.
+/// Time that a client has to read the last answers when the relay ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Time that a request stays open after the server sent an unreadable line that may be its answer.
 const LOST_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time after which a server is ended if its client has closed its output and waits for no answer.
+/// Time after which the relay ends if the client has closed its output and waits for no more answers.
 const IDLE_SERVER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Poll interval for conditions that send no notification.
+/// Poll interval for conditions that cannot be awaited.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The reason why a relay has ended.
@@ -32,7 +32,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 pub enum RelayEnd {
     /// The client has closed its output.
     Client,
-    /// The client has gone.
+    /// The client no longer reads its input.
     Vanished,
     /// The server has ended first.
     Server,
@@ -77,8 +77,8 @@ pub struct ServerStreams<R, W> {
     pub input: W,
 }
 
-/// Relays messages until one side ends. After the client has closed its output, the server has `patience` to answer, and is ended
-/// soon after the last answer. The messages of the server are forwarded until then.
+/// Relays messages until one side ends. After the client has closed its output, the server has the time `patience` to answer the
+/// pending requests, and its messages are forwarded during this time. The relay ends soon after the last answer.
 pub async fn run<H, R, W>(
     handler: Arc<H>,
     (client_input, client_output): (impl MessageSource, impl MessageSink),
@@ -116,17 +116,17 @@ where
     let mut ended = tokio::select! {
         biased;
         () = &mut read_server => RelayEnd::Server,
-        // The client has gone.
+        // The client no longer reads its input.
         _ = &mut write_client => RelayEnd::Vanished,
-        // A server that reads no more input is ending.
+        // The server no longer reads its input, so it is about to end.
         _ = &mut write_server => RelayEnd::Server,
         () = &mut read_client => RelayEnd::Client,
         () = &mut watch => RelayEnd::Server,
     };
     if ended == RelayEnd::Client {
-        // Waits for pending questions to rules, and for the server's last messages.
+        // Waits until rules have decided on all pending requests, and for the last messages of the server.
         let rest = async {
-            // Waits for all questions at once, because a server may not read more until its answers are read.
+            // All parts are awaited concurrently, because a server may stop reading requests until its answers have been read.
             let all_sent = async {
                 relay.0.asks.idle().await;
                 relay.0.to_server.end().await;
@@ -146,7 +146,7 @@ where
         }
     }
     if ended != RelayEnd::Vanished {
-        // After a server has ended, its last answers may still be judged.
+        // The last answers of a server that has ended may still be waiting for a decision.
         let judged = async {
             tokio::select! {
                 () = relay.0.answers.idle() => {}
@@ -176,12 +176,12 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Shows a text about the messages of a side to the user.
+    /// Shows the user a text about a side. The text begins with the name of the side.
     fn tell_of(&self, side: Side, what: &str) {
         self.0.handler.tell(&format!("the {}{what}", self.0.handler.side_name(side)));
     }
 
-    /// Processes the messages of a side until its stream ends.
+    /// Receives and processes the messages of a side until the stream ends.
     async fn read(&self, from: Side, mut messages: impl MessageSource) {
         loop {
             match messages.next().await {
@@ -219,12 +219,13 @@ impl<H: Handler> Relay<H> {
                         }
                         return;
                     }
-                    // The request is removed before the other side reads the notification, because the identifier is free after
-                    // that.
+                    // The request is removed before the other side reads the notification, because the other side may use the
+                    // identifier again as soon as it has read the notification.
                     if self.table(from.other(), |table| table.take_answered(&id)).is_some() {
                         self.0.handler.after_end(&id);
                     } else if self.table(from.other(), |table| table.take_cancelled(&id)).is_some() {
-                        // The sender of the request has already cancelled it, and may be using the identifier again.
+                        // The side that sent the request has already cancelled it, and may have used the identifier for a new
+                        // request. The notification is therefore not forwarded.
                         return self.0.handler.after_end(&id);
                     }
                     self.queue(from.other()).put(message, room).await;
@@ -249,8 +250,8 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Reports why a message is not forwarded, to the user and to the side that waits. `head` and `tail` are the two ends of the
-    /// message.
+    /// Reports why a message is not forwarded. The report goes to the user, and to the side that waits for an answer. `head` and
+    /// `tail` are the beginning and the end of the message.
     async fn refuse(&self, from: Side, refused: &UnreadableMessage, head: &[u8], tail: &[u8]) {
         let UnreadableMessage { code, id, is_answer, why, .. } = refused;
         let told = match from {
@@ -277,7 +278,8 @@ impl<H: Handler> Relay<H> {
                 self.route(from, message, None).await;
             }
         }
-        // A server that logs on its output would also log this answer.
+        // A line of the server without an identifier is probably a log entry. It gets no answer, because the server would also log
+        // the answer.
         if *is_answer || from == Side::Server && id.is_none() {
             return;
         }
@@ -285,8 +287,8 @@ impl<H: Handler> Relay<H> {
         self.queue(from).put(message::error(id, *code, why), None).await;
     }
 
-    /// Records that a line of the server may be an unreadable answer. If no answer arrives soon, the oldest request fails, because
-    /// it might otherwise wait for ever.
+    /// Records that a line of the server may be an unreadable answer. If the oldest request of the client is not answered soon, the
+    /// request fails, because it might otherwise wait for ever.
     fn lose_answer(&self, why: String) {
         let count = {
             let mut state = self.state();
@@ -320,7 +322,8 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Reports to the side that waits for an answer why the answer is not forwarded. Returns false if no side waits.
+    /// Reports to the side that waits for an answer why the answer is not forwarded. Returns false if no request is known for the
+    /// answer.
     async fn refuse_answer(&self, from: Side, id: &Id, why: &str) -> bool {
         if from == Side::Client && self.0.client_requests.deliver_answer(id, Value::default) {
             return true;
@@ -334,7 +337,7 @@ impl<H: Handler> Relay<H> {
         let name = self.0.handler.side_name(from);
         let why = format!("the answer of the {name} cannot be passed on: {why}");
         let error = message::error(Some(id), INTERNAL_ERROR, &why);
-        // The request may have run, so the error that replaces its result is recorded like a result.
+        // The server may have carried out the request, so the error that replaces the result is judged and recorded like a result.
         let judged = Message::of(error.clone()).ok().and_then(|answer| {
             let expected = self.0.handler.route_answer(expected, &answer)?;
             Some((expected, answer))
@@ -348,14 +351,14 @@ impl<H: Handler> Relay<H> {
         true
     }
 
-    /// Returns true if an identifier of the server is also that of a request of the proxy itself. The client could confuse the two
-    /// requests.
+    /// Returns true if the server uses an identifier that a request of the proxy itself already has. The client would confuse the
+    /// two requests.
     fn is_own(&self, from: Side, id: &Id) -> bool {
         from == Side::Server && self.0.client_requests.has(id)
     }
 
-    /// Returns the identifier, or `None` if it belongs to a pending request. An error with it would be taken for the answer to that
-    /// request.
+    /// Returns the identifier, or `None` if a pending request has the same identifier. An error with this identifier would be taken
+    /// for the answer to the pending request.
     fn unless_under_way<'a>(&self, from: Side, id: Option<&'a Id>) -> Option<&'a Id> {
         id.filter(|id| !self.table(from, |table| table.has(id)) && !self.is_own(from, id))
     }
@@ -384,7 +387,7 @@ impl<H: Handler> Relay<H> {
             RequestRoute::Ask(request) => {
                 let place = QueuePlace::new(self.queue(from.other()).place().await, room);
                 let (relay, own) = (self.clone(), id.clone());
-                // The table stays locked until it contains the request.
+                // The table stays locked until it contains the request, because the task must find the request in the table.
                 self.table(from, |table| {
                     let task = self.0.asks.spawn(async move { relay.ask(from, &own, request, place).await });
                     table.insert(id.clone(), RequestStage::Asking(task), bytes);
@@ -408,9 +411,9 @@ impl<H: Handler> Relay<H> {
                 }
             }
             RequestDecision::Answer(answer) => {
-                // If the request was cancelled meanwhile, it already has its answer.
+                // If the request is no longer in the table, it was cancelled or answered meanwhile.
                 if self.table(from, |table| table.remove(id)) {
-                    // The answer of a plugin can be large, so it needs room.
+                    // An answer that a plugin gave can be large, so memory is reserved for it.
                     let room = self.queue(from).room(answer.len()).await;
                     self.queue(from).put(answer, room).await;
                 }
@@ -418,7 +421,7 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Judges a notification and forwards the judged form.
+    /// Judges a notification and forwards the notification that the handler returns.
     async fn judge_notification(&self, from: Side, message: Message, room: Option<QueueRoom>) {
         let place = QueuePlace::of_answer(self.queue(from.other()).place().await, room);
         let relay = self.clone();
@@ -448,7 +451,7 @@ impl<H: Handler> Relay<H> {
         self.forward_judged(from, id, expected, message, room).await;
     }
 
-    /// Judges an answer and forwards the judged form.
+    /// Judges an answer and forwards the answer that the handler returns.
     async fn forward_judged(
         &self,
         from: Side,
@@ -466,8 +469,8 @@ impl<H: Handler> Relay<H> {
         });
     }
 
-    /// Judges an answer to a cancelled request, so that the answer is recorded. The answer is not forwarded, because the sender may
-    /// have used the identifier for another request meanwhile.
+    /// Judges an answer to a cancelled request, so that the answer is recorded. The answer is not forwarded, because the side that
+    /// cancelled the request may have used the identifier for another request meanwhile.
     fn route_late_answer(&self, from: Side, id: &Id, message: Message, room: Option<QueueRoom>) {
         let Some(expected) = self.table(from.other(), |table| table.take_cancelled(id)) else {
             self.tell_of(from, &format!(" answered {id}, which is no pending request: the answer was not passed on"));
@@ -481,7 +484,7 @@ impl<H: Handler> Relay<H> {
         self.judge_late_answer(id, expected, message, room);
     }
 
-    /// Judges an answer for which no side waits.
+    /// Judges an answer for which no side waits, without forwarding it.
     fn judge_late_answer(&self, id: &Id, expected: H::ExpectedAnswer, message: Message, room: Option<QueueRoom>) {
         let (relay, id) = (self.clone(), id.clone());
         self.0.answers.spawn(async move {
@@ -491,7 +494,7 @@ impl<H: Handler> Relay<H> {
         });
     }
 
-    /// Answers the requests that the server will not answer any more.
+    /// Sends an error to the client for each request that is still pending, because the server will not answer any more.
     async fn answer_open_requests(&self) {
         let left = self.table(Side::Client, PendingRequests::take_all);
         let lost = self.state().lost_answers.pop_front().map(|why| format!(": {why}")).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The standard input and output of this process. For a pipe or a socket, the runtime waits without a thread. A thread would cost
-//! more than all other work on a message.
+//! The standard input and output of this process. Pipes and sockets are opened so that the Tokio runtime waits for them without a
+//! separate thread, because switching to a thread would cost more than all other work on a message.
 
 use std::fmt;
 use std::fs::File;
@@ -18,7 +18,7 @@ pub type Input = Box<dyn AsyncRead + Send + Unpin>;
 /// A stream to write to.
 pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Opens the standard input. Must be called within the runtime.
+/// Opens the standard input. Must be called within a Tokio runtime.
 ///
 /// # Errors
 /// If the standard input is closed.
@@ -30,7 +30,7 @@ pub fn input() -> io::Result<Input> {
     })
 }
 
-/// Opens the standard output. Must be called within the runtime.
+/// Opens the standard output. Must be called within a Tokio runtime.
 ///
 /// # Errors
 /// If the standard output is closed.
@@ -42,7 +42,7 @@ pub fn output() -> io::Result<Output> {
     })
 }
 
-/// A reader that ends when a future is ready.
+/// An input that ends when a future is ready.
 pub struct StoppableInput<S> {
     input: Input,
     stop: Pin<Box<S>>,
@@ -50,7 +50,7 @@ pub struct StoppableInput<S> {
 }
 
 impl<S: Future<Output = ()>> StoppableInput<S> {
-    /// Creates a reader of `input` that ends when `stop` is ready.
+    /// Creates an input that returns the data of `input` until `stop` is ready.
     pub fn new(input: Input, stop: S) -> Self {
         Self { input, stop: Box::pin(stop), has_stopped: false }
     }

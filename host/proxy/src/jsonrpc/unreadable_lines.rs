@@ -1,22 +1,22 @@
-//! Handles unreadable lines of a program. Limits how many are reported to the user, because a program that logs on its output
-//! writes many. Recognises lines that may be the answer to a request.
+//! Handles unreadable lines of a program. Limits how many such lines are reported to the user, because a program that writes its
+//! log to its output produces many of them. Recognises lines that may be meant as the answer to a request.
 
 use crate::jsonrpc::message::Members;
 use std::time::{Duration, Instant};
 
-/// Number of unreadable lines that are reported at once, and the interval after which one more line is reported.
+/// Up to this number, all unreadable lines are reported. After that, at most one line is reported in each interval of this length.
 const REPORT_LIMIT: (u32, Duration) = (20, Duration::from_secs(10));
 
-/// Maximum number of characters of a line that are shown.
+/// Maximum number of characters that are shown of a line.
 const MAX_SHOWN: usize = 80;
 
-/// Returns the beginning of a line, in quotes for people.
+/// Returns the beginning of a line in quotes, for display.
 pub fn beginning(line: &[u8]) -> String {
     let text: String = text_of(line).trim().chars().take(MAX_SHOWN).collect();
     format!("{text:?}")
 }
 
-/// Returns the readable text of a line. For a line in UTF-16, this is the line's ASCII letters.
+/// Returns the readable text of a line. For a line in UTF-16, only its ASCII characters are returned.
 fn text_of(line: &[u8]) -> String {
     String::from_utf8_lossy(line).replace(['\0', '\u{feff}', '\u{fffd}'], "")
 }
@@ -26,7 +26,8 @@ fn text_of(line: &[u8]) -> String {
 pub fn lost_answer(line: &[u8]) -> Option<String> {
     let text = text_of(line);
     let shown = beginning(line);
-    // The header of the next message can be on the same line as a message.
+    // In the framing of a language server, a message does not end with a line break, so the header of the next message can be on
+    // the same line.
     let end = text.rsplit('}').next().unwrap_or_default().trim_start().to_ascii_lowercase();
     if end.starts_with("content-length:") {
         let framing = "what it wrote is in the framing of a language server, and not one JSON message a line";
@@ -38,7 +39,7 @@ pub fn lost_answer(line: &[u8]) -> Option<String> {
     (is_of_an_answer && !is_asking).then(|| format!("what it wrote is not one JSON message a line; it began {shown}"))
 }
 
-/// Counts the unreadable lines, and those of them that were reported.
+/// Counts the unreadable lines that were reported and those that were not.
 #[derive(Debug, Default)]
 pub struct UnreadableLineCounter {
     told: u32,
@@ -47,7 +48,8 @@ pub struct UnreadableLineCounter {
 }
 
 impl UnreadableLineCounter {
-    /// Returns the number of lines that were not reported since the last report. Returns `None` if this line must not be reported.
+    /// Counts a line. If the line must be reported, returns the number of lines that were not reported since the last report.
+    /// Otherwise returns `None`.
     pub fn next(&mut self, now: Instant) -> Option<u64> {
         let (max, interval) = REPORT_LIMIT;
         if self.told >= max && self.last.is_some_and(|last| now < last + interval) {

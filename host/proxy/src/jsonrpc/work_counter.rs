@@ -1,4 +1,4 @@
-//! A counter of running work, for tasks that wait until there is none.
+//! A counter of running work. A task can wait until no work is running.
 
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -7,19 +7,19 @@ use tokio::task::AbortHandle;
 #[derive(Clone, Debug, Default)]
 pub struct WorkCounter(watch::Sender<usize>);
 
-/// Work that counts as running until this value is dropped.
+/// A piece of work. It is counted as running until this value is dropped.
 #[derive(Debug)]
 pub struct WorkGuard(watch::Sender<usize>);
 
 impl WorkCounter {
-    /// Starts work that counts as running until the returned guard is dropped.
+    /// Counts a new piece of work as running until the returned guard is dropped.
     #[must_use]
     pub fn begin(&self) -> WorkGuard {
         self.0.send_modify(|count| *count += 1);
         WorkGuard(self.0.clone())
     }
 
-    /// Starts a task, which counts as work until it ends. Must be called within the runtime.
+    /// Starts a task that is counted as running work until it ends. Must be called within a Tokio runtime.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         let work = self.begin();
         let task = tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! Converts the answers to requests into results that plugins read, and back.
+//! Converts the answers to requests into the results that plugins get, and changed results back into answers.
 
 use crate::jsonrpc::message::{self, INVALID_PARAMS, Id, Members};
 use crate::mcp::operation::{Method, Operation};
@@ -7,13 +7,14 @@ use hookhost_contract::{Json, ToolResult};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// The error code with which a client tells a server that its user rejects a request for a model's answer.
+/// The error code with which a client tells a server that the user rejects the server's request for a model's answer.
 const SAMPLING_REJECTED: i64 = -1;
 
-/// The members that the result of a call has if it contains only text.
+/// The members that the result of a call can have if it contains nothing but text.
 const TEXT_RESULT_KEYS: &[&str] = &["content", "isError", "resultType"];
 
-/// Converts a result for plugins. `raw` is the whole result if it contains more than text.
+/// Converts a result into the form that plugins get. The field `raw` is set to the whole result if the result contains more than
+/// text.
 ///
 /// # Errors
 /// One sentence, if the result cannot be read.
@@ -29,7 +30,7 @@ pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
                 Some(block) => put(&mut text, block),
                 None => {}
             }
-            // A member of the wrong type is also read as text.
+            // A member of the wrong type is added to the text, so that plugins see its content.
             let is_odd = |key: &str, is_as_it_should: fn(&Value) -> bool| {
                 value.get(key).filter(|value| !is_as_it_should(value)).into_iter()
             };
@@ -53,7 +54,7 @@ pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
     {
         text = structured.to_string();
     }
-    // A member of the wrong type may contain more than the text that plugins read.
+    // The members must also have the right types, because a member of the wrong type can contain more than text.
     let is_plain = method == Method::CallTool
         && result.keys().all(|key| TEXT_RESULT_KEYS.contains(&key))
         && value.get("content").and_then(Value::as_array).is_some_and(|blocks| blocks.iter().all(is_plain_text))
@@ -68,7 +69,7 @@ fn is_result_type(kind: &Value) -> bool {
     ["complete", "input_required", "task"].iter().any(|known| kind == known)
 }
 
-/// Returns the text of an error: its message and its other members.
+/// Returns a text that contains the message of an error and all other members that plugins must see.
 pub fn said(error: &Value) -> String {
     let mut text = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
     for (key, value) in error.as_object().into_iter().flatten() {
@@ -100,7 +101,7 @@ fn put(text: &mut String, block: &Value) {
             Ok(())
         }
         "resource_link" => write!(text, "[{}]", field("uri")),
-        // Plugins read a block of an unknown kind as raw JSON.
+        // A block of an unknown kind is shown to plugins as JSON.
         _ => write!(text, "{block}"),
     };
 }
@@ -121,8 +122,8 @@ fn begin(text: &mut String) {
     }
 }
 
-/// Returns the result after plugins changed it. If they changed the whole result, returns the changed result. Otherwise returns a
-/// new result that contains only their text, and nothing of the original.
+/// Returns the result with the changes that plugins made. If a plugin changed the raw result, returns the changed raw result. If a
+/// plugin changed only the text, returns a new result with this text. The new result contains no text of the original.
 ///
 /// # Errors
 /// One sentence, if the change is not possible in a result of this kind.
@@ -142,7 +143,8 @@ pub fn write_back(
     let mut result = match method {
         Method::CallTool | Method::TaskResult => tool_result(text, after.is_error),
         Method::ReadResource => {
-            // Uses the requested address, because the address in the server's result could contain the text that plugins removed.
+            // The result gets the requested address, because the address in the server's result could contain the text that plugins
+            // removed.
             let asked = operation.arguments.get("uri").and_then(Value::as_str).unwrap_or_default();
             json!({ "contents": [{ "uri": asked, "text": text }] })
         }
@@ -156,27 +158,27 @@ pub fn write_back(
         }
         Method::Elicit | Method::UpdateTask => return Err(cannot()),
     };
-    // Members that only say how to treat the answer are kept.
+    // Members that only control the treatment of the answer are kept.
     if let Some(time) = members.value("ttlMs").filter(Value::is_number) {
         result["ttlMs"] = time;
     }
     if let Some(scope) = members.text("cacheScope").filter(|scope| ["public", "private"].contains(&scope.as_str())) {
         result["cacheScope"] = json!(scope);
     }
-    // The new result contains no questions.
+    // The new result contains no questions, so its type is `complete`.
     if members.get("resultType").is_some() {
         result["resultType"] = json!("complete");
     }
     Ok(result)
 }
 
-/// Returns a call's result that is a text.
+/// Returns the result of a call that returns only this text.
 pub fn tool_result(text: &str, is_error: bool) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "isError": is_error })
 }
 
 /// Returns the answer to a rejected request. For a call, the answer is a result, so that the model reads the reason. `is_stateless`
-/// is true for the revision in which each result names its type.
+/// is true for the revision of the protocol in which each result has the member `resultType`.
 pub fn rejected(method: Method, id: &Id, why: &str, is_stateless: bool) -> Bytes {
     match method {
         Method::CallTool => message::result(id, &typed(tool_result(why, true), is_stateless)),
@@ -188,7 +190,7 @@ pub fn rejected(method: Method, id: &Id, why: &str, is_stateless: bool) -> Bytes
     }
 }
 
-/// Returns the answer to a call for which a plugin gave the result.
+/// Returns the answer to a request for which a plugin gave the result, so that the request is not forwarded.
 ///
 /// # Errors
 /// One sentence, if a result of this kind cannot contain `result`.
@@ -197,7 +199,7 @@ pub fn responded(operation: &Operation, id: &Id, result: &ToolResult, is_statele
     Ok(message::result(id, &typed(value, is_stateless)))
 }
 
-/// Returns the answer to a call of a tool that the client does not have, because it is forbidden or unknown.
+/// Returns the answer to a call of a tool that is not available to the client, because the tool is forbidden or unknown.
 pub fn no_such_tool(id: &Id, tool: &str) -> Bytes {
     message::error(Some(id), INVALID_PARAMS, &format!("Unknown tool: {tool}"))
 }

@@ -1,8 +1,7 @@
-//! The HTTP front end of the proxy. It listens on loopback and serves each streamable-HTTP client as a client that speaks lines, in
-//! front of a service (an MCP server that is reached over HTTP).
+//! The HTTP front end of the proxy. It listens on loopback, in front of a service (an MCP server that is reached over HTTP).
 //!
-//! Each session of a client has its own proxy, and its own session with the service. A request that names its protocol revision
-//! needs no session. Such a request has its own proxy until it is answered.
+//! Each session of a client has its own proxy and its own session with the service. A request that names its protocol revision
+//! needs no session. A separate proxy is created for such a request, and ends when the request is answered.
 
 mod response;
 mod session;
@@ -50,7 +49,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of simultaneous connections.
 const MAX_CONNECTIONS: usize = 256;
 
-/// Maximum number of headers of a request: headers of a tool's arguments, and others.
+/// Maximum number of headers of a request, including the headers that repeat a tool's arguments.
 const MAX_REQUEST_HEADERS: usize = MAX_HEADERS + 100;
 
 /// Maximum number of simultaneous sessions.
@@ -62,7 +61,7 @@ const MAX_BODIES_KIB: u32 = 64 * 1024;
 /// The error code for a request whose headers contradict its body.
 const HEADER_MISMATCH_CODE: i64 = -32_020;
 
-/// Creates the judge of a session.
+/// A function that creates the judge of a session.
 pub type NewJudge = Box<dyn Fn() -> Result<Judge, String> + Send + Sync>;
 
 /// The key that a client must send as `Authorization: Bearer …`. Only its digest is kept.
@@ -94,12 +93,12 @@ struct ServerShared {
     judge: NewJudge,
     key: Option<ClientKey>,
     stateless: OnceCell<Arc<Judge>>,
-    /// Room for bodies, in KiB.
+    /// Permits for the bodies that are being read, one for each KiB.
     bodies: Semaphore,
     sessions: Mutex<HashMap<String, Arc<ClientSession>>>,
 }
 
-/// Serves clients until `stop` is ready, and then ends their sessions. If there is a key, each request must contain it.
+/// Serves clients until `stop` is ready, and then ends their sessions. If there is a key, each request must contain the key.
 pub async fn serve(
     listener: TcpListener,
     service: Service,
@@ -126,11 +125,11 @@ async fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) -> Infallibl
     loop {
         let Ok(connection) = Arc::clone(&connections).acquire_owned().await else { continue };
         let Ok((stream, _)) = listener.accept().await else {
-            // Typically too many files are open. Some of them will soon be closed.
+            // The usual cause is that too many files are open. Some of them will soon be closed.
             sleep(Duration::from_millis(10)).await;
             continue;
         };
-        // Answers are small and the client waits for them, so they are sent at once.
+        // Answers are small and the client waits for them, so they are sent without delay.
         let _ = stream.set_nodelay(true);
         let shared = Arc::clone(shared);
         tokio::spawn(async move {
@@ -151,7 +150,7 @@ async fn respond(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answ
     if let Some(name) = request_headers::repeated(request.headers()) {
         return text(StatusCode::BAD_REQUEST, &format!("the header {name} occurs twice, so its value is unclear\n"));
     }
-    // A page in a browser could reach this port under its own host name.
+    // A web page could reach this port by letting the host name of its site resolve to this machine.
     if !request_headers::is_local(request.uri(), request.headers()) {
         return text(
             StatusCode::FORBIDDEN,
@@ -186,7 +185,8 @@ async fn respond(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answ
 
 async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer {
     let (head, body) = request.into_parts();
-    // A page in a browser can send only other content types to foreign servers.
+    // A web page cannot send JSON to a server of another origin without that server's permission, so this check stops requests from
+    // pages.
     if head.headers.get(CONTENT_TYPE).is_some_and(|kind| !request_headers::is_json(kind)) {
         return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a message is application/json\n");
     }
@@ -216,8 +216,8 @@ async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer 
             if bad.answered_requests().next().is_some()
                 && let Ok(session) = shared.session(&head.headers)
             {
-                // The service waits for these answers. The proxy refuses them and reports this. The other parts of a batch are
-                // refused here.
+                // The service waits for the answers in this message. They are therefore passed to the proxy, which refuses them and
+                // reports the refusal. The other parts of a batch are refused here.
                 let refused = bad.answers_only();
                 session.say(IncomingMessage::Unreadable { refused, head: beginning, tail }).await;
             }
@@ -241,8 +241,8 @@ async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer 
         }
         None => None,
     };
-    // If the client does not have the tool, no headers are required, because an error that names them would reveal that the tool
-    // exists.
+    // If the tool is not available to the client, its headers are not required, because an error that names the headers would
+    // reveal that the tool exists.
     if let Some(HeaderMismatch { why, is_of_tool }) = differs
         && !(is_of_tool && shared.stateless().await.is_ok_and(|judge| judge.lacks_tool(&message)))
     {
@@ -267,7 +267,7 @@ async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer 
         None => {
             let is_said = session.say(IncomingMessage::Message(message)).await;
             if revision.is_some() {
-                // The session was created for this message, which the proxy has already received.
+                // The session was created only for this message, and the proxy has already received the message.
                 tokio::spawn(session.end_whole());
             }
             if is_said { text(StatusCode::ACCEPTED, "") } else { no_session() }
@@ -296,7 +296,8 @@ impl ServerShared {
         {
             let mut sessions = self.sessions();
             if sessions.len() >= MAX_SESSIONS {
-                // Ends the least recently used session, because its client may have gone without notice.
+                // Of the sessions whose client reads no stream, the least recently used one is ended. Its client may have
+                // disappeared without closing the session.
                 let unread = sessions.iter().filter(|(_, session)| !lock(&session.streams).is_read());
                 let oldest = unread.min_by_key(|(_, session)| session.used_at()).map(|(id, _)| id.clone());
                 let Some(oldest) = oldest.and_then(|id| sessions.remove(&id)) else {
@@ -305,13 +306,13 @@ impl ServerShared {
                 tokio::spawn(oldest.end_whole());
             }
         }
-        // The identifier is secret. With it, a client proves that the session is its own.
+        // The identifier is secret. A client that sends the identifier proves that the session belongs to it.
         let id = BASE64.encode(random()?);
         let judge = Arc::new((self.judge)()?);
         let (shared, ended) = (Arc::downgrade(self), id.clone());
         let session = ClientSession::begin(Some(id.clone()), &self.service, Arc::clone(&judge), async move {
             judge.end_session().await;
-            // Removing the session can drop it. This aborts this task.
+            // This must be the last step of the task. Removing the session can drop the session, and dropping it aborts this task.
             if let Some(shared) = shared.upgrade() {
                 shared.sessions().remove(&ended);
             }

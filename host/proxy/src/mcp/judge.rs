@@ -1,5 +1,5 @@
-//! Decides on messages without knowledge of the transport. A message is forwarded, changed or answered, or rules are asked about
-//! it.
+//! Decides on messages without knowledge of the transport. The judge forwards a message, changes it or answers it. For requests and
+//! answers that rules can decide on, the judge first asks the resident host.
 
 mod listings;
 mod results;
@@ -48,22 +48,22 @@ pub trait PolicySource: Send + Sync {
     /// Returns the current policy for the server.
     ///
     /// # Errors
-    /// One sentence. In this case, nothing is forwarded.
+    /// One sentence about the problem. The caller then forwards nothing.
     fn policy(&self, server: &ServerName) -> Result<Policy, String>;
 
     /// Returns the path of the lock file.
     fn lock_file(&self) -> PathBuf;
 }
 
-/// Returns true if the arguments (the second value) are valid under the schema (the first value).
+/// A function that returns true if the arguments (the second value) are valid under the schema (the first value).
 pub type Fits = fn(&Value, &Value) -> bool;
 
-/// Checks of texts and values. The caller of the crate supplies them.
+/// Functions that check texts and values. The user of this crate supplies them.
 #[derive(Clone, Copy, Debug)]
 pub struct Checks {
-    /// Returns true if a person does not see a character.
+    /// Returns true if a character is invisible when it is displayed.
     pub is_unseen: IsUnseen,
-    /// Returns true if arguments fit a tool's schema.
+    /// Returns true if arguments are valid under a tool's schema.
     pub fits: Fits,
 }
 
@@ -84,13 +84,14 @@ pub struct Judge {
     notifier: UserNotifier,
 }
 
-/// The remembered state of the server.
+/// What the judge remembers about the server.
 #[derive(Default)]
 struct ServerState {
     lock: Arc<LockFile>,
     stamp: Option<(PathBuf, Option<(SystemTime, u64)>)>,
     held: HeldDefinitions,
-    /// Approved tools whose definitions have changed, and for which there is no room among the tools that are held back.
+    /// Approved tools whose definitions have changed, but which are not in `held` because the held-back definitions have reached
+    /// their maximum size.
     left_out: HashSet<String>,
     /// The approved definitions and the policy at the last listing or poll.
     seen: Option<(Option<Definitions>, Policy)>,
@@ -105,7 +106,7 @@ struct ServerState {
 /// The relevant capabilities of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientCapabilities {
-    /// True if the client can ask its user by a form.
+    /// True if the client can show a form to its user.
     pub elicits: bool,
     /// True if the request itself lists the capabilities. In this case, the proxy puts a question into its answer instead of
     /// sending a request.
@@ -132,17 +133,17 @@ fn elicits(capabilities: Option<&Value>) -> bool {
     fields.is_some_and(|modes| modes.is_empty() || modes.contains_key("form"))
 }
 
-/// The expected answer to a forwarded request.
+/// The kind of answer that a forwarded request will get. It determines how the answer is judged.
 #[derive(Clone, Debug)]
 pub enum ExpectedAnswer {
     /// Any answer. It is forwarded unchanged.
     Anything,
-    /// The server's capabilities. They are forwarded unchanged.
+    /// The answer to `initialize`, with the server's capabilities. It is forwarded unchanged.
     Capabilities,
-    /// The answer that ends a subscription. It is forwarded unchanged, and so are the notifications of the subscription before it.
+    /// The answer that ends a subscription. It is forwarded unchanged, and so are the earlier notifications of the subscription.
     Subscription,
-    /// An answer that must be withheld, because it asks the client's user or model something although rules judge no questions in
-    /// such an answer.
+    /// An answer that must be withheld. It asks the client's user or model something, although no rule checks questions in answers
+    /// to this kind of request.
     Question,
     /// A listing of tools.
     Listing {
@@ -155,7 +156,7 @@ pub enum ExpectedAnswer {
         operation: Operation,
         /// The identifier of the event, unique in the session.
         event: String,
-        /// True if each result names its type.
+        /// True if each result has the member `resultType`.
         is_stateless: bool,
     },
     /// The state of a task, which can contain the result of the request that started it.
@@ -164,7 +165,7 @@ pub enum ExpectedAnswer {
         operation: Operation,
         /// The identifier of the event, unique in the session.
         event: String,
-        /// True if each result names its type.
+        /// True if each result has the member `resultType`.
         is_stateless: bool,
         /// The identifier of the task.
         task: String,
@@ -179,12 +180,12 @@ pub struct McpRequest {
     params: Members,
     operation: Operation,
     client: ClientCapabilities,
-    /// True if the client sends the request to the server, false for the other direction.
+    /// True if the client sends the request to the server, and false if the server sends the request to the client.
     is_of_client: bool,
 }
 
 impl Judge {
-    /// Creates a judge for a server. The judge has its own session. `tell` shows a text to the user.
+    /// Creates a judge for a server. Each judge has its own session with the resident host. `tell` shows a text to the user.
     ///
     /// # Errors
     /// If the system provides no random number, or if the held-back definitions cannot be read.
@@ -219,10 +220,10 @@ impl Judge {
         self.notifier.tell(text);
     }
 
-    /// Tells the resident host once that the session begins. Each event waits until this is done.
+    /// Tells the resident host that the session begins, unless it has already been told. Each event waits until this is done.
     ///
     /// # Errors
-    /// One sentence, if this failed. The next event tries again.
+    /// One sentence, if the resident host could not be told. The next event triggers another attempt.
     pub async fn begin_session(&self) -> Result<(), String> {
         let begin = async || match self.ask_host_now(&self.event(Point::SessionStart, None), &|_| {}).await {
             ProxyReply::Failed { why } => Err(why),
@@ -241,7 +242,7 @@ impl Judge {
     async fn ask_host(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> ProxyReply {
         match self.begin_session().await {
             Ok(()) => self.ask_host_now(event, on_wait).await,
-            // No rule can be asked in a session that has not begun.
+            // The resident host cannot decide on events of a session that has not begun.
             Err(why) => ProxyReply::Failed { why },
         }
     }
@@ -271,7 +272,7 @@ impl Judge {
         }
     }
 
-    /// Returns the route of a new request. `initial` are the capabilities that the client sent in `initialize`.
+    /// Returns the route of a new request. `initial` contains the capabilities that the client sent in `initialize`.
     pub fn route_request(
         self: &Arc<Self>,
         id: &Id,
@@ -284,7 +285,7 @@ impl Judge {
         let refused = |why: String| RequestRoute::answer(message::error(Some(id), INVALID_PARAMS, &why));
         let params = match message.params() {
             Ok(params) => params,
-            // The parameters of other methods can be a list.
+            // The parameters of methods that are not judged can be an array.
             Err(_) if Method::of(name).is_none() && name != "tools/list" => return forward(ExpectedAnswer::Anything),
             Err(why) => return refused(why),
         };
@@ -333,7 +334,7 @@ impl Judge {
         RequestRoute::Ask(McpRequest { id, message, params, operation, client, is_of_client })
     }
 
-    /// Returns the route of a call of a tool that the client does not have. The call is recorded before it is answered.
+    /// Returns the route of a call of a tool that is not available to the client. The call is recorded before it is answered.
     fn answer_missing(
         self: &Arc<Self>,
         missing: MissingTool,
@@ -346,7 +347,7 @@ impl Judge {
         RequestRoute::Answer { answer, before: Some(Box::pin(record)) }
     }
 
-    /// Asks rules about a request and returns the decision.
+    /// Asks the resident host about a request and returns the decision.
     pub async fn ask(&self, request: &McpRequest, context: QuestionContext<'_>) -> RequestDecision<ExpectedAnswer> {
         let on_wait = &context.on_long_wait();
         let McpRequest { id, operation, client, is_of_client, .. } = request;
@@ -478,10 +479,10 @@ impl Judge {
     }
 }
 
-/// The text for the model if the user did not agree.
+/// The text for the model if the client's user was asked and did not agree.
 const NOT_AGREED: &str = "A person has to agree, and has not: do not try to do the same in another way.";
 
-/// The text for the model if no person can be asked.
+/// The text for the model if a person would have to agree but cannot be asked.
 const NOT_ASKED: &str = "A person would have to agree, and cannot be asked: do not try to do the same in another way.";
 
 /// Returns the text of an answer for which the resident host made no decision.

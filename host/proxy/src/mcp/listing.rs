@@ -1,5 +1,5 @@
-//! Filters a listing of tools for the client. The filtered listing contains only approved definitions, and each keeps its own
-//! bytes.
+//! Filters a listing of tools for the client. The filtered listing contains only approved definitions. Each of these definitions is
+//! passed on byte for byte.
 
 use crate::jsonrpc::message::{Members, raw};
 use crate::mcp::lock::{Definitions, HeldDefinition, HeldDefinitions, LockFile, is_same, pinned};
@@ -13,23 +13,24 @@ use std::collections::HashMap;
 /// The members of a listing.
 const LISTING_KEYS: &[&str] = &["tools", "nextCursor", "ttlMs", "cacheScope", "resultType", "_meta"];
 
-/// The members of a definition. Other members belong to the server, and no message contains their names.
+/// The members of a definition that the protocol defines. A server can add other members, but no message to the model contains
+/// their names.
 const DEFINITION_KEYS: &[&str] =
     &["name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "execution", "_meta"];
 
-/// Returns true if a person does not see a character, or if the character changes how other text looks.
+/// A function that returns true if a character is invisible when it is displayed, or if it changes how other text is displayed.
 pub type IsUnseen = fn(char) -> bool;
 
-/// The first definition with a name.
+/// The definition of a tool. If the listing contains several definitions with the same name, this is the first of them.
 struct ListedDefinition {
     name: String,
     definition: Value,
     tool: Box<RawValue>,
-    /// True if the server lists other definitions with the same name.
+    /// True if the listing contains a different definition with the same name.
     has_others: bool,
 }
 
-/// A listing in the form that the client gets.
+/// The result of filtering a listing.
 #[derive(Debug)]
 pub struct FilteredListing {
     /// The result.
@@ -40,11 +41,12 @@ pub struct FilteredListing {
     pub held: HeldDefinitions,
     /// The definitions that were approved automatically.
     pub approved: Definitions,
-    /// Number of definitions without a name. They cannot be held back, because there is no name for them.
+    /// Number of definitions without a name. They are left out of the result, but not held back, because held-back definitions are
+    /// stored by name.
     pub nameless: usize,
 }
 
-/// The data with which a listing is compared.
+/// The data that determines which definitions of a listing the client gets.
 #[derive(Clone, Copy, Debug)]
 pub struct ListingFilter<'a> {
     /// The approved definitions.
@@ -53,9 +55,9 @@ pub struct ListingFilter<'a> {
     pub server: &'a ServerName,
     /// The policy of the server.
     pub policy: &'a Policy,
-    /// True if this is the server's first listing, which is approved automatically.
+    /// True if this is the server's first listing and must be approved automatically.
     pub is_first: bool,
-    /// Returns true for characters that a person does not see.
+    /// Returns true for characters that are invisible when they are displayed.
     pub is_unseen: IsUnseen,
 }
 
@@ -70,7 +72,7 @@ impl ListingFilter<'_> {
         if result.ambiguity(LISTING_KEYS).is_some() {
             return Err(unreadable("has keys that differ in case alone".to_owned()));
         }
-        // The library's own error would contain text of the server.
+        // The error of the JSON library is not used, because it would contain text of the server.
         let tools: Vec<Box<RawValue>> =
             serde_json::from_str(tools.get()).map_err(|_| unreadable("has `tools` that are no list".to_owned()))?;
         let count = tools.len();
@@ -90,7 +92,7 @@ impl ListingFilter<'_> {
                 continue;
             };
             match places.get(&name).and_then(|place| named.get_mut(*place)) {
-                // Identical definitions count as one.
+                // A repetition of the same definition is ignored.
                 Some(first) => first.has_others |= !is_same(&first.definition, &definition),
                 None => {
                     places.insert(name.clone(), named.len());
@@ -107,7 +109,7 @@ impl ListingFilter<'_> {
             let pinned = pinned(&name, &definition);
             match self.objection(&name, &definition, &pinned, has_others, is_unclear) {
                 Some((why, is_final)) => {
-                    // A definition that cannot be approved is not stored, because it can be large.
+                    // A definition that cannot be approved is not stored, because nobody needs it and it can be large.
                     let definition = if is_final { Value::Null } else { pinned };
                     listed.held.insert(name, HeldDefinition { why, is_final, definition });
                 }
@@ -125,7 +127,7 @@ impl ListingFilter<'_> {
             let array =
                 RawValue::from_string(array).map_err(|error| unreadable(format!("cannot be written: {error}")))?;
             listed.result = listed.result.with("tools", array);
-            // The listing depends on this user's approvals and changes with each of them, so it must not be cached.
+            // The listing depends on this user's approvals and changes with each approval, so it must not be cached.
             for (key, value) in [("ttlMs", Value::from(0)), ("cacheScope", Value::from("private"))] {
                 if result.get(key).is_some() {
                     listed.result = listed.result.with(key, raw(&value));
@@ -135,8 +137,8 @@ impl ListingFilter<'_> {
         Ok(listed)
     }
 
-    /// Returns the reason why a definition is held back, as the end of a sentence, and true if it cannot be approved. Returns
-    /// `None` if it is listed.
+    /// Returns the reason why a definition is held back, as the end of a sentence. The flag is true if the definition cannot be
+    /// approved. Returns `None` if the definition is not held back.
     fn objection(
         &self,
         name: &str,
@@ -200,8 +202,8 @@ impl ListingFilter<'_> {
 /// The reason for holding back a definition with invisible characters.
 const UNSEEN_REASON: &str = "its definition has characters that a person does not see";
 
-/// Returns a text about the changed members of a definition. It names only members of the protocol, because the model reads this
-/// text and no person has approved other names.
+/// Returns a text about the changed members of a definition. The text names only members that the protocol defines, because the
+/// model reads the text and no person has approved the names of other members.
 fn changed(before: &Value, now: &Value) -> String {
     let empty = serde_json::Map::new();
     let (before, now) = (before.as_object().unwrap_or(&empty), now.as_object().unwrap_or(&empty));
@@ -229,7 +231,7 @@ fn is_renamed(known: &Value, definition: &Value) -> bool {
     own.get("description").is_some() && is_same(&without_name(known), &own)
 }
 
-/// Returns a form of a name. Names that a model could confuse have the same form.
+/// Returns a normalized form of a name. Names that a model could confuse have the same normalized form.
 fn sounds_like(name: &str) -> String {
     folded(name).chars().filter(|c| !matches!(c, '_' | '-' | '.' | ' ')).collect()
 }

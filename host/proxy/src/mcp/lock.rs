@@ -1,7 +1,8 @@
 //! The lock file `hookhost-mcp.lock`. It contains the approved definitions of tools. Definitions up to a maximum size are stored in
-//! full, so that changes can be shown.
+//! full, so that the user can be shown what has changed.
 //!
-//! The definitions that are held back are stored in the state directory, where `hookhost mcp approve` finds them.
+//! Definitions that are not approved are held back. They are stored in the state directory, where `hookhost mcp approve` finds
+//! them.
 
 use crate::jsonrpc::message::is_json;
 use crate::server_name::ServerName;
@@ -32,16 +33,17 @@ const MAX_DEFINITION: usize = 64 * 1024;
 /// Maximum size of a fully stored definition as indented JSON, in bytes: 256 KiB. Deep nesting makes indented JSON much longer.
 const MAX_INDENTED: usize = 256 * 1024;
 
-/// Maximum size of a member that a larger definition keeps in full, as indented JSON, in bytes: 8 KiB.
+/// Maximum size of a member that is kept in full if its definition is too large, as indented JSON, in bytes: 8 KiB. Larger members
+/// are replaced by a digest.
 const MAX_MEMBER: usize = 8 * 1024;
 
-/// Number of characters that are kept from the beginning of a larger member.
+/// Number of characters that are kept from the beginning of a member that is replaced by a digest.
 const MAX_BEGINNING: usize = 1024;
 
 /// Definitions by the names of their tools.
 pub type Definitions = BTreeMap<String, Value>;
 
-/// An error: the lock file or the file of held-back definitions cannot be used.
+/// The reason why the lock file or the file of held-back definitions cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("the file {} cannot be {verb}: {why}", path.display())]
 pub struct LockError {
@@ -75,7 +77,7 @@ impl LockFile {
     /// Reads the file. If it does not exist, nothing is approved.
     ///
     /// # Errors
-    /// If the file cannot be read, or has another format. In this case, nobody knows which definitions were approved.
+    /// If the file cannot be read, or has another format. In this case, it is unknown which definitions were approved.
     pub fn read(path: &Path) -> Result<Self, LockError> {
         let Some(text) = read(path)? else { return Ok(Self::default()) };
         let lock: Self = serde_json::from_str(&text).map_err(|error| LockError::new(path, "read", &error))?;
@@ -102,7 +104,7 @@ impl LockFile {
         sorted.sort_all_objects();
         let text = serde_json::to_string_pretty(&sorted).map_err(|error| LockError::new(path, "written", &error))?;
         if text.len() as u64 >= MAX_FILE {
-            // If the file were larger, no server's definitions could be read.
+            // A larger file could not be read again, and then the approved definitions of all servers would be lost.
             return Err(LockError::new(path, "written", &"it would have more than 16 MiB"));
         }
         write(path, &(text + "\n"))
@@ -120,7 +122,8 @@ impl LockFile {
 }
 
 /// Returns a definition in the form in which it is shown, approved and compared. In a large definition, digests replace the large
-/// members. If it is still too large, one digest replaces the whole schema. No arguments are valid under such a schema.
+/// members. If the definition is still too large, only the tool's name is kept, and one digest of the whole definition takes the
+/// place of the schema. No arguments are valid under such a schema, because it is a string.
 pub fn pinned(tool: &str, definition: &Value) -> Value {
     let indented = |value: &Value| serde_json::to_string_pretty(value).map_or(usize::MAX, |text| text.len());
     let is_small = |value: &Value| value.to_string().len() <= MAX_DEFINITION && indented(value) <= MAX_INDENTED;
@@ -135,7 +138,7 @@ pub fn pinned(tool: &str, definition: &Value) -> Value {
     if is_small(&pinned) { pinned } else { json!({ "name": tool, "inputSchema": digest(definition) }) }
 }
 
-/// Returns a text with the digest of a value, which does not depend on the value's formatting, and with the beginning of the value.
+/// Returns a text that contains the digest and the beginning of a value. The digest does not depend on the formatting of the value.
 fn digest(value: &Value) -> Value {
     let mut sorted = value.clone();
     sorted.sort_all_objects();
@@ -150,7 +153,7 @@ pub fn is_same(a: &Value, b: &Value) -> bool {
     a == b || matches!((canonical(&a.to_string()), canonical(&b.to_string())), (Ok(a), Ok(b)) if a == b)
 }
 
-/// The directory that contains the definitions that are held back.
+/// The directory of the held-back definitions.
 #[derive(Clone, Debug)]
 pub struct HeldBackStore {
     directory: PathBuf,
@@ -185,11 +188,11 @@ pub type HeldDefinitions = BTreeMap<String, HeldDefinition>;
 /// Maximum total size of the held-back definitions of a server, in bytes: 8 MiB.
 const MAX_HELD: usize = 8 * 1024 * 1024;
 
-/// Bytes that each definition takes in the file in addition to its texts.
+/// Bytes that each definition is assumed to take in the file in addition to its strings.
 const ENTRY_OVERHEAD: usize = 64;
 
-/// Removes the definitions that exceed the maximum size, and returns their number. Clients do not see the tools of these
-/// definitions.
+/// Removes definitions so that the rest does not exceed the maximum total size. Returns the number of removed definitions. The
+/// tools of removed definitions are hidden from clients, like all tools that are held back.
 pub fn bound(held: &mut HeldDefinitions) -> usize {
     let (before, mut bytes) = (held.len(), 0);
     held.retain(|tool, held| {
@@ -237,7 +240,7 @@ impl HeldBackStore {
                 _ => Ok(()),
             };
         }
-        // The file is one line, because the indentation of deep nesting could be far larger than the text.
+        // The file is a single line, because the indentation of deeply nested values could be far larger than the values.
         let text = serde_json::to_string(held).map_err(|error| LockError::new(&path, "written", &error))?;
         write(&path, &(text + "\n"))
     }
@@ -251,7 +254,7 @@ impl HeldBackStore {
         servers
     }
 
-    /// Takes the lock under which only one process at a time changes approvals. Dropping the file releases the lock.
+    /// Locks the approvals, so that only one process at a time changes them. Dropping the returned file releases the lock.
     ///
     /// # Errors
     /// If the lock cannot be taken.

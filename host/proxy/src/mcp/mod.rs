@@ -1,7 +1,7 @@
-//! The proxy in front of MCP servers. The resident host decides on their messages, which it gets as events.
+//! The proxy in front of MCP servers. It sends events about the messages to the resident host, which decides on them.
 //!
-//! Messages about which no rule is asked pass byte for byte. The others are rebuilt from the value after plugins have changed it.
-//! The process is small, because it loads no plugin.
+//! Messages about which no rule is asked are forwarded byte for byte. Other messages are rebuilt if plugins have changed them. The
+//! process of the proxy is small, because it loads no plugins.
 //!
 //! Source of the protocol: the specification of 2025-06-18, of 2025-11-25 and of 2026-07-28.
 //!
@@ -11,19 +11,19 @@
 //! |---|---|
 //! | `revision` | the revisions of the protocol |
 //! | [`operation`] | the requests about which rules are asked |
-//! | [`answer`] | converts the answers to these requests for plugins |
+//! | [`answer`] | converts the answers to these requests into results for plugins |
 //! | [`policy`] | the section `[mcp-proxy]` |
 //! | [`lock`] | the approved definitions of tools, and those that are held back |
-//! | [`listing`] | a listing of tools as the client gets it |
+//! | [`listing`] | filters a listing of tools for the client |
 //! | [`question_state`] | questions to the client's user |
 //! | [`subscription`] | subscriptions and their notifications |
 //! | [`judge`] | decides on each message |
-//! | [`proxy`] | the proxy between two sides that speak lines |
+//! | [`proxy`] | the proxy between a client and a server |
 //! | [`request_headers`] | checks the origin and content type of HTTP requests |
 //! | [`sse`] | server-sent events |
 //! | [`parameter_headers`] | the headers that repeat parts of a request |
-//! | [`service`] | an HTTP service as a server that speaks lines |
-//! | [`http_server`] | HTTP clients as clients that speak lines |
+//! | [`service`] | an MCP server that is reached over HTTP |
+//! | [`http_server`] | serves clients over HTTP |
 
 pub mod answer;
 pub mod http_server;

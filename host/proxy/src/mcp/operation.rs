@@ -1,4 +1,4 @@
-//! The requests about which plugins are asked. A plugin reads each of them as a call of a tool.
+//! The requests about which plugins are asked. Plugins see each request as a call of a tool.
 //!
 //! | request | tool | arguments |
 //! |---|---|---|
@@ -9,7 +9,7 @@
 //! | `elicitation/create`, asked by the server | the method | the parameters without `_meta` |
 //! | `tasks/update` | the method | the parameters without `_meta` |
 //!
-//! The forwarded request is rebuilt from the arguments after the rules have changed them.
+//! If plugins change the arguments, the request is rebuilt from the changed arguments before it is forwarded.
 
 use crate::jsonrpc::message::{Members, raw};
 use hookhost_agents::json;
@@ -31,7 +31,8 @@ pub enum Method {
     Elicit,
     /// `tasks/update`: replies of a client's user and model to an earlier call.
     UpdateTask,
-    /// `tasks/result` and `tasks/get`: the result of an earlier call. Plugins are asked only about the answer.
+    /// `tasks/result`, `tasks/get` and other requests about a task: the result of an earlier call. Plugins are asked only about the
+    /// answer, and not about the request.
     TaskResult,
 }
 
@@ -42,7 +43,7 @@ impl Method {
     /// All kinds of request from a server to a client.
     pub const FROM_SERVER: &[Self] = &[Self::Sample, Self::Elicit];
 
-    /// Returns the protocol's name.
+    /// Returns the name of the method in the protocol.
     pub const fn name(self) -> &'static str {
         match self {
             Self::CallTool => "tools/call",
@@ -55,16 +56,16 @@ impl Method {
         }
     }
 
-    /// Returns the kind with this name. [`Self::TaskResult`] is never returned.
+    /// Returns the kind of request whose method has this name. [`Self::TaskResult`] is never returned.
     pub fn of(name: &str) -> Option<Self> {
         Self::FROM_CLIENT.iter().chain(Self::FROM_SERVER).copied().find(|method| method.name() == name)
     }
 }
 
-/// Members of parameters that determine what is requested.
+/// The members of parameters that determine what is requested. A key that differs from one of them only in case is an error.
 const PARAMS_KEYS: &[&str] = &["name", "arguments", "uri", "_meta", "task", "taskId", "requestState", "inputResponses"];
 
-/// Returns true if a server's tool cannot have this name, because the name has another meaning.
+/// Returns true if a server's tool cannot have this name, because plugins already see another kind of request under this name.
 pub fn is_reserved(tool: &str) -> bool {
     Method::of(tool).is_some_and(|method| method != Method::CallTool)
         || tool == Method::TaskResult.name()
@@ -83,7 +84,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Reads a request of this method from its parameters.
+    /// Parses the parameters of a request of this kind.
     ///
     /// # Errors
     /// One sentence, if the parameters do not fit the method.
@@ -124,7 +125,7 @@ impl Operation {
         let cannot = || format!("a plugin changed {} to values that this request cannot contain", self.method.name());
         let fields = arguments.as_object().ok_or_else(cannot)?;
         let only = |keys: &[&str]| fields.keys().all(|key| keys.contains(&key.as_str()));
-        // Unchanged members keep their bytes, because a number may have more digits than were read.
+        // Unchanged members keep their original bytes, because parsing a number can lose some of its digits.
         let kept = |own: &Members| {
             fields.iter().try_fold(Members::default(), |all, (key, value)| {
                 let raw = match own.get(key) {
@@ -162,7 +163,7 @@ impl Operation {
     }
 }
 
-/// Returns an object from the parameters. Returns `{}` if the object is missing or `null`.
+/// Returns the parameter `key`, which must be an object. Returns `{}` if the parameter is missing or `null`.
 fn object(params: &Members, key: &str, method: Method) -> Result<Value, String> {
     match params.get(key) {
         None => Ok(Value::Object(Map::new())),

@@ -1,4 +1,4 @@
-//! HTTP headers that repeat parts of a request. Their values come from the body that is sent, not from an earlier version of it.
+//! HTTP headers that repeat parts of a request. Their values are taken from the body that is sent, which plugins may have changed.
 
 use crate::jsonrpc::message::{Message, MessageKind};
 use base64::Engine as _;
@@ -9,14 +9,14 @@ use std::collections::{HashMap, HashSet};
 /// Largest integer that every JSON reader can represent exactly.
 const MAX_SAFE: i64 = (1 << 53) - 1;
 
-/// Maximum size of the stored headers of a listing, in bytes: 8 MiB. It is limited because the service decides how many pages its
-/// listing has.
+/// Maximum size of the stored headers of a listing, in bytes: 8 MiB. The size is limited because the service decides how many pages
+/// its listing has.
 const MAX_NOTES: usize = 8 * 1024 * 1024;
 
-/// Bytes that an entry takes in addition to its texts.
+/// Bytes of memory that an entry is assumed to take in addition to its strings.
 const ENTRY_OVERHEAD: usize = 64;
 
-/// Maximum number of a tool's arguments that have a header. A table of HTTP headers has room for 32 768.
+/// Maximum number of a tool's arguments that have a header. It is far below 32 768, the capacity of a `HeaderMap`.
 pub(crate) const MAX_HEADERS: usize = 256;
 
 /// The reason for rejecting a call if the headers of its tool are not stored.
@@ -27,7 +27,7 @@ const UNKNOWN_HEADERS: &str = "the service's listing has more arguments with hea
 pub(crate) const TOO_MANY_HEADERS: &str =
     "the tool has more than 256 arguments with headers of their own, which is more than the proxy sends";
 
-/// The reason for rejecting a call if two values belong in one header.
+/// The reason for rejecting a call if two of the tool's arguments have the same header.
 const DUPLICATE_HEADER: &str =
     "the tool has two arguments with the same header, so the proxy does not know which value the header must have";
 
@@ -37,9 +37,9 @@ pub struct ParameterHeaders {
     tools: HashMap<String, ToolHeaders>,
     /// Size of all entries, in bytes.
     bytes: usize,
-    /// True if some tools were left out or dropped because the table was full.
+    /// True if the headers of some tools are missing because the table was full.
     is_bounded: bool,
-    /// The number of the listing that is being read.
+    /// The number of the listing whose pages are being read.
     listing: u64,
     /// The cursor of the next page of this listing; `None` if all pages were read.
     next: Option<String>,
@@ -50,7 +50,8 @@ pub struct ParameterHeaders {
 /// The headers of one tool.
 #[derive(Clone, Debug)]
 struct ToolHeaders {
-    /// The name of each header, with the keys that lead to its argument; or the reason why calls of the tool are rejected.
+    /// The name of each header, with the path of keys to its argument. An error contains the reason why calls of the tool are
+    /// rejected.
     headers: Result<Vec<(String, Vec<String>)>, &'static str>,
     /// Size of this entry, in bytes.
     bytes: usize,
@@ -58,16 +59,16 @@ struct ToolHeaders {
     listing: u64,
 }
 
-/// The reason to stop reading a tool's schema.
+/// The reason why the rest of a tool's schema is not read.
 enum SchemaError {
-    /// The entry would need more room than is left.
+    /// The entry would exceed the memory that is left.
     Room,
-    /// The tool cannot be called.
+    /// The headers that the schema requires cannot be sent, so the tool cannot be called.
     Unfit(&'static str),
 }
 
 impl ToolHeaders {
-    /// Creates the entry of a tool. Returns `None` if it needs more than `left` bytes.
+    /// Creates the entry of a tool. Returns `None` if the entry needs more than `left` bytes.
     fn of(name: &str, schema: Option<&Value>, listing: u64, left: usize) -> Option<Self> {
         let own = name.len() + ENTRY_OVERHEAD;
         let mut notes = ToolHeadersBuilder { headers: Vec::new(), names: HashSet::new(), bytes: own, left };
@@ -91,7 +92,7 @@ struct ToolHeadersBuilder {
 }
 
 impl ToolHeadersBuilder {
-    /// Adds the annotated properties that are nested only under `properties`.
+    /// Adds the properties that have an `x-mcp-header`. Only properties that are reached through `properties` alone are found.
     fn add_schema(&mut self, schema: &Value, path: &mut Vec<String>) -> Result<(), SchemaError> {
         for (key, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             path.push(key.clone());
@@ -118,9 +119,10 @@ impl ToolHeadersBuilder {
 }
 
 impl ParameterHeaders {
-    /// Reads a page of a listing of tools: the page at this cursor, or the first page. The headers of tools from earlier listings
-    /// stay valid until all pages were read, because a client may request only the first page. Returns true if this page is the
-    /// first of the listing from which a tool is left out.
+    /// Reads a page of a listing of tools. The page is the one at this cursor; without a cursor, it is the first page. The headers
+    /// of tools from earlier listings stay valid until all pages were read, because a client may request only the first page.
+    ///
+    /// Returns true if a tool of this page had to be left out and no tool of the listing was left out before.
     #[must_use]
     pub fn add_page(&mut self, page: &Value, cursor: Option<&str>) -> bool {
         let is_next = cursor.is_some() && cursor == self.next.as_deref();
@@ -145,7 +147,7 @@ impl ParameterHeaders {
         self.leaves_out && !left_out
     }
 
-    /// Stores the headers of a tool. Returns false if there is no room for them.
+    /// Stores the headers of a tool. Returns false if they would exceed the maximum size.
     fn keep(&mut self, name: &str, schema: Option<&Value>) -> bool {
         if let Some(earlier) = self.tools.remove(name) {
             self.bytes -= earlier.bytes;
@@ -161,7 +163,7 @@ impl ParameterHeaders {
         true
     }
 
-    /// Drops the tools that are only in earlier listings. Returns true if there were any.
+    /// Drops the tools that the current listing does not contain. Returns true if there were any.
     fn drop_earlier(&mut self) -> bool {
         let before = self.tools.len();
         self.tools.retain(|_, notes| notes.listing == self.listing);
@@ -172,7 +174,8 @@ impl ParameterHeaders {
     /// Returns the headers of a request, encoded for sending.
     ///
     /// # Errors
-    /// One sentence, if the headers are not known because the listing was too large, or if the tool has too many headers.
+    /// One sentence, if the headers are not known because the listing was too large, if the tool has too many headers, or if two
+    /// arguments of the tool have the same header.
     pub fn headers(&self, message: &Message) -> Result<Vec<(String, String)>, String> {
         Ok(self.values(message)?.into_iter().map(|(name, value)| (name, encoded(&value))).collect())
     }
@@ -192,8 +195,8 @@ impl ParameterHeaders {
         }
         let params = message.params().unwrap_or_default();
         let Some(notes) = self.tools.get(&params.text("name").unwrap_or_default()) else {
-            // The headers may be missing from a full table. Without them, the call must not be sent, because the service could read
-            // arguments from headers.
+            // If the table was full, the tool may have headers that are not stored. The call must not be sent without these
+            // headers, because the service may read arguments from them.
             return if self.is_bounded { Err(UNKNOWN_HEADERS.to_owned()) } else { Ok(Vec::new()) };
         };
         let headers = notes.headers.as_ref().map_err(|why| (*why).to_owned())?;
@@ -235,12 +238,12 @@ fn standard(message: &Message) -> Vec<(String, String)> {
 pub struct HeaderMismatch {
     /// The contradiction, as a sentence.
     pub why: String,
-    /// True if only the called tool requires the header. An error about it would reveal that the tool exists.
+    /// True if the header is required only for the called tool. An error about such a header would reveal that the tool exists.
     pub is_of_tool: bool,
 }
 
-/// Returns a contradiction between a request and its headers, if there is one. `header` returns the header with a given name in
-/// lower case.
+/// Returns a contradiction between a request and its headers, if there is one. `header` returns the value of a header; its argument
+/// is the name in lower case.
 pub fn header_mismatch<'a>(
     parameter_headers: &ParameterHeaders,
     request: &Message,
@@ -351,7 +354,7 @@ mod tests {
         assert_eq!(none.why, "the header mcp-protocol-version is missing");
     }
 
-    /// A tool with one header, whose argument has this key.
+    /// Returns a tool with one header. The argument that the header repeats has this key.
     fn tool(name: &str, key: &str) -> Value {
         json!({ "name": name, "inputSchema": { "properties": { key: { "x-mcp-header": "Key" } } } })
     }
@@ -384,7 +387,7 @@ mod tests {
                 Some(HeaderMismatch { why, is_of_tool: true })
             );
         }
-        // What is listed again takes no more room, and another listing drops what it does not have.
+        // A tool that is listed again does not need more memory. A new listing drops the tools that it does not contain.
         assert!(!parameter_headers.add_page(&json!({ "tools": [tool("t48", "short")] }), Some("other")));
         assert!(
             !parameter_headers.add_page(&page(199), Some("other")) && parameter_headers.headers(&call("t199")).is_ok()
@@ -409,7 +412,7 @@ mod tests {
         };
         assert!(with_key("large").unwrap_err().contains("than the proxy keeps"));
         assert_eq!(with_key("second").unwrap()[2], ("mcp-param-key".to_owned(), "v".to_owned()));
-        // A whole listing without them says that they are no more.
+        // A complete listing without these tools means that they no longer exist.
         assert!(!parameter_headers.add_page(&first, None));
         assert!(!parameter_headers.add_page(&json!({ "tools": [] }), Some("c2")));
         assert!(parameter_headers.headers(&call("large")).is_ok());

@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 /// Default maximum size of a result, in bytes: 4 MiB.
 pub const MAX_RESULT: usize = 4 * 1024 * 1024;
 
-/// The section `[mcp-proxy]`. Its keys apply to all servers. The table `servers` contains a table for each server that needs other
-/// values.
+/// The section `[mcp-proxy]`. Its keys apply to all servers. The table `servers` contains a table for each server that needs
+/// different values.
 ///
 /// ```
 /// use hookhost_proxy::mcp::policy::{Pinning, Section};
@@ -35,7 +35,7 @@ pub struct Section {
     servers: BTreeMap<String, ServerSection>,
 }
 
-/// `[mcp-proxy.servers.NAME]`.
+/// The table `[mcp-proxy.servers.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct ServerSection {
@@ -52,14 +52,14 @@ struct ServerSection {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// The rejection takes effect.
+    /// The rejected message is not forwarded.
     #[default]
     Enforce,
-    /// The rejection is recorded, and the message is forwarded.
+    /// The rejection is recorded, but the message is forwarded.
     Audit,
 }
 
-/// The way to approve a tool's definition.
+/// How a tool's definition is approved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pinning {
@@ -70,18 +70,19 @@ pub enum Pinning {
     FirstUse,
 }
 
-/// The treatment of definitions that contain characters that a person does not see.
+/// The treatment of definitions that contain invisible characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnseenCharacters {
-    /// The definition is held back until a person has approved it. The person sees these characters escaped.
+    /// The definition is held back until a person has approved it. These characters are escaped when the definition is shown to the
+    /// person.
     #[default]
     Show,
     /// The definition is never listed.
     Refuse,
 }
 
-/// A pattern for names of tools, in which `*` stands for any characters. Ignores upper and lower case.
+/// A pattern for names of tools, in which `*` stands for any characters. The case of letters is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ToolPattern(Pattern);
 
@@ -99,7 +100,7 @@ pub struct ServerPattern<'a> {
     pub server: &'a str,
     /// The key under which the pattern is listed.
     pub key: &'static str,
-    /// The text of the pattern.
+    /// The pattern as it is written in the configuration.
     pub text: &'a str,
     pattern: &'a Pattern,
 }
@@ -111,7 +112,8 @@ impl ServerPattern<'_> {
     }
 }
 
-/// Ignores upper and lower case, because a server may list a tool in another case than the rule that forbids it.
+/// Options that ignore the case of letters, because a server may spell a tool's name with a different case than the rule that
+/// forbids the tool.
 const MATCH_OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: false, require_literal_separator: false, require_literal_leading_dot: false };
 
@@ -120,9 +122,9 @@ const MATCH_OPTIONS: MatchOptions =
 pub struct Policy {
     /// The effect of a rejection.
     pub mode: Mode,
-    /// The way to approve definitions.
+    /// How definitions are approved.
     pub definitions: Pinning,
-    /// The treatment of characters that a person does not see.
+    /// The treatment of definitions that contain invisible characters.
     pub unseen: UnseenCharacters,
     /// Maximum size of a result, in bytes.
     pub max_result: usize,
@@ -140,7 +142,7 @@ impl Section {
         names.try_for_each(|name| name.map(drop)).map_err(|error| format!("[mcp-proxy.servers]: {error}"))
     }
 
-    /// Returns the servers that have their own table.
+    /// Returns the names of the servers that have their own table.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.servers.keys().map(String::as_str)
     }
@@ -175,7 +177,8 @@ impl Section {
 }
 
 impl Policy {
-    /// Returns true if the server may have a tool of this name. Other tools are treated as if they did not exist.
+    /// Returns true if the configuration allows a tool of this name. All other tools of the server are treated as if they did not
+    /// exist.
     pub fn has(&self, tool: &str) -> bool {
         let fits =
             |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.0.matches_with(tool, MATCH_OPTIONS));

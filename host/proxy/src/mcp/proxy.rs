@@ -22,7 +22,7 @@ const CHANGE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The notifications that contain the state of a task. The state may contain the result of the task.
 const TASK_NOTIFICATIONS: &[&str] = &["notifications/tasks", "notifications/tasks/status"];
 
-/// Runs the proxy until one side ends. The judge's session can last longer.
+/// Runs the proxy until one side ends. Does not end the session of the judge, which can last longer.
 pub async fn run<R, W>(
     judge: Arc<Judge>,
     client: (impl MessageSource, impl MessageSink),
@@ -66,8 +66,8 @@ impl Proxy {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the user if a side does not name a protocol revision that this proxy knows, because the messages of that side can be
-    /// different.
+    /// Tells the user if a side names no protocol revision or an unknown one, because the messages of that side may have a form
+    /// that the proxy does not know.
     fn note_revision(&self, of: Side, said: Option<&Value>) {
         let revision = said.and_then(Value::as_str);
         if revision.is_some_and(|revision| KNOWN_REVISIONS.contains(&revision)) {
@@ -83,8 +83,8 @@ impl Proxy {
         ));
     }
 
-    /// Returns the notifications that make the client request the listing again, one for each way in which the client gets
-    /// notifications.
+    /// Returns the notifications that make the client request the listing again. There is one notification for each subscription to
+    /// changes of the tools. If the server sends notifications without a subscription, there is also one of this kind.
     fn list_changed(&self) -> Vec<Bytes> {
         let all = self.tells_changes.load(Ordering::Relaxed);
         let told = all.then(|| Bytes::from_static(subscription::TOOLS_CHANGED.as_bytes()));
@@ -114,7 +114,7 @@ impl Handler for Proxy {
 
     /// Begins the session early, so that the resident host is already running at the first request.
     async fn start(&self) {
-        // If this fails, each event tries again and reports the reason.
+        // An error is ignored, because each event triggers another attempt and reports the reason.
         let _ = self.judge.begin_session().await;
     }
 
@@ -136,7 +136,7 @@ impl Handler for Proxy {
     fn route_request(&self, from: Side, id: &Id, message: &Message) -> RequestRoute<ExpectedAnswer, McpRequest> {
         let is_of_client = from == Side::Client;
         if is_of_client {
-            // A new request uses this identifier, so a subscription that the client cancelled with the same identifier is over.
+            // The client may use an identifier again only if the cancelled subscription with this identifier is over.
             self.subscriptions().end(id);
         }
         if is_of_client && message.method() == Some("initialize") {
@@ -181,8 +181,8 @@ impl Handler for Proxy {
         }
     }
 
-    /// Records that the server has agreed to a subscription. This happens after the client got the agreement, because the agreement
-    /// must be the first message of the subscription.
+    /// Records that the server has agreed to a subscription. This is done after the agreement was forwarded, because the agreement
+    /// must be the first message that the client gets on the subscription.
     fn after_forwarding(&self, from: Side, message: &Message) {
         if from == Side::Server
             && let Some(id) = subscription::agreed(message)

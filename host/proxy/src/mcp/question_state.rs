@@ -1,9 +1,10 @@
-//! Questions to the client's user in an answer, and the state that the client returns with the user's reply.
+//! Questions that the proxy sends to the client's user in an answer, and the state that the client returns with the user's reply.
 //!
-//! The state passes through the client, which may change it or send it twice. So the state names the question, the request and an
-//! expiry time. It is valid only once, and it is authenticated with a key that only this process has. A yes is valid only for
-//! exactly this question. The rules are asked again before the request is forwarded, and if their question is different, the user
-//! is asked again.
+//! The state passes through the client, which may change the state or send it twice. The state therefore contains the question, the
+//! request and an expiry time. It is valid only once, and it is authenticated with a key that only this process has.
+//!
+//! If the user agrees, the agreement is valid only for exactly this question. Before the request is forwarded, the rules are asked
+//! again. If their question is different now, the user is asked again.
 
 use crate::mcp::listing::IsUnseen;
 use crate::mcp::operation::Operation;
@@ -21,19 +22,21 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Beginning of the states that this proxy creates. Other states belong to the server.
+/// The prefix of the states that this proxy creates. States without this prefix belong to the server.
 const STATE_PREFIX: &str = "hookhost.1.";
 
-/// The key of this proxy's question among the questions to the client's user.
+/// The key of this proxy's question in `inputRequests`, and of the user's reply in `inputResponses`.
 pub const QUESTION_KEY: &str = "hookhost";
 
-/// Time for which a reply is valid.
+/// Time after the question in which the user's reply is valid.
 const STATE_LIFETIME: Duration = Duration::from_secs(600);
 
-/// Maximum size of the arguments that a person is shown, in bytes. A person cannot agree to arguments that are not fully shown.
+/// Maximum size of the arguments that a person is shown, in bytes. Larger arguments cannot be shown in full, and a person must not
+/// agree to arguments that are not fully shown.
 pub const MAX_SHOWN: usize = 8 * 1024;
 
-/// Maximum number of rounds of questions about one request. It is the same as in the engine: a third round is rejected.
+/// Maximum number of rounds of questions about one request. The engine has the same limit. If the rules ask a third time, the
+/// request is rejected.
 pub const MAX_ROUNDS: u32 = 2;
 
 /// A digest of a question.
@@ -41,8 +44,8 @@ pub const MAX_ROUNDS: u32 = 2;
 pub struct QuestionDigest(String);
 
 impl QuestionDigest {
-    /// Creates the digest of these questions about a request. `arguments` are the arguments that the request would have, and
-    /// `rules` is the digest of the rules.
+    /// Creates the digest of these questions about a request. `arguments` are the arguments with which the request would be
+    /// forwarded, and `rules` is the digest of the rules.
     pub fn of(operation: &Operation, questions: &[Question], arguments: &Value, rules: &str) -> Self {
         let asked = json!([operation.method.name(), operation.tool, questions, arguments, rules]);
         Self(digest(&asked))
@@ -56,7 +59,8 @@ pub struct QuestionState {
     pub asked: QuestionDigest,
     /// The number of rounds of questions about the request so far.
     pub round: u32,
-    /// Members that the client sent for the server, and that this proxy's question replaces.
+    /// Members of the request that are meant for the server. They are stored here because the members for this proxy's question
+    /// have the same names.
     pub inner: Map<String, Value>,
     /// Digest of the server and of the request as the client sent it.
     about: String,
@@ -82,12 +86,13 @@ pub enum StateError {
     OtherRequest,
 }
 
-/// Creates and verifies states. Contains the key, and the states that were already used.
+/// Creates and verifies states. Contains the key, and the identifiers of the states that were already used.
 #[derive(Debug)]
 pub struct StateSealer {
     key: [u8; 32],
     used: Mutex<HashMap<String, Instant>>,
-    /// States expire by the time since this instant, so that changes of the system clock have no effect.
+    /// The time of creation of the key. Expiry times are measured from this instant, so that changes of the system clock have no
+    /// effect.
     began: Instant,
 }
 
@@ -158,8 +163,8 @@ impl StateSealer {
     }
 }
 
-/// Returns the parameters of `elicitation/create`. The action `accept` is the yes. Characters that a person does not see are
-/// escaped.
+/// Returns the parameters of `elicitation/create`. The user agrees by the action `accept`. Characters that are invisible when they
+/// are displayed are escaped.
 pub fn elicitation(
     server: &ServerName,
     operation: &Operation,
@@ -182,7 +187,7 @@ pub fn elicitation(
     json!({ "message": message, "requestedSchema": { "type": "object", "properties": {} } })
 }
 
-/// Returns true if an answer to an elicitation is a yes.
+/// Returns true if the user has agreed in this answer to an elicitation.
 pub fn is_yes(answer: &Value) -> bool {
     answer.get("action").and_then(Value::as_str) == Some("accept")
 }

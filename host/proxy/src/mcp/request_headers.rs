@@ -3,8 +3,8 @@
 use hyper::header::{ACCEPT, HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::{HeaderMap, Uri};
 
-/// Returns true if the request is addressed to this machine. If a page in a browser sends it, the page must also come from this
-/// machine.
+/// Returns true if the request is addressed to this machine. If a web page sends the request, the page must also have been loaded
+/// from this machine.
 pub fn is_local(address: &Uri, headers: &HeaderMap) -> bool {
     let is_named = address.authority().is_none_or(|authority| is_loopback(authority.as_str()));
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
@@ -13,8 +13,8 @@ pub fn is_local(address: &Uri, headers: &HeaderMap) -> bool {
     is_named && host && origin
 }
 
-/// Returns a header that affects the decision about a request and occurs more than once. Two readers could use different values of
-/// it.
+/// Returns a header that occurs more than once although the decision about the request depends on it. The proxy and the service
+/// could use different values of such a header.
 pub fn repeated(headers: &HeaderMap) -> Option<&HeaderName> {
     let is_judged = |name: &HeaderName| {
         ["host", "origin", "authorization", "content-type"].contains(&name.as_str())
@@ -24,12 +24,12 @@ pub fn repeated(headers: &HeaderMap) -> Option<&HeaderName> {
     judged.find(|name| headers.get_all(*name).iter().nth(1).is_some())
 }
 
-/// Returns true if a body of this content type is a message.
+/// Returns true if this content type is JSON, the content type of messages.
 pub fn is_json(kind: &HeaderValue) -> bool {
     is_media_type(kind, "application/json")
 }
 
-/// Returns true if a content type is this media type, with any parameters. Ignores upper and lower case.
+/// Returns true if a content type is this media type, with any parameters. The case of letters is ignored.
 pub(crate) fn is_media_type(kind: &HeaderValue, media_type: &str) -> bool {
     let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
     kind.trim().eq_ignore_ascii_case(media_type)
@@ -45,13 +45,13 @@ fn is_loopback(authority: &str) -> bool {
     is_port && is_loopback_host(host)
 }
 
-/// Returns true if a host, without the brackets of an IPv6 address, is this machine.
+/// Returns true if a host name or address means this machine. An IPv6 address must have no brackets.
 pub(crate) fn is_loopback_host(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Returns true if a client accepts events as an answer.
+/// Returns true if a client accepts a stream of events as the response.
 pub fn accepts_events(headers: &HeaderMap) -> bool {
     let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.any(|value| value.contains("text/event-stream"))

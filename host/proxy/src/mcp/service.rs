@@ -1,4 +1,5 @@
-//! A service, which is an MCP server that is reached over streamable HTTP. Each message to it becomes an HTTP request.
+//! A service, which is an MCP server that is reached over streamable HTTP. Each message to the service
+//! becomes an HTTP request. The messages in the responses go back to the proxy.
 
 mod renewal;
 mod streams;
@@ -29,19 +30,20 @@ use tokio::time::timeout;
 /// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Timeout of a message that needs no answer.
+/// Timeout for sending a message that needs no answer.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum time for which the next messages wait until the service has opened its stream.
+/// Maximum time to wait, at the beginning of a session, until the service has opened the stream for its own messages. Later
+/// messages of the client are sent only after this wait.
 const STREAM_OPEN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Timeout of the request that ends a session.
 const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Maximum number of queued messages that go to the proxy.
+/// Maximum number of queued messages from the service to the proxy.
 const MAX_QUEUED: usize = 16;
 
-/// Size above which an answer counts as large, in bytes: 256 KiB.
+/// Size above which an answer is treated as large, in bytes: 256 KiB.
 const LARGE_ANSWER_SIZE: usize = 256 * 1024;
 
 /// Maximum number of large answers that are read at the same time.
@@ -50,16 +52,16 @@ const MAX_LARGE_ANSWERS: usize = 4;
 pub(crate) const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// An error: the service cannot be used.
+/// The reason why a service cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// The address is not a web address.
+    /// The address is not an `http` or `https` URL.
     #[error("{0:?} is not an http or https address")]
     Address(String),
     /// The address contains the name or the password of a user.
     #[error("the address has a name or password before the `@`: name the variable of a key instead")]
     UserInAddress,
-    /// The key would be sent without encryption.
+    /// The key or a configured header would be sent without encryption.
     #[error("a key for {0} would be sent without encryption: use https")]
     InTheClear(String),
     /// The value of a header is invalid.
@@ -73,7 +75,7 @@ pub enum ServiceError {
     Client(#[from] reqwest::Error),
 }
 
-/// A service, in one session.
+/// A connection to a service, with the state of one session.
 #[derive(Clone, Debug)]
 pub struct Service(Arc<ServiceInner>);
 
@@ -85,9 +87,9 @@ struct ServiceInner {
     shared: ServiceShared,
     state: Mutex<SessionState>,
     output: Mutex<Option<mpsc::Sender<IncomingMessage>>>,
-    /// Held while a new session is begun.
+    /// Locked while a new session is begun.
     renewing: tokio::sync::Mutex<()>,
-    /// Notified when the service knows that the client has begun.
+    /// Notified when the service has received `notifications/initialized`.
     begun: Notify,
     /// Notified when the service has opened or refused its stream for its own messages.
     listens: Notify,
@@ -96,10 +98,10 @@ struct ServiceInner {
 /// The state that all sessions share.
 #[derive(Clone, Debug)]
 struct ServiceShared {
-    /// The headers that the service's listings require, from all sessions.
+    /// The headers that the service requires for the tools that it has listed in any session.
     parameter_headers: Arc<Mutex<ParameterHeaders>>,
     notifier: UserNotifier,
-    /// Room for large answers.
+    /// Permits for reading large answers.
     large: Arc<Semaphore>,
 }
 
@@ -110,7 +112,8 @@ struct SessionState {
     /// The `initialize` request with which the session began.
     hello: Option<Message>,
     stateless: HashMap<Id, AbortHandle>,
-    /// The last request to which the service answered with an HTTP status that says more than the error code, and this status.
+    /// The last stateless request that the service answered with the HTTP status 400 or 404, and this status. The proxy repeats the
+    /// status to its client.
     refusal: Option<(Id, StatusCode)>,
     /// Requests that last until one side ends them. Some of them are also in `stateless`.
     subscriptions: HashMap<Id, AbortHandle>,
@@ -118,19 +121,19 @@ struct SessionState {
     serving: Option<AbortHandle>,
 }
 
-/// A response to a message.
+/// The HTTP response to a posted message.
 struct PostedMessage {
     response: Response,
     /// The session in which the message was posted. `None` if the session has just begun, or if there is none.
     session: Option<HeaderValue>,
 }
 
-/// An answer to a request.
+/// The answer to a request, read from an HTTP response.
 struct ServiceAnswer {
     message: Message,
-    /// The session that the answer begins.
+    /// The new session, if the response begins one.
     session: Option<HeaderValue>,
-    /// The room of the answer, if it is large.
+    /// The permit for the answer, if the answer is large.
     room: Option<OwnedSemaphorePermit>,
 }
 
@@ -139,8 +142,9 @@ const TRANSPORT_HEADERS: &[&str] =
     &["accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"];
 
 impl Service {
-    /// Creates a client for the service at this address. The client sends the key as `Authorization: Bearer …`. It also sends
-    /// `headers`, except headers that control the transfer. `tell` shows a text to the user.
+    /// Creates a client for the service at this address. The client sends the key as `Authorization: Bearer …`. The client also
+    /// sends the headers in `more`, except those that control the transfer and those whose name begins with `mcp-`. `tell` shows a
+    /// text to the user.
     ///
     /// # Errors
     /// If the address or a header is invalid, or if the key or a header would be sent without encryption.
@@ -189,7 +193,7 @@ impl Service {
         Ok(Self::over(url, client.build()?, headers, shared))
     }
 
-    /// Returns the same service in another session.
+    /// Returns a connection to the same service with its own session.
     pub fn in_another_session(&self) -> Self {
         let ServiceInner { url, client, headers, shared, .. } = &*self.0;
         Self::over(url.clone(), client.clone(), headers.clone(), shared.clone())
@@ -201,17 +205,18 @@ impl Service {
         Self(Arc::new(ServiceInner { url, client, headers, shared, state, output, renewing, begun, listens }))
     }
 
-    /// If the last stateless request that the service refused is this one, takes the HTTP status of the refusal.
+    /// Returns the HTTP status with which the service refused this stateless request, and forgets the status. Returns `None` if a
+    /// different request was the last one that the service refused.
     pub(crate) fn refusal(&self, id: &Id) -> Option<StatusCode> {
         self.state().refusal.take().filter(|(of, _)| of == id).map(|(_, status)| status)
     }
 
-    /// Returns the headers that requests need.
+    /// Locks and returns the table of the headers that requests need.
     pub(crate) fn parameter_headers(&self) -> MutexGuard<'_, ParameterHeaders> {
         self.0.shared.parameter_headers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Connects a proxy: returns the messages of the service, and a channel for messages to it. Must be called within the runtime.
+    /// Returns the messages of the service, and the channel for messages to the service. Must be called within a Tokio runtime.
     pub fn connect(&self) -> ServerStreams<mpsc::Receiver<IncomingMessage>, mpsc::Sender<OutgoingMessage>> {
         let (send, output) = mpsc::channel(MAX_QUEUED);
         let (input, messages) = mpsc::channel(1);
@@ -222,7 +227,7 @@ impl Service {
         ServerStreams { output, input }
     }
 
-    /// Cancels all requests. The service notices that their connections end.
+    /// Cancels all requests. Their connections are closed, so the service notices the cancellation.
     pub fn abandon(&self) {
         let mut state = self.state();
         let tasks = [state.serving.take(), state.listening.take()];
@@ -245,13 +250,13 @@ impl Service {
             while requests.try_join_next().is_some() {}
             let message = match message.parse() {
                 Ok(message) => message,
-                // The message is invalid because a plugin has changed it.
+                // The proxy forwards only valid messages, so a plugin must have made this message invalid.
                 Err(refused) => {
                     if let Some(id) = refused.id.as_ref().filter(|_| !refused.is_answer) {
                         let why = format!("the request cannot be passed on: {refused}");
                         self.forward(IncomingMessage::of(message::error(Some(id), INTERNAL_ERROR, &why))).await;
                     }
-                    // The service waits for these answers.
+                    // Each answer is replaced by an error, because the service waits for the answer.
                     for id in refused.answered_requests() {
                         let why = format!("the answer cannot be passed on: {refused}");
                         if let Ok(error) = Message::of(message::error(Some(id), INTERNAL_ERROR, &why)) {
@@ -270,7 +275,8 @@ impl Service {
                     let (id, is_stateless) = (id.clone(), is_stateless(&message));
                     let is_subscription = message.method() == Some(LISTEN);
                     let own = id.clone();
-                    // The table stays locked until it contains the request.
+                    // The state stays locked until its tables contain the request, because otherwise the request could end before
+                    // it is in them.
                     let mut state = self.state();
                     let task = requests.spawn(async move { service.request(&own, message).await });
                     if is_subscription {
@@ -285,19 +291,21 @@ impl Service {
                     let _ = timeout(NOTIFICATION_TIMEOUT, service.post(&message)).await;
                     if message.method() == Some("notifications/initialized") {
                         service.0.begun.notify_one();
-                        // After this wait, the stream for requests of the service is open.
+                        // The stream on which the service sends its own requests should be open before the client's next message is
+                        // sent.
                         let _ = timeout(STREAM_OPEN_TIMEOUT, service.0.listens.notified()).await;
                     }
                 }
             }
         }
-        // Subscriptions are cancelled, because otherwise they would last as long as the service.
+        // Subscriptions are cancelled, because otherwise they would last until the service ends.
         self.state().subscriptions.drain().for_each(|(_, subscription)| subscription.abort());
         while requests.join_next().await.is_some() {}
         self.end().await;
     }
 
-    /// If this message cancels a request whose answer is a stream, cancels the request. The service notices that the stream ends.
+    /// If this message cancels a stateless request, cancels that request and returns true. The message itself is not sent, because
+    /// the service notices that the connection of the request is closed.
     async fn cancel_stream(&self, message: &Message) -> bool {
         let Some(id) = cancelled(message) else { return false };
         let (task, is_subscription) = {
@@ -350,7 +358,7 @@ impl Service {
         Ok(())
     }
 
-    /// Processes an answer and forwards it.
+    /// Stores the parts of an answer that later requests need, and forwards the answer.
     async fn forward_answer(&self, request: &Message, answer: Message, session: Option<HeaderValue>) {
         self.learn(request, &answer, session);
         self.forward(IncomingMessage::Message(answer)).await;
@@ -370,7 +378,7 @@ impl Service {
         let session = response.headers().get(SESSION_HEADER).cloned();
         let (body, room) = self.body(response).await?;
         let shown = beginning(&body);
-        // A response with an HTTP error can also contain an answer of the protocol.
+        // The body of a response with an HTTP error status can also be a JSON-RPC answer.
         match Message::of(lines::without_mark(body)) {
             Ok(answer) if is_answer_to(id, &answer) => {
                 if is_stateless(message) && matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND) {
@@ -399,7 +407,7 @@ impl Service {
         let Some(lost) = session else { return Ok(PostedMessage { response, session: None }) };
         let (is_forgotten, response) = match response.status() {
             StatusCode::NOT_FOUND => (true, response),
-            // Many services send this status although the protocol requires the status 404.
+            // For a forgotten session, many services send this status although the protocol requires the status 404.
             StatusCode::BAD_REQUEST => self.check_refusal(message, response).await?,
             _ => (false, response),
         };
@@ -461,12 +469,12 @@ impl Service {
     async fn forward(&self, message: IncomingMessage) {
         let output = self.output().clone();
         if let Some(output) = output {
-            // The receiver may have gone.
+            // An error means that the receiver was dropped.
             let _ = output.send(message).await;
         }
     }
 
-    /// If a session has begun, tells the service that it is over, and waits a short time for the reply.
+    /// If a session has begun, tells the service that the session is over, and waits a short time for the reply.
     pub async fn end(&self) {
         let (session, version) = {
             let mut state = self.state();
@@ -486,7 +494,7 @@ impl Service {
         *self.output() = None;
     }
 
-    /// Reads the body of an answer, up to the maximum length of a message. Also returns the room of a large answer.
+    /// Reads the body of an answer, up to the maximum length of a message. If the answer is large, also returns its permit.
     async fn body(&self, mut response: Response) -> Result<(Bytes, Option<OwnedSemaphorePermit>), String> {
         let (mut body, mut room) = (BytesMut::new(), None);
         loop {
@@ -504,8 +512,8 @@ impl Service {
     }
 }
 
-/// Returns true if a message answers the request with this identifier. The identifier may be a number or a text, because the
-/// response contains no other answer.
+/// Returns true if a message answers the request with this identifier. It does not matter whether the answer has the identifier as
+/// a number or as a string, because the response contains no other answer.
 fn is_answer_to(id: &Id, message: &Message) -> bool {
     let MessageKind::Response { id: of } = &message.kind else { return false };
     of == id || of.of_other_type().as_ref() == Some(id)
@@ -551,7 +559,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_that_a_plugin_has_made_unsendable_is_an_error_and_the_next_one_is_taken() {
-        // Nobody is there, and nobody is asked.
+        // No server listens at this address, and no request reaches it.
         let service = Service::new("http://127.0.0.1:9/mcp", None, &[], |_| {}).unwrap();
         let mut streams = service.connect();
         let long =

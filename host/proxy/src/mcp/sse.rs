@@ -1,43 +1,43 @@
-//! Parses server-sent events that carry messages. Source: the HTML standard, "Server-sent events".
+//! Parses and writes server-sent events that contain JSON-RPC messages. Source: the HTML standard, "Server-sent events".
 
 use crate::jsonrpc::lines::BYTE_ORDER_MARK;
 use crate::jsonrpc::message::{MAX_BYTES, MAX_ID, on_one_line};
 use bytes::Bytes;
 use std::time::Duration;
 
-/// A parser that returns the data of message events from the chunks of a stream.
+/// A parser that gets a stream in chunks, and returns the data of each event of type `message`.
 #[derive(Debug, Default)]
 pub struct EventParser {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
     after_return: bool,
-    /// True if the event is of another type than `message`.
+    /// True if the current event has a type other than `message`.
     is_other: bool,
     /// True if the first line was read. A byte order mark can precede the first line.
     has_begun: bool,
-    /// The identifier of the last event. A stream can be resumed after this event.
+    /// The identifier of the last event that has one. The stream can be resumed after this event.
     last_id: Option<String>,
-    /// Time to wait before the stream is requested again.
+    /// The last reconnection time that the stream contained.
     retry: Option<Duration>,
 }
 
-/// An error: an event is longer than the maximum length of a message.
+/// The error if an event is longer than the maximum length of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event has more than {MAX_BYTES} bytes")]
 pub struct EventTooLarge;
 
 impl EventParser {
-    /// Parses a chunk, and returns the data of each message event that ends in it.
+    /// Parses a chunk, and returns the data of each `message` event that is complete at the end of the chunk.
     ///
     /// # Errors
-    /// If an event is too large. After this error, the stream cannot be used any more.
+    /// If an event is too large. The parser must not be used after this error.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<Bytes>, EventTooLarge> {
         let mut events = Vec::new();
         for &byte in bytes {
             let follows_return = std::mem::replace(&mut self.after_return, byte == b'\r');
             match byte {
-                // This byte is the second half of a line break.
+                // This byte is the second byte of the line break `\r\n`.
                 b'\n' if follows_return => {}
                 b'\n' | b'\r' => events.extend(self.end_line()),
                 _ => self.line.push(byte),
@@ -54,7 +54,7 @@ impl EventParser {
         self.last_id.as_deref()
     }
 
-    /// Returns the time for which the other side asks the client to wait before it reconnects.
+    /// Returns the time that the other side asks the client to wait before the client reconnects.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
@@ -72,7 +72,8 @@ impl EventParser {
             self.is_other = !matches!(kind, "" | "message");
         }
         if let Some(id) = field(line, b"id:") {
-            // An identifier that a header cannot contain is ignored, because it could not be sent back.
+            // An identifier that a header cannot contain is ignored, because the identifier is sent back in a header to resume the
+            // stream.
             let can_be_sent = id.len() <= MAX_ID && id.bytes().all(|byte| matches!(byte, b' '..=b'~'));
             self.last_id = (!id.is_empty() && can_be_sent).then(|| id.to_owned());
         }
@@ -90,7 +91,7 @@ impl EventParser {
     }
 }
 
-/// Returns the value of a line, if the line has this field.
+/// Returns the value of the field `name`, if the line contains this field.
 fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a str> {
     let value = std::str::from_utf8(line.strip_prefix(name)?).ok()?;
     Some(value.strip_prefix(' ').unwrap_or(value))
@@ -98,7 +99,7 @@ fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a str> {
 
 /// Returns a message as an event.
 pub fn event(message: Bytes) -> Bytes {
-    // A line break would end the data.
+    // A line break would end the `data` line.
     Bytes::from([b"event: message\ndata: ".as_slice(), &on_one_line(message), b"\n\n"].concat())
 }
 

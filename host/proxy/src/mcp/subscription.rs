@@ -1,5 +1,5 @@
-//! Subscriptions of revision 2026-07-28. A client begins one with the request `subscriptions/listen`, and the answer to this
-//! request ends it. Each notification names its subscription.
+//! Subscriptions of revision 2026-07-28. A client begins a subscription with the request `subscriptions/listen`, and the answer to
+//! this request ends the subscription. Each notification names the subscription to which it belongs.
 
 use crate::jsonrpc::message::{Id, Message, MessageKind};
 use crate::jsonrpc::pending_requests::MAX_CANCELLED;
@@ -21,8 +21,8 @@ pub const LISTEN: &str = "subscriptions/listen";
 pub struct Subscriptions {
     /// The open subscriptions. The value is true if the server has agreed to report changes of its tools.
     open: HashMap<Id, bool>,
-    /// The subscriptions that the client has cancelled, the oldest first. They get no notifications, but the server may still end
-    /// them. Their maximum number is that of the cancelled requests.
+    /// The subscriptions that the client has cancelled, the oldest first. The proxy sends no notifications on them, but the server
+    /// may still end them. Their maximum number is the same as the maximum number of cancelled requests.
     cancelled: VecDeque<Id>,
 }
 
@@ -67,7 +67,8 @@ impl Subscriptions {
     }
 }
 
-/// Returns the request that this notification cancels, or the subscription that it ends. Returns `None` for other messages.
+/// Returns the identifier of the request that this notification cancels or of the subscription that it ends. Returns `None` for
+/// other messages.
 pub fn cancelled(message: &Message) -> Option<Id> {
     let is_it = matches!(&message.kind, MessageKind::Notification { method } if method == "notifications/cancelled");
     if !is_it {
@@ -76,8 +77,8 @@ pub fn cancelled(message: &Message) -> Option<Id> {
     message.params().ok()?.value("requestId").as_ref().and_then(Id::of)
 }
 
-/// Returns the subscription to which a server agrees with this message, if it agrees to report changes of its tools. Returns `None`
-/// for other messages.
+/// Returns the identifier of a subscription if the server agrees in this message to report changes of its tools on the
+/// subscription. Returns `None` for other messages.
 pub fn agreed(message: &Message) -> Option<Id> {
     if message.method() != Some("notifications/subscriptions/acknowledged") {
         return None;
@@ -94,7 +95,7 @@ pub fn ended(id: &Id) -> Bytes {
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#))
 }
 
-/// Returns the notification on a subscription that the tools have changed.
+/// Returns the notification that reports a change of the tools on this subscription.
 pub fn tools_changed(id: &Id) -> Bytes {
     let params = format!(r#"{{"_meta":{{"{SUBSCRIPTION}":{}}}}}"#, id.to_json());
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{params}}}"#))

@@ -1,4 +1,4 @@
-//! HTTP hooks and the MCP endpoint.
+//! Tests of HTTP hooks and of the MCP endpoint.
 
 use crate::support::{Lab, bash, decision};
 use hookhost::approval::Approval;
@@ -29,7 +29,7 @@ async fn post(address: std::net::SocketAddr, path: &str, token: &str, body: &str
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
-/// Serves until what is returned second is dropped.
+/// Serves until the returned sender is dropped. Returns the address, the sender and the task.
 async fn serving(lab: &Lab) -> (std::net::SocketAddr, oneshot::Sender<()>, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -59,7 +59,7 @@ async fn an_agents_http_hook_gets_the_hooks_reply_as_the_body() {
     assert_eq!((status, decision(&serde_json::from_str(&body).unwrap())), (200, "deny"));
     let passed = bash("PreToolUse", "2", "ls").to_string();
     assert_eq!(post(address, "/hooks/claude-code", SECRET, &passed).await, (200, String::new()));
-    // An agent continues after a status of failure, so what cannot be read is a no.
+    // An agent continues if it gets an error status. A message that cannot be parsed therefore gets a denial with status 200.
     let half = denied.replace("denied", r"\ud83d");
     let deep = denied.replace(r#""echo denied""#, &format!("{}{}", "[".repeat(200), "]".repeat(200)));
     let large = " ".repeat(17 << 20);
@@ -99,7 +99,7 @@ async fn an_agent_that_is_connected_by_mcp_asks_by_the_tool_hook() {
     assert_eq!(initialized["result"]["protocolVersion"], "2025-06-18");
     assert_eq!(call("server/discover", json!({})).await["error"]["code"], -32601);
     assert_eq!(call("tools/list", json!({})).await["result"]["tools"][0]["name"], "hook");
-    // Claude Code's templates pass an object as a text.
+    // The templates of Claude Code pass an object as a string.
     let arguments = json!({
         "agent": "claude-code", "point": "PreToolUse", "session_id": "s", "cwd": "/work", "tool_name": "Bash",
         "tool_input": "{\"command\":\"echo denied\"}", "tool_use_id": "1",
@@ -127,7 +127,7 @@ async fn asked(address: std::net::SocketAddr, path: &str, headers: &str, body: &
     stream
 }
 
-/// Rules that ask about each call, where Codex asks nobody: the question waits in the queue.
+/// Returns a rule that asks a person about each call. Codex cannot ask its user, so the question waits in the queue.
 fn asking() -> Rule {
     Rule::new().before_tool_call(|_, _: &ToolCall| Escalation::new("may it?"))
 }
@@ -210,7 +210,7 @@ async fn a_client_of_mcp_that_goes_is_in_the_log_too() {
         tokio::task::yield_now().await;
     }
     assert!(lab.settler.host().questions().await.unwrap().is_empty());
-    // What is not taken is a no in the agent's words, and recorded as well.
+    // A message that is not accepted gets a denial in the format of the agent, and this is recorded.
     let headers = "hookhost-within: soon\r\nconnection: close\r\n";
     let mut stream = asked(address, "/mcp", headers, &request.to_string()).await;
     let mut answer = String::new();

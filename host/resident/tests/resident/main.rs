@@ -1,5 +1,5 @@
-//! The resident host with rules of the test's own, which are native: what each agent's message leads to, over all of its ways
-//! in.
+//! Tests of the resident host with native rules. They check the reply to the messages of each agent over the socket, over HTTP and
+//! without a transport.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 

@@ -1,4 +1,4 @@
-//! The socket, and the life of the process behind it.
+//! Tests of the socket, and of the beginning and the end of the host's process.
 
 use crate::support::{Lab, bash, decision};
 use hookhost::contract::{Escalation, Refusal, ToolCall, ToolCallVerdict};
@@ -19,7 +19,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 const LONG: Duration = Duration::from_secs(20);
 
-/// Time in which a host that is well answers, less than a hook waits for it.
+/// Time in which a responsive host answers. It is shorter than the time for which a hook waits.
 const SHORT: Duration = Duration::from_secs(3);
 
 fn rule() -> Rule {
@@ -58,7 +58,7 @@ fn ask(place: &HostPaths, message: &Value) -> Result<Response, ConnectionError> 
     connection.send(&request(message), deadline)?;
     loop {
         match connection.receive(deadline)? {
-            // The machine is busy.
+            // The host sends this frame if the machine is busy.
             Response::Waiting { seconds: 0 } => {}
             response => return Ok(response),
         }
@@ -95,7 +95,7 @@ async fn a_user_has_one_resident_host_and_it_ends_when_it_is_told_to() {
     spawn_blocking(move || control::stop(&place, LONG)).await.unwrap().unwrap();
     assert_eq!(running.ended.await.unwrap().unwrap(), EndReason::Stopped);
     assert!(matches!(ask(&running.place, &bash("PreToolUse", "2", "ls")), Err(ConnectionError::NotThere(_))));
-    // Its lock is free, and another one can take its place.
+    // The lock is released, so another host can start.
     assert!(ResidentHost::claim(&running.place).unwrap().is_some());
 }
 
@@ -135,21 +135,21 @@ async fn messages_of_a_connection_that_is_kept_each_get_their_own_answer_however
     let mut bytes = Request::Keep.to_frame();
     for number in 0..MESSAGES {
         let word = if number % 3 == 0 { "denied" } else { "hello" };
-        // The last is far longer than what is read at once.
+        // The last message is far longer than a single read.
         let more = "x".repeat(if number == MESSAGES - 1 { 300_000 } else { 0 });
         let mut message = bash("PreToolUse", &number.to_string(), &format!("echo {word} {more}"));
         message["session_id"] = format!("s{}", number % 4).into();
         let Request::Hook(request) = request(&message) else { panic!("it is a message") };
         bytes.extend(NumberedRequest::Hook { number, request }.to_frame());
     }
-    // One that is cut off: it gets no answer, and the others keep theirs.
+    // The last frame is incomplete. It gets no answer, but all other messages are still answered.
     bytes.extend(b"\x10\0\0\0short");
     let socket = running.place.socket();
     let answers = spawn_blocking(move || {
         let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
         let mut input = std::io::BufReader::new(stream.try_clone().unwrap());
         let writer = std::thread::spawn(move || {
-            // Most pieces end within a message, and some within a length.
+            // Most chunks end in the middle of a message, and some in the middle of its length field.
             bytes.chunks(977).for_each(|piece| stream.write_all(piece).unwrap());
             stream
         });
@@ -169,7 +169,7 @@ async fn messages_of_a_connection_that_is_kept_each_get_their_own_answer_however
     assert_eq!(running.lab.events("before-tool-call").len(), 60);
 }
 
-/// The next response on a connection that is kept.
+/// Reads the next response on a kept connection.
 fn numbered(input: &mut impl std::io::Read) -> (u64, Response) {
     let mut length = [0; 4];
     input.read_exact(&mut length).unwrap();
@@ -182,7 +182,7 @@ fn numbered(input: &mut impl std::io::Read) -> (u64, Response) {
 async fn a_message_that_is_under_way_is_told_so_each_second_on_both_kinds_of_connection() {
     let running = Running::new(None).await;
     let Request::Hook(request) = request(&bash("PreToolUse", "1", "echo asked")) else { panic!("a hook's request") };
-    // Claude Code has a prompt of its own.
+    // Claude Code would ask its user itself, so the test uses Codex.
     let request = HookRequest { agent: "codex".into(), ..request };
     let (place, other) = (running.place.clone(), request.clone());
     let hook = spawn_blocking(move || {
@@ -209,7 +209,7 @@ async fn a_message_that_is_under_way_is_told_so_each_second_on_both_kinds_of_con
             Response::Waiting { seconds } => seconds,
             response => panic!("{response:?}"),
         });
-        // A person is asked, and then each second passes.
+        // The first frame announces the wait for a person. After that, a frame is sent each second.
         assert!(seconds[0] > 0 && seconds[1..] == [0, 0], "{seconds:?}");
     }
 }
@@ -279,7 +279,7 @@ async fn a_host_answers_while_the_log_is_locked_and_has_calls_to_record() {
     let other = rusqlite::Connection::open(running.lab.directory.path().join("hookhost.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     UnansweredCall::now("claude-code", "PreToolUse", "no resident host answered", false).note(&running.place).unwrap();
-    // Longer than the interval at which such calls are looked for, and shorter than the log may be locked.
+    // This time is longer than the interval at which the host looks for such calls, and shorter than the timeout for a locked log.
     let until = Instant::now() + Duration::from_secs(2);
     while Instant::now() < until {
         let began = Instant::now();

@@ -1,4 +1,4 @@
-//! Which rules count, and when others do.
+//! Tests of which rules are active, and of when changed rules become active.
 
 use crate::support::{Lab, bash, decision, of_rule};
 use hookhost::config::{FILE_NAME, Layer, Source};
@@ -55,7 +55,7 @@ async fn the_user_is_told_of_plugins_that_a_changed_configuration_has_no_more() 
     assert!(said["systemMessage"].as_str().unwrap().contains("no longer has rule: no plugin is asked now"), "{said}");
 }
 
-/// Approved files of projects: each asks about all calls of `Bash`.
+/// A source in which the approved files of projects are stored. The rules of each file ask about all calls of `Bash`.
 #[derive(Default)]
 struct Projects(Mutex<BTreeSet<PathBuf>>);
 
@@ -79,7 +79,7 @@ impl ConfigurationSource for Projects {
     }
 }
 
-/// A user with a project `project`, whose file is approved.
+/// The environment of a user who has approved the file of the project `project`.
 struct Moves {
     root: PathBuf,
     projects: Arc<Projects>,
@@ -100,13 +100,14 @@ impl Moves {
         Self { root, projects, settler, number: Mutex::default(), _directory: directory }
     }
 
-    /// As a process has it that begins now.
+    /// Returns the settler of a new process.
     async fn settler(root: &Path, projects: &Arc<Projects>) -> Settler {
         let host = Host::builder(Config::empty()).without_cache().store(root.join("hookhost.db"));
         Settler::new(host.build().await.unwrap(), Arc::clone(projects) as Arc<dyn ConfigurationSource>)
     }
 
-    /// The decision about a call in this directory of the project in that one, and why.
+    /// Returns the decision on a call and the reply. `cwd` is the directory of the call, and `project` is the directory of its
+    /// project.
     async fn asked(&self, cwd: &str, project: &str, fields: &Value) -> (String, String) {
         let number = {
             let mut number = self.number.lock().unwrap();
@@ -146,7 +147,7 @@ async fn a_project_that_is_moved_or_linked_elsewhere_takes_no_approved_rules_awa
     for (cwd, project) in [("p2", "p2"), ("p2/src", "p2"), ("project/src", "project")] {
         assert_eq!(moves.decides(cwd, project).await, "deny", "{cwd}");
     }
-    // Nor for a sub-agent that begins now, or in a process that begins now.
+    // The result is the same for a new sub-agent and in a new process.
     assert_eq!(moves.asked("project", "project", &json!({ "agent_id": "7" })).await.0, "deny");
     let later = Moves { settler: Moves::settler(&moves.root, &moves.projects).await, ..moves };
     assert_eq!(later.decides("project", "project").await, "deny");
@@ -178,7 +179,7 @@ async fn a_part_of_a_project_that_is_linked_elsewhere_keeps_its_rules_and_other_
     moves.projects.0.lock().unwrap().insert(moves.path("project/src").join(FILE_NAME));
     assert_eq!(moves.decides("project/src", "project").await, "ask");
     assert_eq!(moves.decides("project", "project").await, "none", "the file counts below its directory");
-    // Without the directory that marks the project, too.
+    // The result is the same without the directory `.git`.
     fs::remove_dir(moves.path("project/.git")).unwrap();
     assert_eq!(moves.decides("project", "project").await, "none");
     assert_eq!(moves.decides("project/src", "project").await, "ask");

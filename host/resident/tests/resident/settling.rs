@@ -1,4 +1,4 @@
-//! What a message of an agent leads to.
+//! Tests of the replies to agents' messages, and of what is recorded.
 
 use crate::support::{Lab, bash, decision, message, of_rule};
 use hookhost::Config;
@@ -23,7 +23,8 @@ fn command(call: &ToolCall) -> &str {
     }
 }
 
-/// Rejects what holds `denied`, changes `original`, asks about `asked`, answers `answered`, approves `approved`.
+/// Returns a rule that looks for a word in each call. It rejects calls with `denied`, changes calls with `original`, asks about
+/// calls with `asked`, answers calls with `answered` and approves calls with `approved`.
 fn rule() -> Rule {
     Rule::new()
         .before_tool_call(|_, call: &ToolCall| match command(call) {
@@ -71,7 +72,7 @@ async fn a_call_that_is_reported_twice_is_settled_once_and_both_get_the_same_ans
     let third = lab.said(&call).await;
     assert!(first == second && second == third && decision(&first) == "deny");
     assert_eq!(lab.events("before-tool-call").len(), 1);
-    // An agent that gives two calls one number has both settled.
+    // If an agent gives the same number to two calls, each call gets its own decision.
     assert_eq!(lab.said(&bash("PreToolUse", "1", "echo hello")).await, Value::Null);
     assert_eq!(lab.events("before-tool-call").len(), 2);
 }
@@ -118,7 +119,7 @@ async fn a_call_that_ran_otherwise_is_seen_in_another_directory_too_and_told_whe
 
 #[tokio::test]
 async fn the_questions_of_one_event_share_the_time_that_the_agent_waits() {
-    // Asked again after the first answer, the rule has another question.
+    // When the rule is asked again after the first answer, it asks a different question.
     let rounds = AtomicU32::new(0);
     let asks = move |_: &_, _: &ToolCall| {
         Escalation::new(format!("may it, {}?", rounds.fetch_add(1, Ordering::Relaxed).min(1)))
@@ -143,7 +144,7 @@ async fn the_questions_of_one_event_share_the_time_that_the_agent_waits() {
                 }
                 tokio::task::yield_now().await;
             };
-            // What a person takes is taken from the next question.
+            // The time that a person takes to answer reduces the time for the next question.
             tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
             host.answer(&request.id, hookhost::approval::Approval::yes()).await.unwrap();
         }
@@ -250,7 +251,7 @@ async fn a_report_that_is_repeated_is_recorded_and_one_after_a_run_with_changed_
     assert_eq!(lab.events("before-tool-call").len(), 2);
 }
 
-/// Returns the settler of the resident host that comes after others.
+/// Returns the settler of the next resident host.
 async fn next_host(lab: &Lab) -> Settler {
     lab.settler.host().flush().await.unwrap();
     let configurations = Arc::clone(&lab.configuration) as Arc<dyn ConfigurationSource>;
@@ -333,7 +334,7 @@ async fn arguments_of_calls_that_never_report_an_end_take_no_room() {
         lab.said(&call(number)).await;
     }
     let more = resident().saturating_sub(before) / 1024;
-    // Other tests of this process run meanwhile.
+    // The limit is not exact, because other tests of this process run at the same time.
     assert!(more < 72, "36 calls of 4 MiB took {more} MiB");
 }
 
@@ -419,7 +420,7 @@ async fn the_session_begins_once_and_lasts_across_calls_and_processes() {
     assert_eq!(lab.events("custom-event").len(), 2, "what else the agent says of its start is observed");
     lab.said(&message("SessionEnd", &json!({}))).await;
     assert_eq!(lab.events("session-end").len(), 1);
-    // A session that continues after its end is opened again.
+    // If a session continues after its end, it is opened again.
     assert_eq!(lab.said(&bash("PreToolUse", "4", "ls")).await, Value::Null);
     assert_eq!(lab.events("session-start").len(), 1);
 }
@@ -485,7 +486,7 @@ async fn what_cannot_be_read_is_denied_and_recorded() {
     let deliveries = lab.deliveries().await;
     assert_eq!(deliveries.len(), 6);
     assert!(deliveries.iter().all(|delivery| delivery.what == DeliveryKind::Unanswered));
-    // An event that nobody knows is observed, and has no effect.
+    // An unknown event is recorded as a custom event, and has no effect.
     assert_eq!(lab.said(&message("SomethingNew", &json!({ "x": 1 }))).await, Value::Null);
     assert!(lab.events("custom-event")[0].original.get().contains("claude-code/SomethingNew"));
 }

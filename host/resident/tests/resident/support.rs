@@ -1,4 +1,4 @@
-//! A settler whose rules are the test's own, and messages of Claude Code.
+//! A settler with rules that a test sets, and functions that create messages of Claude Code.
 
 use hookhost::audit::{Delivery, EventRecord, MemoryLog, Record};
 use hookhost::config::{Entry, Settings};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// The configuration that the test sets, in every directory. `file` is what it is read from.
+/// A source that returns the same configuration for every directory. If `file` changes, the configuration is loaded again.
 pub(crate) struct OneConfiguration {
     pub(crate) config: Mutex<Result<Config, String>>,
     pub(crate) file: PathBuf,
@@ -26,7 +26,7 @@ impl ConfigurationSource for OneConfiguration {
     }
 }
 
-/// Without a function for an event it is no rule: then there is none.
+/// Returns a configuration that contains this rule. If the rule handles no event, returns an empty configuration.
 pub(crate) fn of_rule(rule: Rule) -> Config {
     if format!("{rule:?}") == format!("{:?}", Rule::new()) {
         return Config::empty();
@@ -34,7 +34,7 @@ pub(crate) fn of_rule(rule: Rule) -> Config {
     Config::from_entries(vec![Entry::from_rule("rule", rule)], Settings::default()).unwrap()
 }
 
-/// A settler, and the log of what it settles.
+/// A settler, with its log and its configuration.
 pub(crate) struct Lab {
     pub(crate) settler: Arc<Settler>,
     pub(crate) log: MemoryLog,
@@ -55,7 +55,7 @@ impl Lab {
         Self { settler, log, configuration, directory }
     }
 
-    /// The reply to a message of Claude Code.
+    /// Returns the reply to a message of Claude Code.
     pub(crate) async fn reply(&self, message: &Value) -> Reply {
         self.reply_of("claude-code", message).await
     }
@@ -65,7 +65,7 @@ impl Lab {
         self.settler.reply(by_name(agent).unwrap(), &Message::new(&bytes, Path::new("/work")), &|_| {}).await
     }
 
-    /// The JSON that is printed; `null` if nothing is.
+    /// Returns the JSON that the hook would print, or `null` if it would print nothing.
     pub(crate) async fn said(&self, message: &Value) -> Value {
         let reply = self.reply(message).await;
         assert_eq!((reply.exit, reply.stderr.as_str()), (0, ""), "{reply:?}");
@@ -76,7 +76,7 @@ impl Lab {
         self.log.records()
     }
 
-    /// The records of events of this name.
+    /// Returns the records of the events with this name.
     pub(crate) fn events(&self, name: &str) -> Vec<EventRecord> {
         let events = self.records().into_iter().filter_map(|record| match record {
             Record::Event(event) if event.event.name() == name => Some(*event),
@@ -95,19 +95,19 @@ impl Lab {
     }
 }
 
-/// A message of Claude Code.
+/// Returns a message of Claude Code.
 pub(crate) fn message(point: &str, fields: &Value) -> Value {
     let mut message = json!({ "session_id": "s", "cwd": "/work", "hook_event_name": point });
     message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     message
 }
 
-/// A call of a shell command.
+/// Returns a message about a call of a shell command.
 pub(crate) fn bash(point: &str, id: &str, command: &str) -> Value {
     message(point, &json!({ "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": id }))
 }
 
-/// What a reply decides about a call.
+/// Returns the decision on a call that a reply contains, or `none`.
 pub(crate) fn decision(said: &Value) -> &str {
     said["hookSpecificOutput"]["permissionDecision"].as_str().unwrap_or("none")
 }

@@ -89,7 +89,7 @@ impl Proxy {
             RequestDecision::Answer(options.no(&request.id, why))
         };
         let mut asks = None;
-        // The agent may run any call that it has reported under this identifier, so rules decide on all of them.
+        // The agent may run any version of the call that it has reported under this identifier, so rules decide on all of them.
         for (one, is_earlier) in earlier.iter().map(|one| (one, true)).chain([(call, false)]) {
             let event = self.event(Point::Permission, session, super::PERMISSION_METHOD, one.clone());
             match self.ask_host(&event, on_wait).await {
@@ -136,7 +136,7 @@ impl Proxy {
             }
             ProxyReply::Changed { arguments } => {
                 let written = operation.write_back(&request.params, &arguments);
-                // The changed request is read again, because the editor will read it.
+                // The changed request is parsed again, to check that it is still a valid request for the editor.
                 let written = written.and_then(|params| Ok((Operation::of(method, &params)?, params)));
                 match written {
                     Ok((changed, params)) => {
@@ -152,7 +152,8 @@ impl Proxy {
         }
     }
 
-    /// Returns the answer with the content of a file or a terminal, as the rules let the agent have it.
+    /// Asks rules about an answer that contains the content of a file or the output of a terminal. Returns the answer that the
+    /// agent gets.
     pub(super) async fn decide_answer(
         &self,
         id: &Id,
@@ -202,7 +203,7 @@ fn counted(summary: &mut CoverageSummary, method: Method) -> &mut QuestionCounts
     if method == Method::RunCommand { &mut summary.commands } else { &mut summary.files }
 }
 
-/// Returns the name by which a person knows a call.
+/// Returns the title of a call, or its identifier if it has no title.
 pub(super) fn title(call: &Value) -> String {
     let title = call.get("title").or_else(|| call.get("toolCallId")).and_then(Value::as_str).unwrap_or_default();
     format!("{:?}", title.chars().take(80).collect::<String>())

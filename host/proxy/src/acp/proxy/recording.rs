@@ -1,4 +1,4 @@
-//! Records the forwarded messages on which no rules decide. Examples are the agent's reports and the editor's answers.
+//! Records forwarded messages on which no rule decides, such as the agent's reports and the editor's answers.
 
 use super::{ExpectedAnswer, Proxy};
 use crate::acp::operation::Method;
@@ -9,12 +9,12 @@ use hookhost_contract::{Json, ToolResult};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Methods whose messages are not recorded. They begin a connection, may contain credentials for the agent's service, or are
-/// frequent.
+/// Methods whose messages are not recorded, because they only begin a connection, may contain credentials for the agent's service,
+/// or are frequent.
 const UNRECORDED_METHODS: &[&str] =
     &["initialize", "authenticate", "session/list", "terminal/wait_for_exit", "terminal/kill"];
 
-/// Kinds of session updates that are recorded, in addition to updates of calls.
+/// Kinds of session updates that are recorded. Updates of tool calls are recorded separately.
 const RECORDED_UPDATES: &[&str] = &["plan", "current_mode_update", "config_option_update"];
 
 /// Maximum size of a recorded message, in bytes.
@@ -46,7 +46,7 @@ impl Proxy {
         }
         let run = {
             let mut state = self.state();
-            // A replayed call ran in an earlier connection, so it is not recorded again.
+            // A replayed call has run in an earlier connection, so it is not recorded again.
             if state.sessions.is_loading(&session) {
                 return;
             }
@@ -66,8 +66,9 @@ impl Proxy {
         self.records.add(event);
     }
 
-    /// Returns an update for the editor in place of one that cannot be forwarded. `head` and `tail` are the beginning and the end
-    /// of the original update. If the original reported a call, the new update ends the call in the editor.
+    /// Returns an update for the editor that replaces an update that cannot be forwarded. `head` and `tail` are the beginning and
+    /// the end of the original update. If the original update was about a tool call, the new update has the identifier and the
+    /// status of the call.
     pub(super) fn update_in_place_of(head: &[u8], tail: &[u8], why: &str) -> Option<Bytes> {
         let ends = [String::from_utf8_lossy(head), String::from_utf8_lossy(tail)];
         if !ends.iter().any(|end| end.contains("\"session/update\"")) {
@@ -91,7 +92,8 @@ impl Proxy {
         Some(json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }).to_string().into())
     }
 
-    /// Processes the answer to a request that begins or continues a session. `asked` is the session that the editor named.
+    /// Processes the answer to a request that begins or continues a session. `asked` is the session that the request named.
+    /// `opened` is the session that was opened, or `None` if the request failed.
     fn opened(&self, asked: Option<&str>, opened: Option<&str>, cwd: &Path) {
         let unknown = {
             let mut state = self.state();
@@ -114,7 +116,7 @@ impl Proxy {
         }
     }
 
-    /// Processes an answer. If rules must decide on the answer, returns `expected`.
+    /// Updates the state of the connection from an answer. If rules must decide on the answer, returns `expected`.
     pub(super) fn learn(&self, expected: ExpectedAnswer, message: &Message) -> Option<ExpectedAnswer> {
         let result = message.members.value("result");
         match expected {
@@ -173,14 +175,14 @@ impl Proxy {
     }
 }
 
-/// Returns the first text with this key in a part of a message.
+/// Returns the first string value of this key in a part of a message.
 fn text_in(piece: &str, key: &str) -> Option<String> {
     let (_, rest) = piece.split_once(&format!("\"{key}\""))?;
     let value = rest.trim_start().strip_prefix(':')?;
     serde_json::Deserializer::from_str(value).into_iter::<String>().next()?.ok()
 }
 
-/// Returns the result of a call as rules read it.
+/// Converts the result of a call into the form that rules get.
 fn result_of(call: &Value, is_failed: bool) -> ToolResult {
     let parts = call.get("content").and_then(Value::as_array).into_iter().flatten();
     let texts = parts.filter_map(|part| part.get("content")?.get("text")?.as_str());

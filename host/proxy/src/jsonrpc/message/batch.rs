@@ -1,16 +1,16 @@
-//! Batches, which are lists of messages. All batches are refused. The answers in a batch are read, so that the requests to which
-//! they belong can be answered.
+//! Batches, which are JSON arrays of messages. All batches are refused. The identifiers of the answers in a batch are read, because
+//! the requests with these identifiers get an error as their answer.
 
 use super::{EnvelopeGuess, INVALID_REQUEST, Id, MAX_VALUES, UnreadableMessage};
 use serde::de::{Deserializer as _, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// Returns the error for a batch, with the requests to which its answers belong.
+/// Returns the error for a batch. The error contains the identifiers of the requests that the batch answers.
 pub(super) fn refused(text: &str) -> UnreadableMessage {
     let mut batch = Batch::default();
     let mut reader = serde_json::Deserializer::from_str(text);
-    // Nothing is known about a text that is not a list, or that has too many messages.
+    // Nothing is assumed about a text that is not a valid array, or that contains too many messages.
     if reader.deserialize_seq(&mut batch).and_then(|()| reader.end()).is_err() {
         batch = Batch::default();
     }
@@ -22,7 +22,7 @@ pub(super) fn refused(text: &str) -> UnreadableMessage {
 /// The content of a batch.
 #[derive(Default)]
 struct Batch {
-    /// The requests to which the answers belong.
+    /// The identifiers of the requests to which the answers belong.
     answers: Vec<Id>,
     /// True if the batch contains something other than answers.
     has_others: bool,
@@ -35,7 +35,7 @@ impl<'de> Visitor<'de> for &mut Batch {
         f.write_str("a list")
     }
 
-    /// Reads one message after the other, and keeps none of them.
+    /// Reads one message after the other, and keeps only the identifiers of answers.
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         let mut count = 0;
         while let Some(message) = seq.next_element::<&RawValue>()? {
@@ -66,7 +66,7 @@ mod tests {
         };
         let answers = r#" [{"jsonrpc":"2.0","id":1,"result":{}}, {"jsonrpc":"2.0","id":"a","error":{}}]"#;
         assert_eq!(of(answers), (r#"1 "a""#.to_owned(), true));
-        // What is wrong with one of them is not wrong with whose it is.
+        // An answer can be invalid although its identifier is clear.
         let odd = r#"[{"id":1,"result":{},"result":{}},{"id":2,"id":3,"result":{}},{"id":[4],"result":{}},{"id":5}]"#;
         assert_eq!(of(odd), ("1".to_owned(), false));
         let others = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},[{"id":2,"result":{}}],{"id":3,"result":{}},7]"#;

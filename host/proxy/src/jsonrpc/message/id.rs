@@ -1,4 +1,4 @@
-//! The identifier of a request. It is compared by its value, and written in its original spelling.
+//! The identifier of a request. Identifiers are compared by value, but serialized in their original spelling.
 
 use hookhost_agents::json;
 use serde_json::Value;
@@ -7,26 +7,26 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// Maximum length of a text identifier, in bytes. It is limited because the proxy remembers many identifiers.
+/// Maximum length of an identifier that is a string, in bytes. The length is limited because the proxy remembers many identifiers.
 pub const MAX_ID: usize = 1024;
 
-/// The identifier of a request. Two numbers of the same value are the same identifier, whatever their spelling.
+/// The identifier of a request. Two numbers with the same value are the same identifier, even if they are spelled differently.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Id {
     /// A number, compared by value.
     Number(Number),
-    /// A text.
+    /// A string.
     Text(String),
 }
 
-/// A number as an identifier. It is compared by value and keeps its spelling.
+/// A number that is used as an identifier. It is compared by value and keeps its original spelling.
 #[derive(Clone, Debug)]
 pub struct Number {
     value: NumberValue,
     pub(super) spelling: String,
 }
 
-/// The value of a number: an integer, or the bits of a floating-point number.
+/// The value of a number, which is either an integer or the bits of a floating-point number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum NumberValue {
     Integer(i128),
@@ -66,7 +66,7 @@ impl From<i64> for Id {
 }
 
 impl Number {
-    /// Reads a JSON number. Returns `None` for an integer of more than 64 bits, or a number out of the range of `f64`.
+    /// Parses a JSON number. Returns `None` for an integer of more than 64 bits, and for a number outside the range of `f64`.
     fn of(spelling: &str) -> Option<Self> {
         let value = if spelling.contains(['.', 'e', 'E']) {
             let number: f64 = spelling.parse().ok().filter(|number: &f64| number.is_finite())?;
@@ -90,7 +90,8 @@ impl Id {
         }
     }
 
-    /// Reads an identifier. Returns `None` unless it is a short text or a number.
+    /// Converts a JSON value to an identifier. Returns `None` unless the value is a supported number or a string of at most
+    /// [`MAX_ID`] bytes.
     pub fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => (text.len() <= MAX_ID).then(|| Self::Text(text.clone())),
@@ -99,7 +100,7 @@ impl Id {
         }
     }
 
-    /// Reads an identifier from its JSON text.
+    /// Parses an identifier from raw JSON.
     pub(super) fn of_raw(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
         if text.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
@@ -108,8 +109,8 @@ impl Id {
         json::value(text).ok().as_ref().and_then(Self::of)
     }
 
-    /// Returns the identifier of the other type that some programs write instead of this one, such as `"2"` for `2`. Returns `None`
-    /// if there is none.
+    /// Returns the identifier of the other type that some programs write in place of this identifier, such as `"2"` for `2`.
+    /// Returns `None` if there is no such identifier.
     pub fn of_other_type(&self) -> Option<Self> {
         match self {
             Self::Number(Number { value: NumberValue::Integer(integer), .. }) => Some(Self::Text(integer.to_string())),

@@ -1,4 +1,4 @@
-//! An object that keeps the bytes of each of its members.
+//! A JSON object that keeps the original bytes of each of its members.
 
 use crate::server_name::folded;
 use bytes::Bytes;
@@ -10,7 +10,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// Maximum number of values in a message. It is limited because many small values take much more memory than their bytes.
+/// Maximum number of values in a message. The number is limited because a small value takes far more memory after parsing than its
+/// JSON text.
 pub const MAX_VALUES: usize = 100_000;
 
 /// The members of an object, in order, each with its original bytes.
@@ -18,12 +19,12 @@ pub const MAX_VALUES: usize = 100_000;
 pub struct Members(Arc<Vec<(String, Box<RawValue>)>>);
 
 impl Members {
-    /// Reads an object.
+    /// Parses an object.
     ///
     /// # Errors
-    /// If the text is another value than an object, or if the object has a duplicate key. The error is the end of a sentence.
+    /// If the text is not a JSON object, or if the object has a duplicate key. The error is the end of a sentence.
     pub fn of(text: &str) -> Result<Self, String> {
-        // The library's error would contain text that no rule has judged.
+        // The error of the JSON library is not used, because it would contain text that no rule has judged.
         if !text.trim_start().starts_with('{') {
             return Err("is not a JSON object".to_owned());
         }
@@ -37,13 +38,13 @@ impl Members {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| &**value)
     }
 
-    /// Returns the value of a member. Returns `None` if the member is missing or cannot be read (a number out of range, a lone
-    /// surrogate).
+    /// Returns the parsed value of a member. Returns `None` if the member is missing or cannot be parsed, for example because of a
+    /// number out of range or a lone surrogate.
     pub fn value(&self, key: &str) -> Option<Value> {
         self.get(key).and_then(|raw| json::value(raw.get()).ok())
     }
 
-    /// Returns the value of a member, if it is a text.
+    /// Returns the value of a member, if it is a string.
     pub fn text(&self, key: &str) -> Option<String> {
         match self.value(key) {
             Some(Value::String(text)) => Some(text),
@@ -51,7 +52,7 @@ impl Members {
         }
     }
 
-    /// Returns the members of the object `key`. Returns no members if `key` is missing.
+    /// Returns the members of the object that is the value of `key`. Returns no members if `key` is missing.
     ///
     /// # Errors
     /// If the member is not an object.
@@ -67,8 +68,9 @@ impl Members {
         self.0.iter().map(|(key, _)| key.as_str())
     }
 
-    /// Returns the reason why two readers could read different members, as the end of a sentence. The reason is that two keys
-    /// differ only in case, or that a key differs only in case from a `known` key. Returns `None` if the members are clear.
+    /// Returns the reason why a parser that ignores the case of keys could find other members, as the end of a sentence. The reason
+    /// is that two keys differ only in case, or that a key differs only in case from a `known` key. Returns `None` if the members
+    /// are unambiguous.
     pub fn ambiguity(&self, known: &[&str]) -> Option<String> {
         let mut others = self.keys().filter(|key| !known.contains(key)).peekable();
         others.peek()?;
@@ -77,7 +79,7 @@ impl Members {
         unclear.next().map(|key| format!("has the key {:?}, which differs from another one in case alone", start(key)))
     }
 
-    /// Returns the members with this member added, or with its value replaced.
+    /// Returns a copy of the members in which `key` has this value. The member is added or its value is replaced.
     pub fn with(&self, key: &str, value: Box<RawValue>) -> Self {
         let mut all = self.0.to_vec();
         match all.iter_mut().find(|(known, _)| known == key) {
@@ -87,12 +89,12 @@ impl Members {
         Self(Arc::new(all))
     }
 
-    /// Returns the members without this member.
+    /// Returns a copy of the members without the member `key`.
     pub fn without(&self, key: &str) -> Self {
         Self(Arc::new(self.0.iter().filter(|(known, _)| known != key).cloned().collect()))
     }
 
-    /// Returns the object as JSON. It is one line if each member is one line.
+    /// Returns the object as JSON. The result is a single line if the value of each member is a single line.
     pub fn to_json(&self) -> String {
         let member = |(key, value): &(String, Box<RawValue>)| format!("{}:{}", Value::from(key.as_str()), value.get());
         format!("{{{}}}", self.0.iter().map(member).collect::<Vec<_>>().join(","))
@@ -108,10 +110,10 @@ impl Members {
         raw_text(self.to_json())
     }
 
-    /// Reads the whole object.
+    /// Parses the whole object.
     ///
     /// # Errors
-    /// If the object cannot be read. The error is the end of a sentence.
+    /// If a value cannot be parsed. The error is the end of a sentence.
     pub fn to_value(&self) -> Result<Value, String> {
         json::value(&self.to_json()).map_err(|why| format!("cannot be read: {why}"))
     }
@@ -122,12 +124,12 @@ pub fn raw(value: &Value) -> Box<RawValue> {
     raw_text(value.to_string())
 }
 
-/// Returns a text as raw JSON. The text was written by this module, so it is one JSON value.
+/// Returns a text as raw JSON. The text must have been written by this module, so that it is one valid JSON value.
 pub(super) fn raw_text(text: String) -> Box<RawValue> {
     RawValue::from_string(text).unwrap_or_default()
 }
 
-/// Maximum number of keys of an object that are compared with each other.
+/// Number of keys of an object up to which each new key is compared with all earlier keys.
 const MAX_COMPARED_KEYS: usize = 16;
 
 struct MembersVisitor;
@@ -146,7 +148,8 @@ impl<'de> Visitor<'de> for MembersVisitor {
             if members.len() >= MAX_VALUES {
                 return Err(A::Error::custom(format!("an object has more than {MAX_VALUES} keys")));
             }
-            // A few keys are compared with each other, which is fastest. For many keys, this would take quadratic time.
+            // If there are few keys, comparing each with all others is fastest. For many keys, this would take quadratic time, so a
+            // set is used.
             let is_twice = if members.len() < MAX_COMPARED_KEYS {
                 members.iter().any(|(known, _)| *known == key)
             } else {
@@ -164,20 +167,20 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// The error for a duplicate key. It does not contain the key, because the model may read the error and no rule has judged the key.
-/// The line and the column are appended.
+/// The error for a duplicate key. The text does not contain the key, because the model may read the error and no rule has judged
+/// the key. The JSON library appends the line and the column.
 const DUPLICATE_KEY: &str = "a key occurs twice in one object";
 
 /// The error for a duplicate `id`.
 pub(super) const DUPLICATE_ID: &str = "the key \"id\" occurs twice in one object";
 
-/// Returns the beginning of a key, which is enough for a person to find the key.
+/// Returns the beginning of a key. It is enough for a person to find the key in the message.
 fn start(key: &str) -> String {
     key.chars().take(40).collect()
 }
 
-/// Checks that every reader reads the same values: no object has a duplicate key, or a key that the JSON library reserves. Also checks
-/// the number of values.
+/// Checks that every JSON parser finds the same values in a text. No object may have a duplicate key, or a key that the JSON
+/// library reserves. Also checks the number of values.
 pub(super) fn check(text: &str) -> Result<(), String> {
     let mut left = MAX_VALUES;
     let text = json::with_long_numbers_as_texts(text);
@@ -186,7 +189,8 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads a value, and keeps only the keys of the objects that are not closed yet.
+/// Checks a value without building it. Only the keys of the objects that are still open are kept in memory. The number is the count
+/// of values that are still allowed.
 struct ValueCheck<'a>(&'a mut usize);
 
 impl<'de> DeserializeSeed<'de> for ValueCheck<'_> {
@@ -250,7 +254,7 @@ impl<'de> Visitor<'de> for ValueCheck<'_> {
     }
 }
 
-/// Returns true if a text is one JSON value.
+/// Returns true if a text is one valid JSON value.
 pub fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }

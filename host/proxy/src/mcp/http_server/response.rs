@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 /// A response.
 pub(super) type Answer = Response<ResponseBody>;
 
-/// The body of a response: one text, or a stream of events.
+/// The body of a response, which is either a single text or a stream of events.
 pub(super) struct ResponseBody {
     pub(super) first: Option<Bytes>,
     pub(super) messages: Option<mpsc::Receiver<Delivery>>,

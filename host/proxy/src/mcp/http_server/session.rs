@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-/// Time that a service has to end after its client has closed the session.
+/// Time that a service has to end its session after the client has closed the session.
 const SERVICE_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Poll interval for the end of a session.
@@ -68,7 +68,7 @@ impl ClientSession {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the session, and waits a short time until the service knows this.
+    /// Ends the session, and waits a limited time until the service has been informed.
     pub(super) async fn end_whole(self: Arc<Self>) {
         let ended = async {
             self.end();
@@ -79,7 +79,7 @@ impl ClientSession {
         let _ = timeout(SERVICE_END_TIMEOUT, ended).await;
     }
 
-    /// Hands a message to the proxy. Returns false if the proxy has ended.
+    /// Passes a message to the proxy. Returns false if the proxy has ended.
     pub(super) async fn say(&self, message: IncomingMessage) -> bool {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         let input = self.input.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -94,8 +94,8 @@ impl ClientSession {
         self.input.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Answers a request. The response contains only the answer, or a stream of events if another message comes first or if the
-    /// client accepts events.
+    /// Answers a request. The response is a stream of events if another message comes before the answer, or if the client has a
+    /// session and accepts events. Otherwise the response contains only the answer.
     pub(super) async fn request(self: Arc<Self>, id: &Id, message: Message, accepts_events: bool) -> Answer {
         let (send, mut messages) = mpsc::channel(MAX_MESSAGES);
         let token = message.params().ok().and_then(|params| Id::of(params.value("_meta")?.get("progressToken")?));
@@ -115,14 +115,14 @@ impl ClientSession {
             (None, DeliveryKind::Error(code)) => of_service.unwrap_or_else(|| status_of(code)),
             _ => StatusCode::OK,
         };
-        // Without a session, the client could not resume a stream of events.
+        // Without a session, a stream of events has no advantage, because the client could not resume it.
         let mut answer = if first.kind.is_last() && (!accepts_events || self.id.is_none()) {
             let mut answer = Response::new(ResponseBody::of(first.bytes));
             *answer.status_mut() = status;
             answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             answer
         } else {
-            // Without a session, the proxy of a request ends with the request's stream.
+            // Without a session, the proxy exists for this request only, so it ends when the stream of the request ends.
             let keeps = self.id.is_none().then(|| Arc::clone(&self) as Arc<dyn Any + Send + Sync>);
             let messages = (!first.kind.is_last()).then_some(messages);
             stream(ResponseBody { first: Some(event(first.bytes)), messages, keeps })
@@ -136,7 +136,7 @@ impl ClientSession {
         answer
     }
 
-    /// Opens the stream for messages that the service sends by itself.
+    /// Opens the stream for messages that the service sends on its own initiative.
     pub(super) fn listen(&self) -> Answer {
         let (send, messages) = mpsc::channel(MAX_MESSAGES);
         lock(&self.streams).listen(send);

@@ -1,4 +1,4 @@
-//! The streams on which an HTTP client reads, and the messages that wait for a stream.
+//! The streams from which an HTTP client reads, and the messages that are kept until a stream is open.
 
 use crate::jsonrpc::message::{
     self, INTERNAL_ERROR, Id, MAX_BYTES, Message, MessageKind, OutgoingMessage, UnreadableMessage,
@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// Maximum number of queued messages for one stream of a client. A stream that the client does not read is dropped.
+/// Maximum number of queued messages for one stream of a client. The same number of messages is kept for a client whose streams
+/// cannot take them.
 pub(super) const MAX_MESSAGES: usize = 1024;
 
 /// Maximum size of the queued messages for the streams of one client, in KiB: 32 MiB.
@@ -23,7 +24,7 @@ const MAX_KEPT_BYTES: usize = MAX_BYTES;
 pub(super) struct Delivery {
     pub(super) bytes: Bytes,
     pub(super) kind: DeliveryKind,
-    /// The room that the message takes until it is read.
+    /// Permits for the size of the message. They are released when the message is read.
     _room: OwnedSemaphorePermit,
 }
 
@@ -32,9 +33,9 @@ pub(super) struct Delivery {
 pub(super) enum DeliveryKind {
     /// A message that is not the last one.
     Event,
-    /// The last message: an answer with a result, or the end of a subscription.
+    /// The last message, which is an answer with a result or the end of a subscription.
     Last,
-    /// The last message: an answer with an error, and the code of the error if it has one.
+    /// The last message, which is an answer with an error. Contains the code of the error if there is one.
     Error(Option<i64>),
 }
 
@@ -59,21 +60,21 @@ pub(super) struct OpenRequest {
     pub(super) id: Id,
     /// The token with which the progress of the request is reported.
     pub(super) token: Option<Id>,
-    /// True if the service may end the request by a notification. For other requests, the identifier in such a notification belongs
-    /// to a request of the service.
+    /// True if the service may end the request by a `notifications/cancelled` message. If no such request has the identifier in the
+    /// notification, the identifier belongs to a request of the service.
     pub(super) is_subscription: bool,
     pub(super) messages: mpsc::Sender<Delivery>,
 }
 
-/// The streams on which a client reads.
+/// The streams from which a client reads.
 #[derive(Debug)]
 pub(super) struct ClientStreams {
     open_requests: Vec<OpenRequest>,
     listening: Option<mpsc::Sender<Delivery>>,
-    /// Messages that arrived while no stream was open.
+    /// Messages that are kept for the client because no stream could take them.
     kept: VecDeque<Bytes>,
     kept_bytes: usize,
-    /// Room for queued messages, in KiB.
+    /// Permits for queued messages, one for each KiB.
     room: Arc<Semaphore>,
     has_ended: bool,
 }
@@ -96,7 +97,7 @@ impl ClientStreams {
         *self = Self { has_ended: true, ..Self::new() };
     }
 
-    /// Sends a message on a stream. Returns false if the stream is closed, or too many messages are queued.
+    /// Sends a message on a stream. Returns false if the stream is closed, or if too many messages are queued.
     fn send(&self, to: &mpsc::Sender<Delivery>, bytes: Bytes, kind: DeliveryKind) -> bool {
         let kib = u32::try_from(bytes.len() / 1024 + 1).unwrap_or(MAX_QUEUED_KIB).min(MAX_QUEUED_KIB);
         let room = Arc::clone(&self.room).try_acquire_many_owned(kib);
@@ -135,7 +136,7 @@ impl ClientStreams {
         if let MessageKind::Response { id } = &message.kind {
             let at = self.open_requests.iter().position(|request| request.id == *id);
             if let Some(request) = at.map(|at| self.open_requests.remove(at)) {
-                // If the client does not read the answer, the stream of the request ends.
+                // If the answer cannot be queued because the client does not read, the stream ends without the answer.
                 let kind = DeliveryKind::of_last(&message);
                 self.send(&request.messages, message.bytes, kind);
             }
@@ -146,7 +147,7 @@ impl ClientStreams {
             |id: &Id| self.open_requests.iter().position(|request| request.is_subscription && request.id == *id);
         let ended = cancelled(&message).as_ref().and_then(is_ended);
         if let Some(request) = ended.map(|at| self.open_requests.remove(at)) {
-            // The service has ended a subscription by itself.
+            // The service has ended a subscription on its own initiative.
             let kind = DeliveryKind::of_last(&message);
             self.send(&request.messages, message.bytes, kind);
             return;
@@ -165,7 +166,7 @@ impl ClientStreams {
         }
     }
 
-    /// Returns the request on whose stream the client gets a message that is not an answer.
+    /// Returns the position of the request on whose stream a message that is not an answer is sent.
     fn request_of(&self, message: &Message) -> Option<usize> {
         let params = message.params().unwrap_or_default();
         let token = params.value("progressToken").as_ref().and_then(Id::of);
@@ -192,7 +193,7 @@ pub(super) async fn deliver(mut messages: mpsc::Receiver<OutgoingMessage>, strea
     }
 }
 
-/// If a plugin has made answers invalid, answers their requests with an error, because the client waits for them.
+/// If a plugin has made answers invalid, sends errors in place of these answers, because the client waits for them.
 fn undeliverable(refused: &UnreadableMessage, streams: &Mutex<ClientStreams>) {
     for id in refused.answered_requests() {
         let error = message::error(Some(id), INTERNAL_ERROR, &format!("the answer cannot be passed on: {refused}"));

@@ -1,4 +1,4 @@
-//! Filters listings of tools. This decides which definitions the client gets, and so which tools it can call.
+//! Filters listings of tools. The filter decides which definitions the client gets, and so which tools the client can call.
 
 use super::results::{UNEXPECTED_QUESTION, asks};
 use super::{Judge, ServerState, failed};
@@ -31,7 +31,7 @@ pub(super) fn cursor(params: &Members) -> Result<Option<String>, String> {
     }
 }
 
-/// The refusal of a call of a tool that the client does not have.
+/// The refusal of a call of a tool that is not available to the client.
 #[derive(Debug)]
 pub(super) struct MissingTool {
     /// The answer.
@@ -41,7 +41,7 @@ pub(super) struct MissingTool {
 }
 
 impl Judge {
-    /// Returns the answer to a call of a tool that this client does not have. Returns `None` if the client has the tool.
+    /// Returns the answer to a call of a tool that is not available to this client. Returns `None` if the tool is available.
     pub(super) fn missing_tool(&self, id: &Id, tool: &str, is_stateless: bool) -> Option<MissingTool> {
         let rejected = |why: &str| answer::rejected(Method::CallTool, id, why, is_stateless);
         let refused = |answer: Bytes, reason: &'static str| Some(MissingTool { answer, reason: Some(reason) });
@@ -68,14 +68,14 @@ impl Judge {
         let own = state.lock.servers.get(self.server.as_str());
         let is_there = match own {
             Some(tools) => tools.contains_key(tool) && !state.left_out.contains(tool),
-            // The server's listing was not read yet.
+            // Nothing is approved for this server yet. With `FirstUse`, its first listing will approve its tools.
             None => policy.definitions == Pinning::FirstUse,
         };
         if is_there { None } else { refused(answer::no_such_tool(id, tool), "it was called, but is not approved") }
     }
 
-    /// Returns true if a message calls a tool that its client does not have. The proxy answers such a call even if the call has
-    /// other mistakes.
+    /// Returns true if a message calls a tool that is not available to the client. The proxy answers such a call itself, even if
+    /// the call is also invalid in other ways.
     pub fn lacks_tool(&self, message: &Message) -> bool {
         let MessageKind::Request { id, method } = &message.kind else { return false };
         if method != Method::CallTool.name() {
@@ -115,7 +115,7 @@ impl Judge {
     pub fn listing_changes(&self) -> u64 {
         let policy = self.rules.policy(&self.server);
         let mut state = self.state();
-        // If a file cannot be read, the next request reads it again and is refused.
+        // An error is ignored here. The next request reads the file again and is refused if the file still cannot be read.
         if let Ok(policy) = policy
             && self.refresh(&mut state).is_ok()
             && state.seen.is_some()
@@ -134,7 +134,8 @@ impl Judge {
         state.seen = now;
     }
 
-    /// Returns a listing of tools in the form that the client gets. Tells the user once about each tool that is held back.
+    /// Returns a listing of tools without the tools that the client must not get. Tells the user once about each tool that is held
+    /// back.
     pub(super) async fn listing(
         &self,
         cursor: Option<&str>,
@@ -161,7 +162,7 @@ impl Judge {
         Ok(if listed.to_json() == result.to_json() { message.into() } else { message.with_result(listed.to_raw()) })
     }
 
-    /// Returns the filtered result, and the tools that are held back now but were not before.
+    /// Returns the filtered result. Also returns the tools that are newly held back.
     fn filtered(
         &self,
         cursor: Option<&str>,
@@ -216,7 +217,8 @@ impl Judge {
             .filter(|(tool, held)| before.get(*tool) != Some(*held))
             .map(|(tool, held)| (tool.clone(), held.clone()))
             .collect();
-        // Another proxy of this server may hold back other tools. The file keeps the tools that this proxy did not know.
+        // Another proxy in front of the same server may hold back other tools. The tools in the file that this proxy did not know
+        // stay in the file.
         let kept = self.held_back.read(self.server.as_str()).map_err(failed)?;
         let mut held = kept.clone();
         held.retain(|tool, _| !before.contains_key(tool) && !is_listed.contains(tool));

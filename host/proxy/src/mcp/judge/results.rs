@@ -1,4 +1,4 @@
-//! Judges each answer before it is forwarded, and records a text that replaces an answer.
+//! Judges each answer before it is forwarded. If a text replaces an answer, the text is recorded.
 
 use super::{ExpectedAnswer, Judge, NOT_ASKED, failed, unsettled};
 use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Members, Message, OutgoingMessage, REJECTED, raw};
@@ -15,10 +15,10 @@ use hookhost_contract::ToolResult;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// The members that a result can have if it only asks the client's user or model something.
+/// The members of a result that contains only questions to the client's user or model.
 const QUESTION_KEYS: &[&str] = &["resultType", "inputRequests", "requestState"];
 
-/// The members by which a result is judged, or by which a client recognises its kind.
+/// The members that rules see, and the members by which a client recognises the kind of a result.
 const RESULT_KEYS: &[&str] = &[
     "action",
     "content",
@@ -45,11 +45,12 @@ const INPUT_REQUEST_KEYS: &[&str] = &["method", "params"];
 /// The members of an answer that contains only the client's roots. Such an answer is not judged.
 const ROOTS_KEYS: &[&str] = &["roots", "_meta"];
 
-/// The reason for withholding an answer that asks a question although its request allows none.
+/// The reason for withholding an answer that asks a question, if answers to this kind of request must not ask questions.
 pub(super) const UNEXPECTED_QUESTION: &str =
     "the answer asks a user or a model something, but answers to this kind of request may not do this";
 
-/// Maximum number of questions in one result. It is limited because each question is an event.
+/// Maximum number of questions in one result. The number is limited because each question is a separate event for the resident
+/// host.
 const MAX_INPUT_REQUESTS: usize = 64;
 
 /// The context in which an answer is judged.
@@ -98,7 +99,7 @@ impl Judge {
         }
     }
 
-    /// Returns the answer after the rules have changed it.
+    /// Returns the answer with the changes that plugins made.
     ///
     /// # Errors
     /// The text that replaces the answer.
@@ -125,18 +126,18 @@ impl Judge {
                 Err(why) => return Err(self.record_substitute(context, why).await),
             };
         }
-        // A result that only contains questions is not judged as a result.
+        // A result that contains nothing but questions is not judged again as a result, because its questions were judged above.
         let is_question = result.text("resultType").as_deref() == Some("input_required")
             && result.keys().all(|key| QUESTION_KEYS.contains(&key));
         if !is_question && let Some(changed) = self.judge_members(context, &result).await? {
             return Ok(message.with_result(raw(&changed)));
         }
-        // Most results contain no questions, and keep their bytes.
+        // Most results contain no questions. They are forwarded byte for byte.
         let asks = result.get("inputRequests").is_some();
         Ok(if asks { message.with_result_or_as_it_came(&result) } else { message.into() })
     }
 
-    /// Returns the members of a result, if all readers read the same members.
+    /// Returns the members of a result, if every JSON parser finds the same members in it.
     ///
     /// # Errors
     /// The text that replaces the answer.
@@ -185,7 +186,7 @@ impl Judge {
         why
     }
 
-    /// Returns an error after the rules have changed it, or `None` if it is unchanged.
+    /// Returns an error with the changes that plugins made, or `None` if they did not change it.
     pub(super) async fn judge_error(
         &self,
         context: AnswerContext<'_>,
@@ -222,14 +223,15 @@ impl Judge {
             let method = match Method::of(&name).filter(|method| Method::FROM_SERVER.contains(method)) {
                 Some(method) => method,
                 None if name == "roots/list" => continue,
-                // The error does not contain the method's name, because no rule has judged it.
+                // The error does not contain the name of the method, because no rule has checked the name.
                 None => return Err(failed("the server asks a question with an unknown method")),
             };
             let operation = Operation::of(method, &params)
                 .map_err(|_| failed("the parameters of a question of the server cannot be read"))?;
             let mut event = self.event(Point::Request, Some(&operation));
             event.audit = context.policy.mode == Mode::Audit;
-            // If this waited for a person, the answer and all messages behind it would be delayed.
+            // With this flag, the host returns a question instead of waiting for a person. A wait would delay this answer and all
+            // messages behind it.
             event.asks = true;
             match self.ask_host(&event, context.on_wait).await {
                 ProxyReply::Allowed { notices } => self.notifier.tell_all(&notices),
@@ -250,7 +252,8 @@ impl Judge {
         Ok(result.with("inputRequests", requests.to_raw()))
     }
 
-    /// Judges the replies of the client's user and model to questions of the server. The replies are sent to the server.
+    /// Judges the replies of the client's user and model to questions of the server. Returns the parameters with the changed
+    /// replies.
     pub(super) async fn judge_input_responses(
         &self,
         params: Members,
@@ -291,7 +294,7 @@ impl Judge {
         told
     }
 
-    /// Returns the result after the rules have changed it, or `None` if it is unchanged.
+    /// Returns the result with the changes that plugins made, or `None` if they did not change it.
     ///
     /// # Errors
     /// The text that replaces the answer.
@@ -304,7 +307,7 @@ impl Judge {
         after.map(|after| answer::write_back(context.operation, &before, &after, result)).transpose()
     }
 
-    /// Returns the result with which plugins replace this one, or `None` if they let it pass.
+    /// Returns the result with which plugins replace this result, or `None` if they allow it unchanged.
     ///
     /// # Errors
     /// The text that replaces the answer.
@@ -335,12 +338,12 @@ pub(super) fn check_responses(params: &Members) -> Result<(), String> {
     responses.keys().try_for_each(|key| responses.within(key).map(drop))
 }
 
-/// Returns true if any reader could find questions to the client's user or model in a result.
+/// Returns true if a client could find questions to its user or model in a result, even if it ignores the case of keys.
 pub(super) fn asks(result: &Members) -> bool {
     result.keys().any(|key| folded(key) == folded("inputRequests"))
 }
 
-/// Returns true if an answer that rules do not judge asks the client's user or model something.
+/// Returns true if an answer asks the client's user or model something. Used for answers about which rules are not asked.
 pub fn is_question(answer: &Message) -> bool {
     answer.members.within("result").is_ok_and(|result| asks(&result))
 }

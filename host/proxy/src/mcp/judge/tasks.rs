@@ -1,4 +1,4 @@
-//! Tasks: requests whose result arrives later, and the states with which the server reports their progress.
+//! Tasks, which are requests whose result arrives later, and the states by which the server reports the progress of a task.
 
 use super::results::{AnswerContext, code};
 use super::{ExpectedAnswer, Judge, failed};
@@ -17,7 +17,7 @@ const MAX_TASKS: usize = 1000;
 /// Maximum length of a task's name, in bytes.
 const MAX_TASK_NAME: usize = 1024;
 
-/// Maximum total size of the arguments of these requests, in bytes: 64 MiB.
+/// Maximum total size of the arguments of the remembered requests, in bytes: 64 MiB.
 const MAX_ARGUMENTS: usize = 64 * 1024 * 1024;
 
 /// The values of `resultType`.
@@ -26,7 +26,8 @@ const RESULT_TYPES: &[&str] = &["complete", "task", "input_required"];
 /// The values of `status`.
 const STATUSES: &[&str] = &["working", "input_required", "completed", "failed", "cancelled"];
 
-/// The key of a task: true if the client has started the task, and the identifier that the other side gave to it.
+/// The key of a task. The flag is true if the client has started the task. The string is the identifier that the side that runs the
+/// task has chosen.
 type TaskKey = (bool, String);
 
 /// The requests that have started tasks.
@@ -40,7 +41,8 @@ pub(super) struct StartedTasks {
 }
 
 impl StartedTasks {
-    /// Remembers the request that has started a task. Returns false if the task belongs to another request.
+    /// Remembers the request that has started a task. Returns false if a different request has already started a task with this
+    /// key.
     fn insert(&mut self, key: TaskKey, operation: &Operation) -> bool {
         if let Some((known, _)) = self.operations.get(&key) {
             return known == operation;
@@ -62,11 +64,11 @@ impl StartedTasks {
 }
 
 impl Judge {
-    /// Returns the expected answer to a request of this name about a task. The answer is judged as a result of the request that
-    /// started the task.
+    /// Returns the expected answer to a request about a task. `name` is the method of this request. The answer is judged as a
+    /// result of the request that started the task.
     ///
     /// # Errors
-    /// Returns a one-sentence message if the task was not started through this proxy.
+    /// One sentence, if the proxy does not know the task.
     pub(super) fn expect_task(
         &self,
         name: &str,
@@ -92,11 +94,11 @@ impl Judge {
         operation.map(|operation| (key.1, operation)).ok_or_else(|| unknown.to_owned())
     }
 
-    /// If a request has started a task, remembers this.
+    /// If the result says that a request has started a task, remembers the request.
     ///
     /// # Errors
-    /// If the task belongs to another request, because its result could then belong to either request, or if the task's name is too
-    /// long to be stored.
+    /// If the task's name is too long to be stored, or if another request has started a task with the same name. In the latter
+    /// case, a result of the task could belong to either request.
     pub(super) fn note_task(&self, operation: &Operation, result: &Members) -> Result<(), String> {
         let task = match result.text("resultType").as_deref() {
             Some("task") => result.text("taskId"),
@@ -111,7 +113,7 @@ impl Judge {
         if is_its_own { Ok(()) } else { Err("the server named a task that belongs to another request".to_owned()) }
     }
 
-    /// Returns the state of a task after the rules have changed it.
+    /// Returns an answer that contains the state of a task, with the changes that plugins made.
     pub(super) async fn judge_task(
         &self,
         operation: &Operation,
@@ -131,8 +133,8 @@ impl Judge {
         Ok(message.with_result_or_as_it_came(&state))
     }
 
-    /// Judges a notification of a task's state, and returns it after the rules have changed it. `on_wait` is called before a long
-    /// wait.
+    /// Judges a notification of a task's state. Returns the notification with the changes that plugins made. `on_wait` is called
+    /// before a long wait.
     ///
     /// # Errors
     /// The reason why the notification is not forwarded.
@@ -151,7 +153,7 @@ impl Judge {
         Ok(if judged.to_json() == state.to_json() { message.into() } else { message.with_params(&judged) })
     }
 
-    /// Judges the whole state as one result, because the model can read all of it.
+    /// Judges the whole state as one result, because the model can read all parts of the state.
     async fn judge_task_state(
         &self,
         context: AnswerContext<'_>,
@@ -164,7 +166,7 @@ impl Judge {
                 Err(why) => return Err(self.record_substitute(context, why).await),
             };
         }
-        // If the state contains a result, its members are read separately.
+        // If the state contains a result, the members of that result are parsed separately.
         let result = match state.get("result") {
             Some(_) => Some(self.unambiguous(context, state.within("result")).await?),
             None => None,
@@ -180,7 +182,7 @@ impl Judge {
     }
 }
 
-/// Converts a state for plugins.
+/// Converts the state of a task to the result that plugins get.
 fn read(method: Method, state: &Members, result: Option<&Members>) -> Result<ToolResult, String> {
     let whole = state.to_value().map_err(|why| format!("the state of a task {why}"))?;
     let result = result.map(|result| answer::read(method, result)).transpose()?;
@@ -189,7 +191,7 @@ fn read(method: Method, state: &Members, result: Option<&Members>) -> Result<Too
         match (key.as_str(), value) {
             ("statusMessage", Value::String(text)) => said.push(text.clone()),
             ("error", error) => said.push(answer::said(error)),
-            // The result was read above, and each question is judged separately.
+            // The result was converted above, and each question is judged separately.
             ("result" | "inputRequests", Value::Object(_)) | ("taskId", Value::String(_)) => {}
             (key, value) if is_bare(key, value) => {}
             (key, value) => said.push(format!("{key}: {value}")),
@@ -201,8 +203,8 @@ fn read(method: Method, state: &Members, result: Option<&Members>) -> Result<Too
     Ok(ToolResult { text, is_error, raw: Some((&whole).into()) })
 }
 
-/// Returns the state after plugins changed it. If they changed the whole state, returns the changed state. Otherwise returns a
-/// state that contains their text and, of the original members, only those about progress.
+/// Returns the state with the changes that plugins made. If a plugin changed the raw state, returns the changed raw state. If a
+/// plugin changed only the text, returns a state with the new text, which keeps only those original members that describe progress.
 fn write_back(
     operation: &Operation,
     task: &str,
@@ -236,14 +238,14 @@ fn write_back(
     for (key, value) in &written {
         members = members.with(key, raw(value));
     }
-    // Each of these questions was judged separately.
+    // The questions are kept, because each of them was judged separately.
     Ok(match state.get("inputRequests") {
         Some(requests) => members.with("inputRequests", requests.to_owned()),
         None => members,
     })
 }
 
-/// Returns true if this member can only describe the progress of a task.
+/// Returns true if this member describes the progress of a task and cannot contain any other text.
 fn is_bare(key: &str, value: &Value) -> bool {
     let is_one = |values: &[&str]| value.as_str().is_some_and(|value| values.contains(&value));
     match key {
@@ -255,7 +257,7 @@ fn is_bare(key: &str, value: &Value) -> bool {
     }
 }
 
-/// Returns true if a text can only be a time.
+/// Returns true if a text looks like a timestamp and cannot contain words.
 fn is_time(text: &str) -> bool {
     text.len() <= 35 && text.bytes().all(|byte| byte.is_ascii_digit() || b"TZ:.+-".contains(&byte))
 }

@@ -1,4 +1,5 @@
-//! Questions of rules that are sent to the client's user in an answer, and the user's replies.
+//! Questions that rules want to ask a person. The proxy sends such a question to the client's user in an answer, and the client
+//! repeats its request with the user's reply.
 
 use super::{ExpectedAnswer, Judge, McpRequest, NOT_AGREED};
 use crate::jsonrpc::handler::RequestDecision;
@@ -11,8 +12,8 @@ use hookhost_agents::mcp_proxy::Point;
 use serde_json::{Map, Value, json};
 
 impl Judge {
-    /// If the request replies to a question of this proxy and the user agreed, returns the question and its round. Removes the
-    /// reply from the request.
+    /// If the request contains a reply to a question of this proxy, removes the reply from the request. Returns the question and
+    /// its round if the user agreed, and an error if the user did not agree.
     pub(super) fn take_reply(
         &self,
         params: &mut Members,
@@ -33,8 +34,9 @@ impl Judge {
         }
     }
 
-    /// Returns an answer with which the client asks its user, and after which it sends the request again. `params` are the
-    /// parameters for the server. If they contain replies to the server's own questions, these come back with the user's reply.
+    /// Returns an answer that makes the client ask its user and then send the request again. `params` are the parameters for the
+    /// server. If they contain replies to the server's own questions, the client sends these replies again together with the user's
+    /// reply.
     pub(super) fn input_required(
         &self,
         request: &McpRequest,
@@ -63,7 +65,7 @@ impl Judge {
         Ok(message::result(id, &result))
     }
 
-    /// Records whether the client's user agreed. The proxy knows this only from the client.
+    /// Records whether the client's user agreed. The client reports this, and the proxy cannot verify it.
     pub(super) async fn note_answer(&self, operation: &Operation, is_yes: bool) {
         let mut event = self.event(Point::Answered, Some(operation));
         event.arguments = json!({ "answer": if is_yes { "yes" } else { "no" }, "arguments": event.arguments });
@@ -71,7 +73,7 @@ impl Judge {
     }
 }
 
-/// The reason why the rules are not asked when the client sends a request again.
+/// The reason why a request that the client has sent again is refused before the rules are asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyRefusal {
     Bad(question_state::StateError),

@@ -9,12 +9,12 @@ use reqwest::header::HeaderValue;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Timeout of beginning a new session. It is limited because all messages wait meanwhile.
+/// Timeout of beginning a new session. The time is limited because all messages wait until the session has begun.
 const SESSION_RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Service {
-    /// Returns the response, and true if it says that the service does not know the session. A valid answer to the message does not
-    /// count, because the service itself sends it and not its session management.
+    /// Returns true if the response says that the service does not know the session. Also returns the response itself. A valid
+    /// answer to the message never means this, because the service has then processed the message.
     pub(super) async fn check_refusal(
         &self,
         message: &Message,
@@ -38,7 +38,7 @@ impl Service {
     }
 
     /// Begins a new session in place of a forgotten one. Returns false if the service refuses. In this case, the forgotten session
-    /// stays, and the next message tries again.
+    /// remains the current one, and the next message triggers another attempt.
     pub(super) async fn renew(&self, forgotten: &HeaderValue) -> Result<bool, String> {
         let _one = self.0.renewing.lock().await;
         let hello = {
@@ -74,8 +74,8 @@ impl Service {
     }
 }
 
-/// Phrases with which services report an unknown session. Each phrase is a list of words that must all be in the text, in lower
-/// case.
+/// Phrases with which services report an unknown session. Each phrase is a list of words in lower case. A text matches a phrase if
+/// it contains all of these words.
 const UNKNOWN_SESSION_PHRASES: &[&[&str]] = &[
     &["session", "not found"],
     &["session", "invalid"],
@@ -108,7 +108,7 @@ pub(super) fn is_of_forgotten_session(answer: &Message) -> bool {
     text.is_some_and(is_about_session)
 }
 
-/// Methods that change nothing, so that their requests can be repeated.
+/// Methods that change nothing on the server. Their requests can therefore be repeated.
 const READ_ONLY_METHODS: &[&str] = &[
     "ping",
     "tools/list",
@@ -120,8 +120,9 @@ const READ_ONLY_METHODS: &[&str] = &[
     "completion/complete",
 ];
 
-/// Returns true if a request may have changed something before it got this error. The error can be about other sessions than those
-/// of the protocol, such as a browser session of a tool. An error about an invalid request comes before anything runs.
+/// Returns true if a request may have changed something before it got this error. The error may be about a session that is not a
+/// session of the protocol, such as the browser session of a tool. An "invalid request" error, however, is sent before any tool
+/// runs.
 pub(super) fn can_have_run(request: &Message, error: &Message) -> bool {
     let code = error.members.value("error").and_then(|error| error.get("code")?.as_i64());
     !request.method().is_some_and(|method| READ_ONLY_METHODS.contains(&method))

@@ -1,4 +1,5 @@
-//! Streams of server-sent events from the service. They contain answers to requests, and messages that the service sends by itself.
+//! Streams of server-sent events from the service. They contain answers to requests, and messages that the service sends on its own
+//! initiative.
 
 use super::{SESSION_HEADER, Service, ServiceAnswer, SessionState, VERSION_HEADER, cause, is_answer_to};
 use crate::jsonrpc::message::{Id, Message, MessageKind, UnreadableMessage};
@@ -14,7 +15,7 @@ use tokio::time::{sleep, timeout};
 /// The first and the longest pause before a stream of the service is opened again.
 const RECONNECT_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Number of times in a row that a stream may end without an event. After that, the stream is not requested again.
+/// Number of times in a row that a stream may end without an event before it is no longer requested again.
 const MAX_EMPTY_STREAMS: u32 = 5;
 
 /// Minimum pause before a stream is requested again, even if the service asks for a shorter one.
@@ -23,8 +24,8 @@ const MIN_RECONNECT_PAUSE: Duration = Duration::from_millis(100);
 const LAST_EVENT_HEADER: HeaderName = HeaderName::from_static("last-event-id");
 
 impl Service {
-    /// Forwards the messages of a stream. The stream of a request ends with the answer to the request, which is returned. If a
-    /// stream breaks before that, it is resumed if it has an event id.
+    /// Forwards the messages of a stream. If the stream belongs to a request, it ends with the answer to the request, and the
+    /// answer is returned. If the stream breaks before its end, it is resumed, provided that one of its events had an identifier.
     pub(super) async fn stream(
         &self,
         mut response: Response,
@@ -61,14 +62,14 @@ impl Service {
                 let message = match IncomingMessage::of(data) {
                     IncomingMessage::Message(message) => message,
                     IncomingMessage::Unreadable { refused, head, tail } => {
-                        // Without this error, the request that waits for the answer would wait for ever.
+                        // The client gets an error, because otherwise it would wait for the answer for ever.
                         if asked.is_some_and(|(id, _)| refused.answered_requests().any(|of| of == id)) {
                             return Err(format!("the service's answer cannot be passed on: {refused}"));
                         }
                         if !refused.is_answer {
-                            // The answers in a batch belong to requests of other streams.
+                            // The answers in a batch belong to requests of other streams, so the proxy must not process them.
                             let refused = UnreadableMessage { answers: Box::default(), ..refused };
-                            // The proxy refuses the message and reports this.
+                            // The invalid message is sent on, because the proxy refuses and reports it.
                             self.forward(IncomingMessage::Unreadable { refused, head, tail }).await;
                         }
                         continue;
@@ -80,14 +81,14 @@ impl Service {
                     }
                     // An answer to another request does not belong on this stream.
                     (MessageKind::Response { .. } | MessageKind::ErrorAboutNoRequest, _) => {}
-                    // The service has ended the subscription by itself, so this stream has no more messages.
+                    // The service has ended the subscription on its own initiative, so this stream has no more messages.
                     (MessageKind::Notification { .. }, Some((id, request)))
                         if request.method() == Some(LISTEN) && cancelled(&message).as_ref() == Some(id) =>
                     {
                         self.forward(IncomingMessage::Message(message)).await;
                         return Ok(None);
                     }
-                    // This notification would end the subscription of another stream.
+                    // This notification is dropped, because it would end a subscription that belongs to another stream.
                     (MessageKind::Notification { .. }, _)
                         if cancelled(&message).is_some_and(|id| self.state().subscriptions.contains_key(&id)) => {}
                     _ => self.forward(IncomingMessage::Message(message)).await,
@@ -104,10 +105,10 @@ impl Service {
         }
     }
 
-    /// Reads the stream of messages that the service sends by itself, if the service has one.
+    /// Reads the stream of messages that the service sends on its own initiative, if the service offers such a stream.
     pub(super) async fn listen(&self) {
         let mut pause = RECONNECT_PAUSES.0;
-        // The service may refuse the stream before it knows that the client has begun.
+        // The service may refuse the stream before it has received `notifications/initialized`.
         let _ = timeout(pause, self.0.begun.notified()).await;
         loop {
             let got = self.get(None).await;
