@@ -30,10 +30,10 @@ names, results, errors), what policies refused, and what is still to be done. Le
 and nothing else.";
 
 impl Run<'_> {
-    /// Summarises the older part if the next request nears the context window.
+    /// Summarises the older part of the conversation if the next request nears the context window.
     ///
     /// # Errors
-    /// Returns the end of the task if a plugin, a limit or a cancellation ends it.
+    /// Returns the end of the task if a plugin, a limit or a cancellation ends the task.
     pub(super) async fn compact(&mut self) -> Result<(), TaskEnd> {
         let Some(window) = self.agent.config.context_window else { return Ok(()) };
         let window = window.get();
@@ -44,7 +44,7 @@ impl Run<'_> {
         let kept = usize::try_from(window.saturating_mul(4) / 100 * KEPT_PERCENT).unwrap_or(usize::MAX);
         let Some(cut) = self.open.conversation.cut(kept) else { return Ok(()) };
         let (older, summarised) = self.open.conversation.older(cut);
-        // If the older part is small, the last exchange fills the window, and a summary would not help.
+        // If the older part is small, it is the last exchange that fills the window, so a summary would not help.
         if older.iter().map(Message::size).sum::<usize>() < kept / 2 {
             return Ok(());
         }
@@ -106,7 +106,7 @@ impl Run<'_> {
         self.report(&AgentEvent::Notice { text });
     }
 
-    /// Asks the model for a summary of the older part; `None` if there is none.
+    /// Asks the model for a summary of the older part. Returns `None` if there is no summary.
     async fn summary(&mut self, older: &[Message], summarised: bool, window: u64) -> Result<Option<String>, TaskEnd> {
         let config = &self.agent.config;
         let messages = vec![Message::user(rendered(older, summarised, window))];
@@ -198,7 +198,7 @@ impl Run<'_> {
 }
 
 /// Renders the older part as one JSON object per message, so that no message can imitate a message of another author.
-/// Texts are cut if they would not fit into the window. `summarised` is true if the first message is an earlier
+/// Long texts are cut so that all messages fit into the window. `summarised` is true if the first message is an earlier
 /// summary.
 fn rendered(older: &[Message], summarised: bool, window: u64) -> String {
     let room = usize::try_from(window.saturating_mul(4) / 100 * 60).unwrap_or(usize::MAX);

@@ -27,8 +27,8 @@ impl Run<'_> {
         }
     }
 
-    /// Shows the model's reasoning, unless a plugin judges the shown text. No event carries reasoning, so the plugin
-    /// would not see it.
+    /// Shows the model's reasoning, unless a plugin checks the text that is shown. No event carries reasoning, so that
+    /// plugin could not check the reasoning.
     pub(super) fn show_reasoning(&self, thinking: &Thinking) {
         let judged = [EventKind::StreamDelta, EventKind::ResponseReceive, EventKind::FinalizeContent];
         if judged.into_iter().any(|event| self.agent.host.has_subscriber(event)) {
@@ -39,7 +39,7 @@ impl Run<'_> {
         }
     }
 
-    /// Finalises and stores an answer's text, and shows the part that has not been shown.
+    /// Finalises and stores an answer's text, and shows the part of the text that is not shown yet.
     pub(super) async fn finalize(&mut self, answer: Completion) -> Step {
         let generation = answer.generation();
         let Completion { stream, thoughts, .. } = answer;
@@ -73,8 +73,8 @@ impl Run<'_> {
         Ok(State::Ended(stop.unwrap_or_else(TaskEnd::success)))
     }
 
-    /// Returns true if the task continues after a refusal of its turn or final text: a plugin's verdict allows a retry,
-    /// nothing else ends the task, and the task has retries left.
+    /// Returns true if the task continues after a refusal of its turn or final text. It continues if a plugin's verdict
+    /// allows a retry, nothing else ends the task, and the task has retries left.
     pub(super) fn may_try_again(&self, rejection: &Rejection) -> bool {
         let refusal = &rejection.refusal;
         rejection.cause == Cause::Verdict

@@ -61,7 +61,7 @@ impl Queue {
 
     /// Appends a plan's tasks. With `clear_existing`, the plan first removes the tasks that the model proposed earlier;
     /// tasks of plugins stay. `proposed` contains the prompts of the model. Any other task of the plan comes from a
-    /// plugin, and takes precedence if there is no room for all.
+    /// plugin. If there is no room for all tasks, the tasks of plugins take precedence.
     pub(super) fn add_plan(&mut self, plan: Plan, proposed: &[String]) -> PlanSubmission {
         let mut submitted = if plan.clear_existing { self.clear_own() } else { PlanSubmission::default() };
         let place = self.plans.len();
@@ -108,13 +108,13 @@ impl Queue {
         self.waiting.pop_front()
     }
 
-    /// Removes all tasks. Returns the plans that this closes.
+    /// Removes all tasks. Returns the plans that lost their last task.
     pub(super) fn clear(&mut self) -> Vec<PlanSummary> {
         let dropped = std::mem::take(&mut self.waiting);
         dropped.into_iter().filter_map(|queued| self.close(queued.plan?, false)).collect()
     }
 
-    /// Counts an ended task. Returns the task's plan if the plan has no task left.
+    /// Counts a task that has ended. Returns the task's plan if the plan has no task left.
     pub(super) fn ended(&mut self, plan: Option<usize>, success: bool) -> Option<PlanSummary> {
         self.ended += 1;
         self.close(plan?, success)
@@ -150,7 +150,7 @@ mod tests {
         Plan { title: title.into(), tasks: tasks(count), clear_existing }
     }
 
-    /// A plan that no plugin has changed.
+    /// Submits a plan that no plugin has changed.
     fn submit(queue: &mut Queue, plan: Plan) -> PlanSubmission {
         let proposed: Vec<String> = plan.tasks.iter().map(|task| task.prompt.clone()).collect();
         queue.add_plan(plan, &proposed)

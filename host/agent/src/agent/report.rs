@@ -54,7 +54,7 @@ pub enum AgentEvent {
         model: String,
         /// File of the stored session.
         transcript: Option<PathBuf>,
-        /// Number of messages that the session already has; 0 for a new one.
+        /// Number of messages that the session already has; 0 for a new session.
         messages: usize,
     },
     /// The model gets instruction files or skills beside the system prompt.
@@ -76,7 +76,7 @@ pub enum AgentEvent {
         /// Short name, if a plugin gave one.
         title: Option<String>,
     },
-    /// Progress of the queue, before each task and when a plan joins it.
+    /// Progress of the queue. It is reported before each task, and when a plan joins the queue.
     Queue {
         /// Number of tasks that have ended.
         ended: u32,
@@ -94,7 +94,7 @@ pub enum AgentEvent {
     PlanEnded {
         /// Subject of the plan.
         title: String,
-        /// Number of its tasks.
+        /// Number of tasks in the plan.
         tasks: u32,
         /// Number of tasks that succeeded.
         completed: u32,
@@ -153,18 +153,20 @@ pub enum AgentEvent {
         #[serde(rename = "wait-ms", serialize_with = "milliseconds")]
         wait: Duration,
     },
-    /// Next piece of an answer's text, after the plugins' checks.
+    /// The next piece of an answer's text, after the plugins' checks.
     Text {
         /// Text of the piece. Pieces are joined without a separator.
         text: String,
     },
     /// A piece of the model's reasoning before or within its answer. Reasoning is not part of the answer, and no hook
-    /// event carries it. Therefore it is not reported if a plugin judges the text that a person sees.
+    /// event carries it. If a plugin checks the text that a person sees, reasoning is not reported, because the plugin
+    /// could not check it.
     Reasoning {
         /// Text of the piece.
         text: String,
     },
-    /// Held text is not shown, because its answer was interrupted before plugins could see the whole text.
+    /// Text that was held back is not shown, because its answer was interrupted before plugins could see the whole
+    /// text.
     TextHeld {
         /// Size of the text, in bytes.
         bytes: usize,
@@ -261,7 +263,7 @@ pub enum AgentEvent {
         /// Tokens of the session so far.
         session: TokenUsage,
     },
-    /// Final text of a task, after the plugins' checks. Its pieces came before as [`Self::Text`].
+    /// Final text of a task, after the plugins' checks. The pieces of this text were reported before as [`Self::Text`].
     Answer {
         /// The whole text.
         text: String,

@@ -26,7 +26,7 @@ pub(super) struct Run<'a> {
     pub(super) reporter: &'a dyn Reporter,
     /// Cancelled from outside, or at the run's time limit.
     pub(super) cancel: CancellationToken,
-    /// True after the time limit; set by the task in `_clock`.
+    /// True after the time limit. The task in `_clock` sets this flag.
     time_is_over: Arc<AtomicBool>,
     _clock: JoinSet<()>,
     pub(super) limits: Arc<Limits>,
@@ -158,8 +158,8 @@ impl<'a> Run<'a> {
         self.reporter.report(event);
     }
 
-    /// Waits for the plugins' decision about an event. Returns the value, the response and its author, and the plugins that
-    /// changed the value.
+    /// Waits for the plugins' decision about an event. Returns the value, the plugin's response with the plugin's name, and the names of
+    /// the plugins that changed the value.
     ///
     /// # Errors
     /// Returns the end of the task if the event was rejected or the run was cancelled. A rejection is also reported.
@@ -176,7 +176,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Waits for a value that plugins may replace. Returns the value and the plugins that replaced it.
+    /// Waits for a value that plugins may replace. Returns the value and the names of the plugins that replaced the value.
     ///
     /// # Errors
     /// Returns the end of the task if the value was withheld or the run was cancelled. A rejection is also reported.

@@ -1,5 +1,5 @@
-//! Reads an answer as it streams in. The engine decides when to show its text, and each complete tool call is scheduled
-//! at once.
+//! Reads an answer as it streams in. The engine decides when the text of the answer is shown. Each tool call is
+//! scheduled as soon as it is complete.
 
 use super::display::LAST_TEXT_TIMEOUT;
 use super::request::{Completion, Interruption, OutgoingRequest};
@@ -27,8 +27,8 @@ struct IncomingAnswer {
     held: Vec<ToolUse>,
     used: Option<TokenUsage>,
     offered: Arc<[String]>,
-    /// True if calls wait until the answer is complete. They do so if a plugin subscribes to `before-tools` or
-    /// `response-receive`, or holds the text before the calls.
+    /// True if calls wait until the answer is complete. Calls wait if a plugin subscribes to `before-tools` or
+    /// `response-receive`, or if the text before the calls is held back.
     holds_calls: bool,
 }
 
@@ -78,8 +78,8 @@ impl Run<'_> {
         }
         match end {
             StreamEnd::Complete(stop) => self.complete(outgoing, incoming, &stop).await,
-            // No call was scheduled, so the same request may be sent again. The text on the screen stays; after the
-            // reason of the retry, the new answer follows.
+            // No call was scheduled, so the same request may be sent again. The text of the failed attempt stays on the
+            // screen. The reason of the retry and the new answer follow it.
             StreamEnd::Failed(error) if incoming.calls.uses.is_empty() => {
                 self.count(incoming.used.unwrap_or_default());
                 self.failed(outgoing, &error).await
@@ -88,8 +88,8 @@ impl Run<'_> {
                 self.count(incoming.used.unwrap_or_default());
                 State::Ended(ended)
             }
-            // Calls were scheduled and may run. If the request were sent again, the model would ask for them a second
-            // time, so they keep their place in the conversation.
+            // Calls were scheduled and may run. If the request were sent again, the model would ask for these calls a
+            // second time. So the calls stay in the conversation instead.
             StreamEnd::Failed(error) => self.cut(&outgoing, incoming, Interruption::Broken(error)),
             StreamEnd::Ended(ended) => self.cut(&outgoing, incoming, Interruption::Ended(ended)),
         }
@@ -150,7 +150,8 @@ impl Run<'_> {
         }
     }
 
-    /// Handles a complete answer: passes it to `response-receive` if needed, shows the rest and releases held calls.
+    /// Handles a complete answer: passes it to `response-receive` if a plugin subscribes, shows the rest of the text
+    /// and schedules the calls that waited.
     async fn complete(&mut self, outgoing: OutgoingRequest, mut incoming: IncomingAnswer, stop: &StopReason) -> State {
         self.task.broken = 0;
         let used = incoming.used.unwrap_or_else(|| {
@@ -180,7 +181,7 @@ impl Run<'_> {
         }
         self.show(incoming.stream.end().await);
         if let Some(ended) = self.run_context.take_stop() {
-            // Held calls do not start, and running calls are ended.
+            // Calls that still wait do not start, and running calls are stopped.
             if incoming.calls.uses.is_empty() {
                 return State::Ended(ended);
             }
@@ -207,8 +208,8 @@ impl Run<'_> {
     }
 }
 
-/// Returns the call with a unique identifier. Providers promise unique ones, but each call needs its own result even if
-/// they break the promise.
+/// Returns the call with a unique identifier. Providers promise unique identifiers, but each call needs its own result
+/// even if a provider breaks this promise.
 fn distinct(mut call: ToolUse, earlier: &[ToolUse], held: &[ToolUse]) -> ToolUse {
     let taken = |id: &str| earlier.iter().chain(held).any(|other| other.id == id);
     if call.id.is_empty() || taken(&call.id) {

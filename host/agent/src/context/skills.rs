@@ -15,7 +15,7 @@ const MAX_DESCRIPTION: usize = 1024;
 const MAX_NAME: usize = 64;
 /// Maximum number of skills.
 const MAX_SKILLS: usize = 100;
-/// Maximum number of directories that are checked in one place.
+/// Maximum number of directories that are checked in each directory of skills.
 const MAX_DIRECTORIES: usize = 500;
 /// Maximum number of files that are listed with a skill.
 const MAX_FILES: usize = 50;
@@ -37,8 +37,8 @@ pub struct Skill {
 }
 
 /// Gathers skills, sorted by name. If several skills have the same name, the first one is used. The user's own skills
-/// come before those of a project, and in a project, skills of inner directories come before those of outer ones. So a
-/// repository cannot replace a skill of the user.
+/// come before a project's skills, so a repository cannot replace a skill of the user. In a project, skills of inner
+/// directories come before skills of outer directories.
 pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<String>) -> Vec<Skill> {
     let mut gathered = SkillCollection { skills: Vec::new(), files: HashSet::new(), notices, left_out: 0 };
     let config = sources.config.iter().map(|config| config.join("skills"));
@@ -73,7 +73,7 @@ const DIRECTORIES: [&str; 3] = [".agents/skills", ".claude/skills", ".harness/sk
 
 struct SkillCollection<'a> {
     skills: Vec<Skill>,
-    /// Canonical paths of the files, so that several links to one skill count once.
+    /// Canonical paths of the files. With them, a skill that several links lead to is listed only once.
     files: HashSet<PathBuf>,
     notices: &'a mut Vec<String>,
     left_out: usize,
@@ -141,7 +141,7 @@ fn parse(FileText { text, size }: &FileText) -> Result<(String, String, String),
 fn fields(yaml: &str) -> Result<Vec<(String, String)>, String> {
     let mut fields = Vec::new();
     let mut depth = 0_usize;
-    // The last key, while its value has not come yet. The outer `None` means that a key comes next; the inner one
+    // The last key, if its value is still to come. The outer `None` means that a key comes next. The inner `None`
     // stands for a key that is not a scalar.
     let mut before: Option<Option<String>> = None;
     for event in Parser::new_from_str(yaml) {

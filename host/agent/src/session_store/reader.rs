@@ -1,4 +1,4 @@
-//! Reads a session's file, even if a person has changed it, or another process writes it.
+//! Reads a session's file, even if a person has changed the file, or another process is writing it.
 
 use super::record::{Record, SessionStart, StoredReminder};
 use super::{Ending, Generation, Header, SessionStoreError, StoredMessage, millis};
@@ -8,7 +8,7 @@ use hookhost_models::message::{Message, TokenUsage};
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
-/// Maximum length of a line: 64 MiB. Messages of tools and models are limited to less.
+/// Maximum length of a line: 64 MiB. Other limits keep messages of tools and models shorter than this.
 pub(super) const MAX_LINE: u64 = 64 << 20;
 
 /// Start of a line with a message, as the writer writes it.
@@ -40,9 +40,10 @@ pub struct StoredSession {
     pub subagent_turns: u32,
     /// Tokens used, as far as the file records them.
     pub usage: TokenUsage,
-    /// Length of the whole lines in bytes. A killed process may leave the beginning of a line after them.
+    /// Length of all complete lines, in bytes. After them, the file may contain an incomplete line that a killed
+    /// process left.
     pub(super) length: u64,
-    /// True if the last line is whole, but has no line break.
+    /// True if the last line is a complete record, but has no line break.
     pub(super) is_unterminated: bool,
 }
 
@@ -64,11 +65,11 @@ pub struct SessionSummary {
     pub header: Header,
     /// Start of the session in milliseconds since the Unix epoch, if recorded.
     pub created: Option<u64>,
-    /// Time of its last record, in milliseconds since the Unix epoch.
+    /// Time of the session's last record, in milliseconds since the Unix epoch.
     pub updated: u64,
-    /// Number of its messages.
+    /// Number of messages in the session.
     pub messages: usize,
-    /// Its first prompt, if readable.
+    /// The session's first prompt, if it is readable.
     pub prompt: Option<String>,
     /// End of the session; `None` if it was killed or still runs.
     pub ending: Option<Ending>,
@@ -78,8 +79,8 @@ impl StoredSession {
     /// Reads a session from its file.
     ///
     /// # Errors
-    /// Returns an error if the system refuses access, or if no line describes the session. Other damaged lines are part
-    /// of the result.
+    /// Returns an error if the system refuses access, or if no line describes the session. If other lines are damaged,
+    /// the result lists them.
     pub fn read(path: &Path) -> Result<Self, SessionStoreError> {
         let mut facts = SessionFacts::default();
         let (mut messages, mut reminders, mut damaged) = (Vec::<StoredMessage>::new(), Vec::new(), Vec::new());
@@ -113,7 +114,8 @@ impl StoredSession {
             let line = damaged.first().map_or(1, |damaged| damaged.line);
             return Err(SessionStoreError::Damaged { path: path.to_owned(), line, reason });
         };
-        // The counts of the last end include failed calls, but not the messages since then.
+        // The counts in the last recorded end include failed model calls. They do not include the messages after that
+        // end.
         let (mut turns, subagent_turns, mut usage) = facts
             .ending
             .as_ref()
@@ -186,7 +188,7 @@ fn id(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Facts of a session, as far as its file is read.
+/// Facts about a session from the part of its file that was read.
 #[derive(Default)]
 struct SessionFacts {
     header: Option<Header>,
@@ -245,7 +247,7 @@ impl Line<'_> {
     }
 }
 
-/// The error for a line that is no record.
+/// The error for a line that is not a record.
 struct LineError {
     /// Description of the fault.
     reason: String,

@@ -72,7 +72,7 @@ pub struct StoredMessage {
     pub generation: Option<Generation>,
 }
 
-/// The model call that an answer came from.
+/// The model call that produced an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -87,7 +87,7 @@ pub struct Generation {
     pub usage: TokenUsage,
 }
 
-/// End of a session. A killed session has none.
+/// End of a session. If the session's process was killed, there is no end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -22,9 +22,9 @@ pub struct SessionWriter {
     next: u64,
 }
 
-/// The file of a session, locked while this exists. Dropping it unlocks the file explicitly. Closing the file would not
-/// be enough, because a child process that is just being started has a copy of the file descriptor, which keeps the
-/// lock.
+/// The file of a session, locked while this exists. Dropping this value unlocks the file explicitly. Closing the file
+/// would not be enough, because a child process that is just being started has a copy of the file descriptor, and this
+/// copy would keep the lock.
 #[derive(Debug)]
 pub(super) struct LockedFile(File);
 
@@ -111,14 +111,14 @@ impl SessionWriter {
     fn record(&mut self, record: &Record) -> Result<(), SessionStoreError> {
         let written = || SessionStoreError::io(&self.path, "written");
         let line = line(record).map_err(written())?;
-        // A reader would refuse a line of this length.
+        // The session reader would refuse a line of this length.
         if line.len() as u64 >= MAX_LINE {
             return Err(written()(io::ErrorKind::FileTooLarge.into()));
         }
         self.add(&line)
     }
 
-    /// Adds bytes at the end. If they do not fit on the disk, none of them stays.
+    /// Adds bytes at the end of the file. If the disk is full, none of these bytes stays in the file.
     fn add(&mut self, bytes: &[u8]) -> Result<(), SessionStoreError> {
         let same = |own: &Metadata, named: &Metadata| {
             (own.dev(), own.ino(), own.len()) == (named.dev(), named.ino(), self.length)

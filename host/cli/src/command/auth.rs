@@ -157,8 +157,8 @@ fn line(input: &mut impl BufRead) -> std::io::Result<String> {
     String::from_utf8(line).map_err(|_| std::io::Error::other("it is not UTF-8"))
 }
 
-/// Turns off the terminal's echo until this value is dropped. Meanwhile Ctrl-C is an ordinary character that ends the line, because a
-/// signal would end the process and leave the echo off.
+/// Turns off the terminal's echo until this value is dropped. During this time Ctrl-C sends no signal and is an ordinary character that
+/// ends the line, because a signal would end the process and leave the echo off.
 struct Unshown(Option<Termios>);
 
 impl Unshown {

@@ -16,19 +16,20 @@ use tokio::io::AsyncRead;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
-/// Time that the program gets to end after the proxy has received a signal. It is short, because clients kill the proxy after two seconds,
-/// and the program would then continue to run.
+/// Time in which the program should end after the proxy has received a signal. The time is short, because clients kill the proxy after two
+/// seconds, and the program would then continue to run.
 const AFTER_A_SIGNAL: Duration = Duration::from_secs(1);
 
 /// Time to wait for the program's exit code after the program has closed its output or was asked to end.
 const FOR_ITS_STATUS: Duration = Duration::from_secs(1);
 
-/// Programs that only start another program. A server that is started by one of them is named after that other program.
+/// Programs that only start another program. If the command of a server begins with one of these, the server is named after the program
+/// that it starts.
 const RUNNERS: &[&str] = &[
     "bun", "bunx", "deno", "docker", "env", "node", "npm", "npx", "pipx", "python", "python3", "run", "sh", "uv", "uvx",
 ];
 
-/// A started program. All processes that it starts are ended together with it.
+/// A started program. All processes that the program starts end together with it.
 pub(crate) struct Program {
     /// The description of the program in messages.
     what: String,
@@ -53,7 +54,7 @@ pub(crate) fn start(what: &str, command: &[OsString]) -> Result<Program, CliErro
 }
 
 impl Program {
-    /// Waits until the relay ends, but after a signal at most [`AFTER_A_SIGNAL`].
+    /// Waits until the relay ends. After a signal, this waits for at most [`AFTER_A_SIGNAL`].
     pub(crate) async fn until_its_end<F: Future<Output = RelayEnd>>(
         self,
         cancel: &CancellationToken,
@@ -77,7 +78,7 @@ impl Program {
     }
 }
 
-/// Waits until `runs` ends. After a signal, this waits at most [`AFTER_A_SIGNAL`] and then returns `None`.
+/// Waits until `runs` ends. After a signal, this waits for at most [`AFTER_A_SIGNAL`] and then returns `None`.
 pub(crate) async fn soon<T>(runs: impl Future<Output = T>, cancel: &CancellationToken) -> Option<T> {
     let too_late = async {
         cancel.cancelled().await;
@@ -89,7 +90,7 @@ pub(crate) async fn soon<T>(runs: impl Future<Output = T>, cancel: &Cancellation
     }
 }
 
-/// Returns the client's messages, which end at a signal, and the output to the client.
+/// Returns two streams: the client's messages, which end at a signal, and the output to the client.
 pub(crate) fn client(cancel: &CancellationToken) -> Result<(impl AsyncRead + Send + Unpin + use<>, Output), CliError> {
     let stop = cancel.clone().cancelled_owned();
     let client =

@@ -7,8 +7,8 @@ use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices_deadline};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// Time after which the search for the shortest difference ends. The result may then be longer than necessary, but a large file of a
-/// project does not make the user wait.
+/// Time after which the search for the shortest difference ends. The result may then be longer than necessary, but the user does not have
+/// to wait for the difference of a large file.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Returns the differences as lines of the form `- path: old` and `+ path: new`, indented by four blanks. Of texts with several lines, only

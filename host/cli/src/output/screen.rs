@@ -20,7 +20,7 @@ static SCREEN: Mutex<Screen> = Mutex::new(Screen { status: 0, mid_line: false, a
 
 /// The state of the terminal.
 struct Screen {
-    /// Number of columns of the status line; 0 if there is none.
+    /// Number of columns of the status line; 0 if no status line is shown.
     status: usize,
     /// True if the last line has text other than the status.
     mid_line: bool,
@@ -43,12 +43,12 @@ fn screen() -> MutexGuard<'static, Screen> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes a result on the standard output.
+/// Writes a result on standard output.
 pub(super) fn print(text: &str) -> io::Result<()> {
     screen().write(Stream::Out, text)
 }
 
-/// Like [`print`], byte for byte.
+/// Like [`print`], but writes the text byte for byte.
 pub(crate) fn print_exactly(text: &str) -> io::Result<()> {
     screen().write(Stream::OutExactly, text)
 }
@@ -146,7 +146,7 @@ pub(crate) fn edits(above: Option<Sender<String>>) {
     let mut screen = screen();
     screen.take_back();
     screen.above = above;
-    // The line editor begins on a line of its own, and leaves the cursor on a new line.
+    // The line editor begins on a new line, and leaves the cursor on a new line.
     screen.mid_line = false;
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct LastEvent {
     pub(crate) time: u64,
 }
 
-/// The last event of each agent, by its name.
+/// The last event of each agent, by the agent's name.
 #[derive(Debug, Default)]
 pub(crate) struct LastEvents {
     events: BTreeMap<String, LastEvent>,
@@ -103,7 +103,7 @@ pub(super) fn last_record() -> u64 {
     log.and_then(|log| log.last().ok()).unwrap_or(0)
 }
 
-/// Returns the outcome of the canary call that has to be denied, if the agent made it after the record `after`.
+/// Returns the outcome of the canary call that must be denied, if the agent made this call after the record `after`.
 pub(super) fn of_denied_canary(agent: &str, after: u64) -> Option<OutcomeKind> {
     let log = audit_log::open(None).ok()?;
     let mut outcome = None;

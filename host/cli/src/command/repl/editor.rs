@@ -1,4 +1,5 @@
-//! Reads lines from the terminal, with editing, completion and a history. Messages that come meanwhile appear above the edited line.
+//! Reads lines from the terminal, with editing, completion and a history. Messages that arrive while a line is edited appear above that
+//! line.
 
 use super::completer::{Choices, LineHelper};
 use crate::exit::CliError;
@@ -72,7 +73,7 @@ impl LineEditor {
         Ok(this)
     }
 
-    /// Returns the next line. If this future is dropped, the next call returns its line.
+    /// Returns the next line. If this future is dropped before the line is complete, the next call returns that line.
     pub(super) async fn read(&mut self) -> Result<LineInput, CliError> {
         if let Some(mut editor) = self.editor.take() {
             screen::edits(self.above.clone());
@@ -121,7 +122,7 @@ impl LineEditor {
         }
     }
 
-    /// Restores the terminal's settings while a line is being read.
+    /// Restores the terminal's settings if a line is being read.
     pub(super) fn give_back(&self) {
         if self.reading.is_none() {
             return;

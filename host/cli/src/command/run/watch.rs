@@ -20,15 +20,16 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// Interval at which the files and the record of approvals are checked after a change that could not be loaded or is not approved. Checking
-/// at intervals is necessary for two reasons. The record is not watched, because the log in the same directory changes all the time. And a
-/// watcher reports nothing more about a directory that was removed and created again.
+/// Interval at which the files and the record of approvals are checked after a change that could not be loaded or is not approved. There
+/// are two reasons for checking at intervals. The record of approvals is not watched, because the log in the same directory changes all the
+/// time. Moreover, a watcher reports nothing more about a directory that was removed and created again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Time that the files must stay unchanged before they are read, because an editor or `hookhost allow` writes more than once.
+/// Time for which the files must stay unchanged before they are read. An editor or `hookhost allow` may write a file several times in a
+/// row.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
-/// Maximum time from a change to its reload, so that a file that keeps changing cannot postpone the reload for ever.
+/// Maximum time from a change to its reload, so that a file that keeps changing cannot postpone the reload forever.
 const MAX_DEBOUNCE: Duration = Duration::from_secs(2);
 
 /// Loads changed rules until this value is dropped.
@@ -72,7 +73,7 @@ struct State {
 }
 
 /// The watched directories, and the relevant file names in them. Directories are watched instead of files, because a program can replace a
-/// file by a new one of the same name.
+/// file with a new file of the same name.
 struct WatchedFiles {
     watcher: RecommendedWatcher,
     files: BTreeSet<PathBuf>,
