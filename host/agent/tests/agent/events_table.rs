@@ -500,8 +500,8 @@ async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
                 wrong.push(format!("{}: no plugin was informed", row.session()));
             }
         }
-        // The record of an event is usually written by now. Only the records of events at the end of a session may come
-        // later.
+        // Most events have their record in the log by now. Only the records of events at the end of a session may be
+        // written later.
         let deadline = Instant::now() + Duration::from_secs(20);
         let unasked = loop {
             let answers = answers(&directory.join(LOG));
