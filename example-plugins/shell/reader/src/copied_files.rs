@@ -165,8 +165,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns true if a command computes its output from known text in a way that the reader does not follow: `tr a-z b-za <<< …`, `perl
-    /// -e …`.
+    /// Returns true if a command computes its output from known text, in a way that the reader does not follow: `tr a-z b-za <<< …`,
+    /// `perl -e …`.
     pub(super) fn makes_text(&self, words: &[Word], command: &Command) -> bool {
         let is_there = |input: &Word| input.is_known() && !input.text.is_empty();
         let [program, option, ..] = words else { return command.input.as_ref().is_some_and(is_there) };

@@ -75,8 +75,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a script in a file. The content of the file is known only if another command in the text writes it: `bash <(…)`, `echo … > x;
-    /// sh x`.
+    /// Reads a script in a file. The content of the file is known only if another command in the text writes the file: `bash <(…)`,
+    /// `echo … > x; sh x`.
     pub(super) fn file(&mut self, name: &str, words: &[Word], input: Option<Word>) -> Result<(), Unreadable> {
         // In fish, `source` without a file reads its input.
         let Some((file, args)) = words.split_first() else {

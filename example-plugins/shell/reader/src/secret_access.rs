@@ -526,7 +526,7 @@ pub(super) fn made_by(command: &Command) -> Vec<Word> {
         }
         "zip" => operands().take(1).cloned().collect(),
         "7z" | "compress-archive" => operands().skip(1).take(1).cloned().collect(),
-        // These are the name of the first part, and a pattern for all parts.
+        // These are the usual names of the first part, and a pattern for all parts.
         "split" | "csplit" => {
             let given = operands().next_back().map_or("", |word| &word.text);
             let parts = |name| ["aa", "00", "*"].map(|end| Word::literal(format!("{name}{end}")));

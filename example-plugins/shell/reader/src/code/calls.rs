@@ -126,7 +126,7 @@ impl<'a> Scan<'a> {
         if matches!(name, "for" | "foreach") || matches!(last(name), "each" | "forEach") {
             return self.bind(at);
         }
-        // The name is not a call, because neither brackets nor an argument without brackets can follow here.
+        // The name is not a call if it is followed neither by brackets nor by anything that may be an argument without brackets.
         if !matches!(
             self.tokens.get(at + 1),
             Some(Token::Mark('(' | '*') | Token::Text(_) | Token::Run(_) | Token::Name(_))
@@ -444,7 +444,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns true if the code contains a name with one of these parts.
+    /// Returns true if a name or a string in the code contains one of these parts.
     fn names(&mut self, parts: &'static [&'static str]) -> bool {
         if let Some((_, is_named)) = self.libraries.iter().find(|(others, _)| others[0] == parts[0]) {
             return *is_named;

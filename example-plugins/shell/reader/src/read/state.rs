@@ -26,7 +26,8 @@ pub(crate) struct Nesting {
     pub(crate) commands: usize,
     /// Number of open compound commands, including the compound commands in which the current functions were called.
     pub(super) compounds: usize,
-    /// The value of `commands` at which the text is an arithmetic expression, so that its words are not commands.
+    /// The value of `commands` while the text of an arithmetic expression is read. At this depth, a name is a variable
+    /// and not a program.
     pub(super) arithmetic: Option<usize>,
 }
 
@@ -51,7 +52,7 @@ pub(crate) struct Definitions {
     pub(super) functions: Vec<(String, Rc<Function>)>,
     /// The texts of aliases by name.
     pub(crate) aliases: Variables,
-    /// The commands that `trap` runs at the end of the text.
+    /// The texts of `trap` commands that are read at the end of the text.
     pub(crate) traps: Vec<String>,
 }
 

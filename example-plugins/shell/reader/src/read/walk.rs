@@ -186,8 +186,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the text between `((` and `))`. The text is read both as arithmetic and as a command. The reason is that the parser takes `(
-    /// (reboot) )`, which is a command, for arithmetic.
+    /// Reads the text between `((` and `))`. The text is read both as arithmetic and as a command, because `( (reboot) )` is a command, but
+    /// the parser takes it for arithmetic.
     pub(crate) fn arithmetic(&mut self, text: &str) -> Result<(), Unreadable> {
         self.evaluates(text)?;
         let is_arithmetic = arithmetic::is_expression(text);

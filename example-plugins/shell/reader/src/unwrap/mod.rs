@@ -301,7 +301,7 @@ impl Reader<'_> {
                 {
                     self.text(&name, text)?;
                 }
-                // If `=` separates the words, the first variable gets the name.
+                // If `IFS` contains `=`, the first variable gets the name before the `=` and not the value after it.
                 let splits = inner.environment.iter().any(|(name, value)| name == "IFS" && value.text.has(b'='));
                 let is_given =
                     name == "unset" || inner.redirects.iter().any(|redirect| redirect.kind == RedirectKind::Read);
