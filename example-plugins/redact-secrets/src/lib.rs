@@ -18,17 +18,19 @@
 //! ```
 //!
 //! A secret becomes `[redacted: github-token]`. If the format has a published prefix (`ghp_`), the prefix stays before the mark. No byte of
-//! the random part stays. For each event with a masked secret, the plugin reports one finding per kind, with the count and never the value.
+//! the random part stays. For each event with a masked secret, the plugin reports one finding per kind. The finding contains the number of
+//! secrets and never their values.
 //!
 //! The kinds: `aws-access-key-id`, `aws-secret-key`, `github-token`, `gitlab-token`, `slack-token`, `slack-webhook`, `stripe-key`,
 //! `anthropic-key`, `openai-key`, `google-key`, `npm-token`, `pypi-token`, `hugging-face-token`, `sendgrid-key`, `jwt`, `private-key` (PEM
-//! and OpenPGP), `authorization` (headers), `url-password`, and `assigned-secret`: a value that is assigned to a name with an ending like
-//! `password`, `secret`, `token` or `api_key`, and that is random enough and neither a placeholder nor a path.
+//! and OpenPGP), `authorization` (headers), `url-password`, and `assigned-secret`. The last kind is a value that is assigned to a name with
+//! an ending like `password`, `secret`, `token` or `api_key`, if the value is random enough and neither a placeholder nor a path.
 //!
-//! Limits: a secret of an unknown format without a name beside it is not recognised, nor is one that a tool has encoded or split over
-//! lines. Streamed text comes line by line, so the body of a private key in it is recognised by its form. Known formats cost some 50 to 100
-//! units of fuel per byte of text, so the default limit is enough for a result of 1 MB. A configured pattern that begins with fixed text
-//! (`ACME-`) adds little. One that does not adds 900 per byte: raise `limits.fuel` for it, or results beyond 100 KB are withheld.
+//! Limits: a secret of an unknown format is recognised only if a name stands beside it. A secret that a tool has encoded or split over
+//! several lines is not recognised. Streamed text comes line by line, so the body of a private key in streamed text is recognised by its
+//! form. Known formats cost about 50 to 100 units of fuel per byte of text, so the default limit is enough for a result of 1 MB. A
+//! configured pattern that begins with fixed text (`ACME-`) adds little to this cost. Any other pattern adds 900 units per byte. If you use
+//! such a pattern, raise `limits.fuel`, because otherwise results of more than 100 KB are withheld.
 
 mod json;
 mod patterns;
@@ -86,7 +88,7 @@ impl Plugin for RedactSecrets {
         }
     }
 
-    // No findings here, because `finalize_content` gets the same text again as a whole.
+    // This reports no findings, because `finalize_content` gets the whole text again.
     fn stream_delta(_session: &Session, delta: &str) -> TextVerdict {
         let scanner = SCANNER.get();
         let masked = scanner.mask(delta, &mut Counts::default());

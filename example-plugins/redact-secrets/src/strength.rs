@@ -1,16 +1,17 @@
 //! Distinguishes secrets from words, paths and placeholders.
 
-/// Minimum entropy of a secret, in bits per character. English words of this length have about 2.5, random hexadecimal 3.3 and more.
+/// Minimum entropy of a secret, in bits per character. English words of this length have about 2.5 bits, and random hexadecimal digits have
+/// 3.3 bits or more.
 const BITS: f64 = 2.7;
 
-/// Returns true if a value may be a secret, for values whose name says so.
+/// Returns true if a value may be a secret. This is for values whose name shows that they are secrets.
 pub(crate) fn is_strong(value: &str) -> bool {
     let has_letter = value.chars().any(char::is_alphabetic);
     let has_other = value.chars().any(|c| c.is_ascii_digit() || "!@#$%^&*?~+|".contains(c));
     is_no_placeholder(value) && !is_path(value) && has_letter && has_other && entropy(value) >= BITS
 }
 
-/// Returns true if a token mixes characters as random ones do: `sk-loading-spinner-container` does not.
+/// Returns true if a token mixes characters like a random token. `sk-loading-spinner-container` does not.
 pub(crate) fn is_random_token(value: &str) -> bool {
     let has = |class: fn(&char) -> bool| value.chars().any(|c| class(&c));
     has(char::is_ascii_digit)
@@ -37,7 +38,7 @@ fn is_path(value: &str) -> bool {
     value.starts_with(['/', '~']) || value.starts_with("./") || value.starts_with("../") || value.contains("://")
 }
 
-/// Returns the Shannon entropy of the value's own characters, in bits per character.
+/// Returns the Shannon entropy of the characters in the value, in bits per character.
 fn entropy(value: &str) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in value.bytes() {

@@ -16,7 +16,8 @@ fn masked(text: &str) -> String {
     }
 }
 
-/// `n` characters that look random, so that no test holds anything which a scanner takes for a real key.
+/// Returns `n` characters that look random. With this function, the tests contain no text that a secret scanner would
+/// take for a real key.
 fn random(n: usize) -> String {
     "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU".chars().cycle().take(n).collect()
 }
@@ -75,7 +76,7 @@ fn an_assigned_secret_is_masked_and_its_name_stays() {
     ] {
         assert_eq!(masked(text), expected);
     }
-    // However long it is, all of it goes.
+    // The whole value is masked, even if it is long.
     let session = format!("aws_session_token={}", random(5000));
     assert_eq!(masked(&session), "aws_session_token=[redacted: assigned-secret]");
     assert_eq!(masked(&format!("token: \"{}\"", random(5000))), "token: \"[redacted: assigned-secret]\"");

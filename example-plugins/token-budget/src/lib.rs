@@ -1,4 +1,4 @@
-//! Ends a session's model calls when they have used up a token budget, and says how much was used.
+//! Ends a session's model calls when they have used up a token budget, and reports how much was used.
 //!
 //! ```toml
 //! [[plugin]]
@@ -16,13 +16,13 @@
 //! "claude-opus*" = 50_000         # `*` at the end matches any rest
 //! ```
 //!
-//! After each answer of a model (`token-usage`), a sub-agent's too, the plugin weighs the totals of the whole run and compares them. At the
-//! budget or above, the answer is *reject* with `stop`: the loop ends, and the refusal says how much was used. A single request that is
-//! larger than the whole budget is refused before it is sent (`before-inference`).
+//! After each answer of a model (`token-usage`), even in a sub-agent, the plugin applies the weights to the total tokens of the whole run
+//! and compares the result with the budget. If the budget is reached, the plugin answers *reject* with `stop`, so the loop ends. The
+//! refusal says how much was used. A single request that is larger than the whole budget is refused before it is sent (`before-inference`).
 //!
-//! The host sends the totals with each event, so the plugin needs no grant. That is also its limit: if a person starts a new task in a
-//! session that is over its budget, one more call is made before the loop ends again. A call that runs when the budget is reached is not
-//! cut short.
+//! The host sends the totals with each event, so the plugin needs no grant. The plugin has two limitations. If a person starts a new task
+//! in a session that is over its budget, one more model call is made before the loop ends again. A call that is running when the budget is
+//! reached is not interrupted.
 
 mod budget;
 
@@ -45,7 +45,7 @@ impl Plugin for TokenBudget {
     fn token_usage(_session: &Session, usage: &Usage) -> UsageVerdict {
         let budget = BUDGET.get();
         let limit = budget.limit(&usage.model);
-        // A sub-agent counts together with the whole run. A host that does not send the totals of the run leaves them at 0.
+        // The tokens of a sub-agent are part of the totals of the run. If a host does not send the totals of the run, they are 0.
         let input = usage.run_input_tokens.max(usage.session_input_tokens);
         let output = usage.run_output_tokens.max(usage.session_output_tokens);
         let used = budget.weigh(input, output);

@@ -362,7 +362,8 @@ fn note(found: &mut LiteMap<usize, Vec<usize>>, rule: usize, command: usize) {
     }
 }
 
-/// A rule with its sort key. If the keys are equal, rules of the catalogue that was loaded first come first.
+/// A rule with its sort key. The first part of the key is false for the rules of the first catalogue, so these rules come before all
+/// others.
 struct OrderedRule {
     order: (bool, i64, i64),
     rule: Box<CompiledRule>,

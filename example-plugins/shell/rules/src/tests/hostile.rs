@@ -206,7 +206,7 @@ fn what_multiplies_itself_is_given_up_soon() {
     for bomb in bombs {
         for dialect in [ShellDialect::Posix, ShellDialect::Powershell] {
             let work = crate::judge_for_fuzzing(&bomb, dialect).work;
-            // The last unit of work that was begun is finished, so the maximum can be exceeded.
+            // Work that has begun is finished, so the maximum can be exceeded.
             assert!(work <= 2 * crate::MAX_WORK, "{work} units for {bomb:.60}");
         }
     }
