@@ -14,8 +14,8 @@
 //!
 //! The model sees the tools as `notebook__write_note` and so on. The tools touch no files, because the notes are the plugin's own state,
 //! whose size the grant's quota limits. Each call passes `before-tool-call` and `after-tool-call` like a call of any other tool, so other
-//! plugins can stop, change and mask the call. A model writes the notes, and somebody else may have made it do so. Therefore a later
-//! session must not trust their text.
+//! plugins can stop, change and mask the call. A model writes the notes, perhaps because of a text that somebody else wrote. Therefore a
+//! later session must not trust their text.
 
 use hookhost_guest::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 
 /// Maximum length of a path, in bytes. A longer text is not a path.
 const MAX_PATH: usize = 4096;
-/// Maximum number of arguments for which every pair is combined as a directory and a name in this directory.
+/// Maximum number of arguments that are combined in pairs. The first argument of a pair is read as a directory, and the second as a name in
+/// it.
 const MAX_PAIRED: usize = 16;
 
 /// Parts of a tool's name that show that the tool writes.

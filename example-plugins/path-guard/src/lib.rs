@@ -47,7 +47,7 @@
 //!   directory above a protected path is refused, too.
 //! - For such a tool, also the files that an argument called `command`, `cmd` or `script` would write if a shell ran it.
 //! - In a shell command: redirections, and the files passed to commands that are known to write (`rm`, `mv`, `cp`, `tee`, `sed -i`,
-//!   `git checkout`, `find -delete` and others), wherever these commands run: in `sh -c`, `$(…)`, loops and functions, in a container, and
+//!   `git checkout`, `find -delete` and others). Such commands are also found in `sh -c`, `$(…)`, loops, functions and containers, and
 //!   behind `sudo`, `xargs` and about two hundred other wrappers. Removing a directory above a protected path is refused, too. A path is
 //!   resolved from every directory that the command has been in, because a `cd` may fail.
 //!

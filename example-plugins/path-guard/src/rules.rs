@@ -90,7 +90,8 @@ impl Rule {
         if !target.reach.wild {
             return is_whole && above.contains(&path.as_str());
         }
-        // A command that removes `*` also removes everything below. A command that writes `in*/x` writes below `in*`.
+        // A command that removes `*` also removes everything in the directories that match. A command that writes `in*/x` writes below
+        // `in*`.
         let reached = if is_whole { &above[..] } else { &above[..1] };
         let fits = |pattern: &str, stems: &[&str]| {
             // A pattern with so many wildcards is probably meant to make matching slow. It is treated as if it matched everything.

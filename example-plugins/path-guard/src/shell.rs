@@ -157,7 +157,7 @@ fn meant_by(path: &str, command: &Command) -> Vec<String> {
         })
     };
     let mut paths = vec![path.to_owned()];
-    // The path no longer has its `a/` or `b/`. It is unknown whether the option counts this component.
+    // The path no longer has its `a/` or `b/`. It is unknown whether the number in the option includes this component.
     for count in values(&["-p", "--strip"]).filter_map(|value| value.parse::<usize>().ok()) {
         for count in [count.saturating_sub(1), count] {
             paths.extend(path.splitn(count + 1, '/').nth(count).map(str::to_owned));

@@ -1,5 +1,5 @@
-//! Masks keys and tokens before the model or the user sees them: in the results of tools (`after-tool-call`, the text and the JSON beside
-//! it), in the final text of a task (`finalize-content`), and in streamed text (`stream-delta`).
+//! Masks keys and tokens before the model or the user sees them. It masks them in the results of tools (`after-tool-call`, in the text and
+//! in the JSON), in the final text of a task (`finalize-content`), and in streamed text (`stream-delta`).
 //!
 //! ```toml
 //! [[plugin]]

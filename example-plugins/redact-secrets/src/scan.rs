@@ -37,7 +37,8 @@ pub(crate) struct Scanner {
 struct Beginnings {
     /// A bit for each pair of bytes that can begin a match.
     pairs: Vec<u64>,
-    /// The beginnings, each with its first two bytes and the index of its rule. Sorted by these bytes, then by rule.
+    /// The beginnings. Each entry has the first two bytes of the beginning, the index of the rule, and the beginning itself. Sorted by
+    /// these bytes, then by rule.
     starts: Vec<(u16, usize, &'static str)>,
 }
 
@@ -188,7 +189,7 @@ impl Scanner {
         is_kind.then_some(OPENING.len() + kind.len() + 1)
     }
 
-    /// Returns the secret that begins at `at`. If a name begins at `at`, returns the secret that is assigned to it.
+    /// Returns the secret that begins at `at`. If a name begins at `at`, returns the secret that is assigned to this name.
     fn find(&self, text: &str, at: usize) -> Option<Found<'_>> {
         let found = self.first(text, at)?;
         // The value in `token=ghp_…` is a GitHub token, although the name would only make it an assigned secret.

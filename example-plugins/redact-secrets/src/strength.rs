@@ -26,7 +26,7 @@ pub(crate) fn is_aws_secret(value: &str) -> bool {
     value.len() == 40 && is_base64 && is_random_token(value)
 }
 
-/// Returns false for variables, templates and repetitions of one character, which are placeholders for a secret.
+/// Returns false for placeholders for a secret: variables, templates, and repetitions of one character.
 pub(crate) fn is_no_placeholder(value: &str) -> bool {
     let reference = value.starts_with(['$', '<', '{', '%', '[']) || value.contains("${") || value.contains("{{");
     let mut rest = value.chars().skip(1);

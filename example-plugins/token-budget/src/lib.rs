@@ -16,9 +16,10 @@
 //! "claude-opus*" = 50_000         # `*` at the end matches any rest
 //! ```
 //!
-//! After each answer of a model (`token-usage`), even in a sub-agent, the plugin applies the weights to the total tokens of the whole run
-//! and compares the result with the budget. If the budget is reached, the plugin answers *reject* with `stop`, so the loop ends. The
-//! refusal says how much was used. A single request that is larger than the whole budget is refused before it is sent (`before-inference`).
+//! The plugin acts after each answer of a model (`token-usage`), even in a sub-agent. It applies the weights to the total tokens of the
+//! whole run and compares the result with the budget. If the budget is reached, the plugin answers *reject* with `stop`, so the loop ends.
+//! The refusal says how much was used. A single request that is larger than the whole budget is refused before it is sent
+//! (`before-inference`).
 //!
 //! The host sends the totals with each event, so the plugin needs no grant. The plugin has two limitations. If a person starts a new task
 //! in a session that is over its budget, one more model call is made before the loop ends again. A call that is running when the budget is

@@ -13,7 +13,7 @@ const PARTS: u64 = 64;
 pub(crate) struct Rate {
     pub(crate) calls: u32,
     pub(crate) seconds: u64,
-    /// The sessions whose calls count together.
+    /// The sessions whose calls are counted together.
     #[serde(default = "tree")]
     pub(crate) scope: Scope,
 }

@@ -31,9 +31,9 @@ pub(crate) struct AgentPlaces {
     settings: AgentsSection,
     /// The error of the user's own file, if its settings cannot be read.
     unreadable: Option<CliError>,
-    /// The `PATH` on which programs are searched.
+    /// The `PATH` on which programs are searched for.
     pub(crate) path: OsString,
-    /// Directories of the `PATH` in which programs are not searched, because they are relative or belong to the project.
+    /// Directories of the `PATH` in which programs are not searched for, because these directories are relative or belong to the project.
     pub(crate) left_out: Vec<PathBuf>,
 }
 

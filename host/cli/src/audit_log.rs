@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The file name of the database in the state directory.
 const DATABASE: &str = "hookhost.db";
 
-/// Time that plugins which only observe get for their last events when a command ends.
+/// Time that observing plugins get for their last events when a command ends.
 const OBSERVERS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns the path of the user's own log.

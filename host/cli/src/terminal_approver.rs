@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Interval at which the thread that reads keys checks if an answer is still awaited.
+/// Interval at which the thread that reads keys checks whether an answer is still awaited.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Keys that follow each other faster than this are not an answer, because the person was probably typing a line when the question

@@ -21,7 +21,7 @@ pub(crate) struct ClassifierConfig {
     id: String,
     /// Minimum confidence, from 0 to 1. An answer with a lower confidence counts as doubt.
     threshold: f64,
-    /// Instructions that replace the built-in ones.
+    /// Instructions that replace the built-in instructions.
     prompt: Option<String>,
     /// Time for which an answer is remembered, in seconds. 0 means that answers are not remembered.
     cache_seconds: u64,

@@ -74,7 +74,7 @@
 //! reports that. `stacks = []` means that no stack is in use, and there is no such finding. `sql` is never detected.
 //!
 //! `hookhost rule explain` lists every rule, with commands that it catches and commands that it leaves alone. `shell-guard-classifier` is
-//! this plugin with a model, which is asked about commands that no rule matches.
+//! the same plugin with a model, which is asked about commands that no rule matches.
 //!
 //! # What is seen
 //!
@@ -98,7 +98,7 @@
 //! that comes from a file or a program of this machine. If the agent may try to circumvent the rules, also run it in a sandbox.
 //!
 //! The plugin does not read a command of more than 64 KiB, but asks about it. An event that is larger than `limits.input` of the entry does
-//! not reach the plugin. In that case `on-failure` decides, for which the plugin proposes `ask`.
+//! not reach the plugin. In that case, the entry's `on-failure` decides. The plugin proposes the value `ask` for it.
 
 use hookhost_guest::prelude::*;
 use shell_guard_rules::{Config, Guard};

@@ -15,8 +15,8 @@ use super::writes::writes_or_runs;
 use super::{Command, Redirect, RedirectKind, program_name};
 
 impl Reader<'_> {
-    /// Records the program that a command copies, moves or links. Other files are ignored: a program lies in a directory of the system or
-    /// in a directory called `bin`, or has the name of a program that rules know.
+    /// Records the program that a command copies, moves or links. A file is treated as a program if it lies in a directory of the system or
+    /// in a directory called `bin`, or if it has the name of a program that rules know. Other files are ignored.
     pub(super) fn note_program_copy(&mut self, command: &Command) -> Result<(), Unreadable> {
         let is_printed = matches!(command.program.as_str(), "cat" | "gcat") && command.outputs().next().is_some();
         if !is_printed && !matches!(command.program.as_str(), "cp" | "gcp" | "mv" | "gmv" | "ln" | "link" | "install") {
@@ -134,7 +134,7 @@ impl Reader<'_> {
         Some(Word::marked(all))
     }
 
-    /// Records the text that the commands from `begin` on together write to a file: `{ echo …; curl …; } > x`.
+    /// Records the text that the commands from `begin` on write to the same file: `{ echo …; curl …; } > x`.
     pub(super) fn printed_since(&mut self, begin: usize, redirects: Vec<Redirect>) -> Result<(), Unreadable> {
         if redirects.iter().all(|redirect| redirect.kind == RedirectKind::Read) {
             return Ok(());

@@ -303,7 +303,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Returns true if a file runs by itself: when a shell starts, at a commit, or at a set time.
+    /// Returns true if a file is run automatically: when a shell starts, at a commit, or at a set time.
     fn runs_by_itself(&self, word: &Word, path: &str, command: &Command) -> bool {
         let is_there = |at: &str| match at.strip_suffix('/') {
             Some(directory) => path.rsplit_once('/').is_some_and(|(above, _)| ends_with(above, directory)),

@@ -81,7 +81,8 @@ pub struct Command {
     pub kept: bool,
     /// True if the command is written in the syntax of a Windows shell.
     pub windows: bool,
-    /// True if this command calls a function, an alias or a script that the text defines. The script then also contains the commands in it.
+    /// True if this command calls a function, an alias or a script that the text defines. The script then also contains the commands of
+    /// this function, alias or script.
     pub resolved: bool,
 }
 

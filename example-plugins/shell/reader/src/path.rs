@@ -4,7 +4,7 @@ use super::ascii::Ascii as _;
 use crate::word::UNKNOWN;
 use std::borrow::Cow;
 
-/// A normalized path: absolute if its root is known, with `/` between components, without `.`, and with `..` only at the start.
+/// A normalized path. The path is absolute if its root is known. It has `/` between components, no `.`, and `..` only at the start.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Normal {
     /// `/work/project/a` or `c:/work/a`.

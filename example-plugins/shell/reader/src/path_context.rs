@@ -96,7 +96,7 @@ impl PathContext {
         self.resolve(&word, cwd)
     }
 
-    /// Normalizes the path that `word` denotes, relative to `cwd`. Patterns, and unknown parts after the beginning, are kept.
+    /// Normalizes the path that `word` denotes, relative to `cwd`. Patterns stay as they are, and so do unknown parts after the beginning.
     pub fn resolve(&self, word: &Word, cwd: Option<&str>) -> Normal {
         let text = slashed(&word.text);
         if let Some(rest) = leads_out(&text) {

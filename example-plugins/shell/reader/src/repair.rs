@@ -11,7 +11,7 @@ enum Case {
     Body,
 }
 
-/// Returns `text` with a `(` before each pattern of a `case`, which the parser needs in `$(…)`, and with a space in the `;;` of
+/// Returns `text` with two changes: a `(` before each pattern of a `case`, which the parser needs in `$(…)`, and a space in the `;;` of
 /// `for ((;;))`. Returns `None` if nothing changes.
 pub(super) fn repaired(text: &str) -> Option<String> {
     if !text.contains("case ") && !text.contains(";;") {

@@ -291,7 +291,7 @@ impl Reader<'_> {
         found.filter(|found| reads || command.args.last().is_none_or(|last| last.text != found.text))
     }
 
-    /// Returns true if a word names a whole home directory.
+    /// Returns true if a word names a home directory itself.
     fn is_home(&self, word: &Word, cwd: Option<&str>) -> bool {
         if word.home || matches!(word.text.as_str(), "." | "./") {
             let path = self.context.path(word, cwd);

@@ -35,7 +35,7 @@ impl Word {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Makes a word from a text in which each home is marked with `HOME`.
+    /// Makes a word from a text in which each home directory is marked with `HOME`.
     pub fn marked(text: impl Into<String>) -> Self {
         let text = text.into();
         match text.strip_prefix(HOME) {
@@ -51,7 +51,7 @@ impl Word {
         Self { text: made.text, home, ..self.clone() }
     }
 
-    /// Returns the text with `HOME` for a home at its beginning.
+    /// Returns the text. If it begins with a home directory, `HOME` replaces the `~`.
     pub fn with_mark(&self) -> Cow<'_, str> {
         match self.text.strip_prefix('~').filter(|_| self.home) {
             Some(rest) => format!("{HOME}{rest}").into(),

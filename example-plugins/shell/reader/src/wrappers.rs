@@ -3,9 +3,8 @@
 use super::ascii::Ascii as _;
 use super::word::{UNKNOWN, Word};
 
-/// The way in which a program runs the command in its words. Each list contains options, except `after`, `escapes`, `brackets`, `asks` and
-/// `separators`. If an option matters only with values that begin with a certain name, this name follows the option in the list:
-/// `-o ProxyCommand`.
+/// How a program runs the command in its words. Each list contains options, except `after`, `escapes`, `brackets`, `asks` and `separators`.
+/// If an option matters only with values that begin with a certain name, this name follows the option in the list: `-o ProxyCommand`.
 #[derive(Debug)]
 pub(super) struct Wrapper {
     /// The subcommands that run a command. If the list is empty, the program runs a command without a subcommand.
@@ -59,7 +58,7 @@ pub(super) enum Runs {
     Nothing,
 }
 
-/// The place where a command runs.
+/// The machine or container in which a command runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Location {
     #[default]

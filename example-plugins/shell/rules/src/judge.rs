@@ -23,8 +23,10 @@ pub(crate) struct Input<'a> {
     pub(crate) is_missing: &'a dyn Fn(&str) -> bool,
     /// Returns the value of an environment variable that the plugin may see.
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
-    /// True if the text is perhaps not a command. Then the text is judged only in three cases: it runs a program that a rule names; it
-    /// writes a guarded file; or it cannot be read as a command, but its first word is a program that a rule names.
+    /// True if the text is perhaps not a command. Such a text is judged only in three cases:
+    /// - It runs a program that a rule names.
+    /// - It writes a guarded file.
+    /// - It cannot be read as a command, but its first word is a program that a rule names.
     pub(crate) is_supposed: bool,
 }
 
@@ -47,7 +49,8 @@ pub(crate) enum Outcome {
     },
 }
 
-/// The decision of one rule, as the audit log shows it. The names of the fields come from the rules from which the catalogues were made.
+/// The decision of one rule, as the audit log shows it. The fields have the names of the original rule set from which the catalogues were
+/// converted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Envelope {
     /// `rewrite`, `deny`, `ask`, `hint` or `passthrough`.

@@ -13,9 +13,9 @@ use hookhost_models::message::{Author, Message, TokenUsage};
 use hookhost_models::{Delta, ProviderError, Request};
 use serde_json::{Value, json};
 
-/// Size of the next request from which the conversation is summarised, in percent of the context window.
+/// Size of the next request at which the conversation is summarised, in percent of the context window.
 const FULL_PERCENT: u64 = 80;
-/// Size of the newest part, which is kept unchanged, in percent of the context window.
+/// Size of the newest part of the conversation, which is not summarised, in percent of the context window.
 const KEPT_PERCENT: u64 = 25;
 
 const INSTRUCTIONS: &str = "\
@@ -121,7 +121,7 @@ impl Run<'_> {
         Ok(text)
     }
 
-    /// Asks the model outside of the conversation. The answer is not shown and does not count as a turn.
+    /// Asks the model outside of the conversation. The answer is not shown, and the call is not counted as a turn.
     async fn ask_aside(&mut self, mut outgoing: OutgoingRequest) -> Result<Option<String>, TaskEnd> {
         match self.gate_body(&mut outgoing).await {
             Ok(()) => {}
@@ -208,7 +208,7 @@ fn rendered(older: &[Message], summarised: bool, window: u64) -> String {
     if lines.iter().map(String::len).sum::<usize>() > room {
         let each = (room / older.len().max(1)).max(200);
         for (place, (written, message)) in lines.iter_mut().zip(older).enumerate() {
-            // Escaped characters take more room in JSON, so the text is cut until its line fits.
+            // Escaped characters are longer in JSON, so the text is cut until its line fits.
             let mut most = each;
             while written.len() > each && most > 16 {
                 *written = line(role(place, message), message, most);

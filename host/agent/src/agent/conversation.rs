@@ -45,7 +45,7 @@ struct SummarisedPart {
 struct Messages(Mutex<Vec<Message>>);
 
 impl Conversation {
-    /// Creates a conversation from earlier messages; `writer` stores the later ones.
+    /// Creates a conversation from earlier messages. `writer` stores the messages that are added later.
     pub(super) fn new(messages: Vec<Message>, writer: Option<SessionWriter>) -> Self {
         let path = writer.as_ref().map(|writer| writer.path().to_owned());
         Self {

@@ -96,8 +96,8 @@ pub struct AgentConfig {
     pub context_window: Option<NonZeroU64>,
     /// Maximum depth of sub-agents. 0: no sub-agents. Default: 3.
     pub max_depth: u8,
-    /// Maximum number of requests to models per run, including those for sub-agents, summaries and retries. Each prompt
-    /// of a [`Dialogue`] is a run. Default: 500.
+    /// Maximum number of requests to models per run, including requests for sub-agents, summaries and retries. Each
+    /// prompt of a [`Dialogue`] is a run. Default: 500.
     pub max_requests: NonZeroU32,
     /// Maximum number of sub-agents per run at all depths. Default: 32.
     pub max_subagents: NonZeroU32,
@@ -107,7 +107,7 @@ pub struct AgentConfig {
     pub max_concurrent_subagents: NonZeroU32,
     /// Depth of this agent: 0 for the agent that the user talks to, n for a sub-agent n levels below it.
     pub depth: u32,
-    /// Identifier of the session that started this one.
+    /// Identifier of the session that started this session. `None` if no session did.
     pub parent: Option<String>,
     /// Identifier of the session. Default: a new one.
     pub session: Option<String>,
@@ -243,7 +243,7 @@ impl Agent {
     }
 
     /// Runs a prompt in a new session, and then the tasks that plugins add. Cancelling `cancel` stops the model's
-    /// stream and kills the processes of tools; the run then ends in order, with [`Status::Cancelled`].
+    /// stream and kills the processes of tools. After that, the run ends in order, with [`Status::Cancelled`].
     ///
     /// # Errors
     /// Returns an error if the session cannot be opened or stored. In that case nothing has run.
@@ -258,8 +258,8 @@ impl Agent {
     }
 
     /// Continues a session that is stored in [`AgentConfig::sessions_dir`], under the same identifier. The model gets
-    /// the stored conversation, and plugins get their stored state. The provider, the model and the tools are those of
-    /// this agent, even if the session had others before. A tool call without a result gets a result that says so.
+    /// the stored conversation, and plugins get their stored state. The session uses the provider, the model and the
+    /// tools of this agent, even if it had others before. A tool call without a result gets a result that says so.
     /// Without a prompt, the model continues where the session was interrupted.
     ///
     /// # Errors

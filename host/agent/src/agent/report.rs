@@ -57,7 +57,7 @@ pub enum AgentEvent {
         /// Number of messages that the session already has; 0 for a new session.
         messages: usize,
     },
-    /// The model gets instruction files or skills beside the system prompt.
+    /// The model gets instruction files or skills in addition to the system prompt.
     ContextGathered {
         /// Files with instructions, outermost first.
         instructions: Vec<PathBuf>,
@@ -103,7 +103,7 @@ pub enum AgentEvent {
     Subagent {
         /// Tool call that started the sub-agent, in its parent's session.
         call: String,
-        /// Depth of the sub-agent; 1 below the agent that the user talks to.
+        /// Depth of the sub-agent. A sub-agent of the agent that the user talks to has depth 1.
         depth: u32,
         /// The event.
         event: Box<AgentEvent>,
@@ -138,7 +138,7 @@ pub enum AgentEvent {
     },
     /// A request is sent to a model.
     TurnStarted {
-        /// Number of model calls of the session, this one included.
+        /// Number of model calls of the session, including this call.
         turn: u32,
         /// Name of the provider.
         provider: String,
@@ -149,7 +149,7 @@ pub enum AgentEvent {
     Retrying {
         /// Message of the failure.
         error: String,
-        /// Length of the wait; in JSON, `wait-ms` in milliseconds.
+        /// Length of the wait. In JSON, this is `wait-ms`, in milliseconds.
         #[serde(rename = "wait-ms", serialize_with = "milliseconds")]
         wait: Duration,
     },

@@ -85,7 +85,7 @@ pub(super) enum GatedRequest {
 
 /// An answer, complete or cut off.
 pub(super) struct Completion {
-    /// Text of the answer, including held text.
+    /// Text of the answer, including text that is held back.
     pub(super) stream: TextStream,
     pub(super) thoughts: Thoughts,
     pub(super) calls: AnswerCalls,
@@ -283,7 +283,8 @@ impl Run<'_> {
         if let Some((model, used)) = answer.used.clone()
             && let Some(ended) = self.gate_usage(model, used).await
         {
-            // An answer without calls needs no further model call, so it is kept unless the session or the run stops.
+            // An answer without calls needs no further model call, so it is not discarded unless the session or the run
+            // stops.
             if !answer.calls.uses.is_empty() || ended.stop.is_some() {
                 return self.stop(answer.calls, ended).await;
             }

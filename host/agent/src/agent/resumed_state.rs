@@ -69,7 +69,7 @@ pub(super) fn waits_for_the_model(conversation: &[Message]) -> bool {
 }
 
 impl Run<'_> {
-    /// Reports the files and skills that the model gets beside the system prompt.
+    /// Reports the files and skills that the model gets in addition to the system prompt.
     pub(super) fn report_context(&self) {
         let Context { instructions, skills, notices } = &self.agent.config.context;
         if !(instructions.is_empty() && skills.is_empty()) {

@@ -145,7 +145,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Awaits `future`; returns `None` if the run is cancelled first.
+    /// Awaits `future`. Returns `None` if the run is cancelled before the future is ready.
     pub(super) async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;

@@ -17,8 +17,8 @@ use std::sync::Arc;
 /// The part of an answer that has arrived.
 struct IncomingAnswer {
     stream: TextStream,
-    /// Text that waits for `response-receive`, if a plugin subscribes to it. It joins the stream once plugins have
-    /// passed the answer.
+    /// Text that waits for `response-receive`, if a plugin subscribes to it. The text is added to the stream once
+    /// plugins have allowed the answer.
     unread: Option<String>,
     thinking: Vec<Thinking>,
     /// Calls that were handed to the scheduler.
@@ -51,7 +51,8 @@ impl Run<'_> {
     pub(super) async fn receive(&mut self, outgoing: OutgoingRequest, stream: DeltaStream) -> State {
         let whole = self.agent.host.has_subscriber(EventKind::ResponseReceive);
         let stream_text = self.open.session.stream();
-        // Text before a call must be shown before the call runs, even if the text is held until the answer is complete.
+        // Text before a call must be shown before the call runs, even if the text is held back until the answer is
+        // complete.
         let shows_late = stream_text.is_held();
         let mut incoming = IncomingAnswer {
             stream: stream_text,
@@ -167,8 +168,8 @@ impl Run<'_> {
             match self.receive_whole(&outgoing, whole).await {
                 Ok(passed) => {
                     self.show(incoming.stream.push(&passed.text).await);
-                    // Plugins can only remove pieces of thinking: the provider would refuse pieces that it did not
-                    // produce.
+                    // Plugins can only remove pieces of thinking, because the provider would refuse pieces that it did
+                    // not produce.
                     incoming.thinking.retain(|thinking| passed.thinking.contains(thinking));
                     stop_reason = passed.stop_reason;
                     for call in passed.tool_calls {

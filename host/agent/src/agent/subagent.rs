@@ -1,5 +1,5 @@
 //! The tool `agent`: runs a task in a sub-agent with its own context, under the same plugins. The sub-agent's session
-//! names its parent and is one level deeper. Its tokens count for both sessions, and it ends with its parent.
+//! names its parent and is one level deeper. Its tokens are counted in both sessions, and it ends when its parent ends.
 
 use super::limits::{Limits, Spawn};
 use super::run::Run;

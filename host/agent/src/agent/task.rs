@@ -8,7 +8,7 @@ use hookhost::contract::{Completion, EventKind, ModelChoice, ModelRef, PlanSumma
 use hookhost_models::message::{Author, Message, ToolUse};
 
 impl Run<'_> {
-    /// Opens the session. The user's prompt is the first task; tasks of plugins follow it.
+    /// Opens the session. The user's prompt is the first task, and tasks of plugins follow it.
     pub(super) async fn start(&mut self, prompt: Option<String>) -> Step {
         let goes_on = prompt.is_none();
         // A sub-agent's prompt comes from its parent's model.

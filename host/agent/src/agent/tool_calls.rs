@@ -154,7 +154,7 @@ impl Run<'_> {
             }
             match calls.statuses.get(place) {
                 Some(CallStatus::Refused(rejection, _)) => refused = Some(rejection.clone()),
-                // A sub-agent's own loop counts its refused and useful answers.
+                // The loop of a sub-agent counts its own refused and useful answers.
                 Some(CallStatus::Finished(asked, _)) if asked.name == subagent::NAME => delegated = true,
                 Some(CallStatus::Finished(..) | CallStatus::Responded(..)) => carried_out = true,
                 _ => {}
@@ -240,8 +240,8 @@ impl Run<'_> {
         }
     }
 
-    /// Stops the running calls and gives every call a result. A call that already had a result keeps it; any other call
-    /// gets a text that says why the task ended.
+    /// Stops the running calls and gives every call a result. A call that already had a result keeps this result. Any
+    /// other call gets a text that says why the task ended.
     pub(super) async fn stop(&mut self, mut calls: AnswerCalls, ended: TaskEnd) -> Step {
         self.limits.halt(&ended);
         // Results that arrived before the end still go to the model.

@@ -1,8 +1,8 @@
 //! Schedules the tool calls of one answer, in a task that runs while the answer still streams in. It asks plugins about
 //! each complete call, one at a time and in call order. Allowed calls start at once and run concurrently. A call that
-//! writes files runs alone: it waits for earlier calls, and later calls wait for it. Commands run concurrently, because
-//! the scheduler cannot know whether they write files. If the stream breaks after a call was scheduled, the request is
-//! not sent again, because the model would ask for the same call twice.
+//! writes files runs alone, so it waits for earlier calls, and later calls wait for this call. Commands run
+//! concurrently, because the scheduler cannot know whether they write files. If the stream breaks after a call was
+//! scheduled, the request is not sent again, because the model would ask for the same call twice.
 
 use super::AgentEvent;
 use super::limits::Limits;
@@ -30,7 +30,8 @@ pub(super) struct ToolScheduler {
     pub(super) context: ToolContext,
     /// The tools that the model was offered.
     pub(super) offered: Arc<[String]>,
-    /// True if a plugin subscribes to `before-tools`. Then no call starts before all calls are judged.
+    /// True if a plugin subscribes to `before-tools`. In that case, no call starts before plugins have decided on all
+    /// calls.
     pub(super) together: bool,
     pub(super) limits: Arc<Limits>,
 }
@@ -53,7 +54,7 @@ struct Schedule {
     running: JoinSet<(usize, CallStatus)>,
     /// True if the running call must run alone.
     alone: bool,
-    /// True if no further call is judged or started.
+    /// True if plugins are asked about no further call, and no further call starts.
     stopped: bool,
 }
 

@@ -152,7 +152,7 @@ impl AgentSection {
         None
     }
 
-    /// Returns all valid provider names: the built-in ones, then those of the section.
+    /// Returns all valid provider names: the built-in names, then the names in the section.
     #[must_use]
     pub fn provider_names(&self) -> Vec<String> {
         let own = self.providers.keys().filter(|name| builtin::provider(name).is_none()).cloned();

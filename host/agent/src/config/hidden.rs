@@ -74,7 +74,7 @@ pub(crate) fn names_of_environment() -> impl Iterator<Item = String> {
 fn is_meant(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // The first match of each piece leaves the most room for the next piece.
+    // The first match of each piece leaves the longest rest for the next pieces.
     let between = name.strip_prefix(head).and_then(|name| name.strip_suffix(tail));
     let left = between.and_then(|name| {
         middle.split('*').try_fold(name, |name, piece| name.find(piece).map(|at| &name[at + piece.len()..]))

@@ -40,8 +40,7 @@ use std::time::Duration;
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct AgentSection {
-    /// Name of the provider: a key of `providers`, a built-in provider, or `scripted`. Default: the first one that is
-    /// ready.
+    /// Name of the provider: a key of `providers`, a built-in provider, or `scripted`. Default: the first provider that is ready.
     pub provider: Option<String>,
     /// Name of the model. Default: the provider's default model, if it has one.
     pub model: Option<String>,

@@ -1,5 +1,5 @@
-//! Text for the model beside the system prompt: instructions from `AGENTS.md` and prompt fragments, and the list of
-//! skills, whose text the model reads with the tool `skill`.
+//! Text for the model in addition to the system prompt. It consists of the instructions from `AGENTS.md` and prompt
+//! fragments, and of the list of skills. The model reads the text of a skill with the tool `skill`.
 //!
 //! All of this is only text for the model, even if it comes from somebody else's repository. No program is run from it,
 //! and no rules are read from it. Files of a project are read only within the project, so a symbolic link that leads

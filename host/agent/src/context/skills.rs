@@ -28,7 +28,7 @@ pub struct Skill {
     pub name: String,
     /// Description on one line.
     pub description: String,
-    /// Path of its `SKILL.md`.
+    /// Path of the skill's `SKILL.md`.
     pub path: PathBuf,
     /// Text after the front matter.
     pub text: String,
@@ -36,9 +36,9 @@ pub struct Skill {
     pub files: Vec<String>,
 }
 
-/// Gathers skills, sorted by name. If several skills have the same name, the first one is used. The user's own skills
-/// come before a project's skills, so a repository cannot replace a skill of the user. In a project, skills of inner
-/// directories come before skills of outer directories.
+/// Gathers skills, sorted by name. If several skills have the same name, the first of them is used. The user's own
+/// skills come before a project's skills, so a repository cannot replace a skill of the user. In a project, skills of
+/// inner directories come before skills of outer directories.
 pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<String>) -> Vec<Skill> {
     let mut gathered = SkillCollection { skills: Vec::new(), files: HashSet::new(), notices, left_out: 0 };
     let config = sources.config.iter().map(|config| config.join("skills"));

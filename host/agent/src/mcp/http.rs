@@ -2,8 +2,7 @@
 //! an answer while they arrive, before it parses the answer.
 //!
 //! `rmcp` implements the protocol and uses this client for each exchange. If an answer exceeds a limit, the client
-//! stops reading the answer and replaces it with a protocol error, so that only the request that waits for this answer
-//! fails.
+//! stops reading it and puts a protocol error in its place. So only the request that waits for this answer fails.
 
 use super::bounded::{ALL_SERVERS, Budget, PendingBytes, Values};
 use futures_util::StreamExt as _;
@@ -60,7 +59,7 @@ impl Service {
 
     /// Reads a message from a JSON body. The inner error says why the body cannot be used.
     async fn message(&self, response: Response) -> Result<Result<ServerJsonRpcMessage, String>, HttpError> {
-        // The budget is held until the message is parsed.
+        // The bytes stay in the budget until the message is parsed.
         let mut pending = PendingBytes::new(self.budget);
         let body = match self.body(response, MAX_MESSAGE, &mut pending).await {
             Ok(body) => body,

@@ -1,4 +1,4 @@
-//! The section `[mcp]` of `hookhost.toml`: one table per server, under its name.
+//! The section `[mcp]` of `hookhost.toml`. It has one table per server, and the key of the table is the server's name.
 
 use super::McpError;
 use serde::Deserialize;

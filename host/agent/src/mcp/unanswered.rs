@@ -42,7 +42,7 @@ struct OpenRequests {
     requests: HashMap<RequestId, usize>,
 }
 
-/// An answer that is being written. Its request counts until this is dropped.
+/// An answer that is being written. Its request stays counted until this value is dropped.
 struct PendingAnswer {
     open: Arc<Mutex<OpenRequests>>,
     counts: usize,
@@ -70,7 +70,7 @@ impl<T> AnsweringTransport<T> {
                 let counts = 1 + repeated(&request.id, &request.request) / REPEATED;
                 open.number += counts;
                 // If the server reuses an id, the answer to the first request cannot be recognised, so the first
-                // request counts until the connection ends.
+                // request stays counted until the connection ends.
                 open.requests.insert(request.id.clone(), counts);
             }
             JsonRpcMessage::Notification(notification) => {

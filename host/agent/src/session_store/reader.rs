@@ -34,9 +34,9 @@ pub struct StoredSession {
     pub missing: Vec<u64>,
     /// End of the session; `None` if it was killed or still runs.
     pub ending: Option<Ending>,
-    /// Number of model calls so far, without those of sub-agents.
+    /// Number of model calls so far, without the calls of sub-agents.
     pub turns: u32,
-    /// Number of model calls by sub-agents up to the last recorded end; later ones are unknown.
+    /// Number of model calls by sub-agents up to the last recorded end. The number of later calls is unknown.
     pub subagent_turns: u32,
     /// Tokens used, as far as the file records them.
     pub usage: TokenUsage,
@@ -239,7 +239,7 @@ impl Line<'_> {
         }
         serde_json::from_slice(self.bytes).map(Some).map_err(|error| {
             let text = error.to_string();
-            // serde counts lines within this line.
+            // serde's line number counts from this line, so it is left out.
             let reason =
                 text.split_once(" at line 1 ").map_or(text.clone(), |(fault, place)| format!("{fault} at {place}"));
             LineError { reason, is_cut: error.is_eof() && !self.is_terminated }

@@ -45,7 +45,7 @@ impl SessionStore {
     /// Lists all sessions, beginning with the one that was used last. Other files are skipped.
     ///
     /// # Errors
-    /// Returns an error if the directory cannot be read. If it does not exist, the list is empty.
+    /// Returns an error if the directory cannot be read. If the directory does not exist, the list is empty.
     pub fn list(&self) -> Result<Vec<SessionSummary>, SessionStoreError> {
         let ids = self.ids()?;
         let mut sessions: Vec<_> = ids.iter().filter_map(|id| SessionSummary::read(&self.path(id))).collect();

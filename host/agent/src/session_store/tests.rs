@@ -181,7 +181,7 @@ fn a_message_edited_by_hand_counts_as_it_is() {
     let (_directory, store) = written();
     let mut changed = lines(&store);
     changed[1] = " { \"message\": { \"number\": 1, \"role\": \"user\", \"text\": \"something else\" } }\n".into();
-    // Without the last line break, which not every editor writes.
+    // The last line break is missing, because not every editor writes it.
     std::fs::write(store.path("s-1"), changed.join("\n")).unwrap();
     let ResumedSession { mut writer, session, .. } = store.resume("s-1").unwrap();
     assert_eq!((session.conversation[0].text(), session.ending.is_some()), ("something else", true));

@@ -1,4 +1,4 @@
-//! Writes a session: each record is one line, added as a whole or not at all.
+//! Writes a session. Each record is one line, and a line is added completely or not at all.
 
 use super::reader::MAX_LINE;
 use super::record::{Record, SessionStart, StoredReminder};

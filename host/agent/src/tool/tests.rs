@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 struct Fixture {
-    /// Holds the workspace and a secret beside it.
+    /// The directory that contains the workspace, and a secret outside of the workspace.
     outer: TempDir,
     context: ToolContext,
     tools: Toolbox,
@@ -42,7 +42,7 @@ impl Fixture {
     }
 }
 
-/// Each way to write, read and list `path`.
+/// Returns a call for each way to write, read and list `path`.
 fn every_file_call(path: &str) -> [(&'static str, Value); 4] {
     [
         ("read_file", json!({ "path": path })),

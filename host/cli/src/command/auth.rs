@@ -57,7 +57,7 @@ fn set(section: &AgentSection, provider: &str) -> Result<Exit, CliError> {
     let origin = origin
         .ok_or_else(|| CliError::usage(format!("the provider {provider} needs no key, because it has no server")))?;
     let file = configuration::keys_file()?;
-    // Read the file of keys now, so that an error in it is reported before the user types the key.
+    // The file of keys is read now, so that an error in this file is reported before the user types the key.
     configuration::keys()?;
     let key = typed(provider)?;
     change(|keys| keys.set(provider, &origin, &key))?;

@@ -48,7 +48,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(35);
 /// Time that a hook waits until the previous resident host has ended.
 const PLACE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Interval at which a new host checks if the previous host has ended.
+/// Interval at which a new host checks whether the previous host has ended.
 const CLAIM_INTERVAL: Duration = Duration::from_millis(2);
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {

@@ -151,7 +151,7 @@ struct Page {
     text: String,
     /// Number of columns that the last line has so far.
     column: usize,
-    /// The open styles. The last one is in force.
+    /// The open styles. The last style is in force.
     styles: Vec<Style>,
     /// The beginning of each line, one part for each open list or quote.
     margins: Vec<String>,

@@ -56,7 +56,7 @@ pub(crate) fn describe(request: &ApprovalRequest, workspace: Option<&Path>) -> S
     text
 }
 
-/// Describes the sub-agent that the question is about, if any, and each question with its origin.
+/// Describes the questions, each with its origin. If the questions are about a sub-agent, describes the sub-agent before them.
 pub(crate) fn asked(request: &ApprovalRequest) -> String {
     let mut text = String::new();
     let agent = &request.agent;

@@ -1,4 +1,4 @@
-//! Writes all output to the terminal (results, notes and the line editor) under one lock, so that writes do not mix.
+//! Writes all output to the terminal under one lock, so that results, notes and the line editor do not write at the same time.
 //!
 //! The last line can be a status line for the work in progress. Any other output overwrites the status line. This needs no escape sequence,
 //! so it also works with `NO_COLOR`. While a question is open, all other output is held back until the person has answered.

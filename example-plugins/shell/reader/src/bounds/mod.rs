@@ -27,9 +27,9 @@ const MAX_INNER_INDICES: usize = 16;
 /// Maximum number of indices that have no `]` before the next `}`. The shell ends them at this `}`, but the parser reads it as part of the
 /// index.
 const MAX_UNCLOSED_INDICES: usize = 2;
-/// Maximum number of round brackets that are open at a position, also in quotes and in here-documents. This bound applies to a text with a
-/// substitution and a here-document. The parser may read the here-document as part of a word, and then tries several ways to read each
-/// bracket in it.
+/// Maximum number of round brackets that are open at one position. Brackets in quotes and in here-documents are included. This bound
+/// applies to a text with a substitution and a here-document. The parser may read the here-document as part of a word, and then tries
+/// several ways to read each bracket in it.
 const MAX_OPEN_BRACKETS: usize = 10;
 /// A substitution is counted as this number of words, because reading it takes as much work.
 const WORDS_OF_A_SUBSTITUTION: usize = 5;
@@ -87,7 +87,7 @@ fn unclosed_indices(text: &[u8]) -> usize {
     count + open
 }
 
-/// Returns the maximum number of round brackets that are open at a position, also in quotes.
+/// Returns the maximum number of round brackets that are open at one position. Brackets in quotes are included.
 fn open_brackets(text: &[u8]) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for byte in text {
@@ -101,7 +101,7 @@ fn open_brackets(text: &[u8]) -> usize {
     most
 }
 
-/// Checks that `text` is within the bounds for the parser. If it is not, the error is the reason.
+/// Checks that `text` is within the bounds for the parser. If `text` is not within the bounds, the error contains the reason.
 pub(crate) fn check(text: &str) -> Result<(), String> {
     at_most(text.len(), MAX_LENGTH, "bytes")?;
     check_tildes(text)?;
@@ -124,8 +124,8 @@ fn at_most(count: usize, most: usize, what: &str) -> Result<(), String> {
     if count > most { Err(format!("it has more than {most} {what}")) } else { Ok(()) }
 }
 
-/// Checks that the parser ends each substitution in the body of a here-document at the same position as the shell. If it does not, the
-/// error is the reason.
+/// Checks that the parser ends each substitution in the body of a here-document at the same position as the shell. If the parser does not,
+/// the error contains the reason.
 pub(super) fn check_document(body: &str) -> Result<(), String> {
     let mut scan = Scan::new(body.as_bytes());
     scan.open.push(OpenConstruct::Document);

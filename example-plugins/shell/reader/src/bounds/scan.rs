@@ -1,4 +1,4 @@
-//! The pass over a text that counts the parser's work, and finds constructs that the parser would read differently from a shell.
+//! The pass over a text that counts the parser's work. It also finds constructs that the parser would read differently from a shell.
 
 use super::{
     MAX_COMPOUNDS, MAX_DEPTH, MAX_INDICES, MAX_INNER_INDICES, MAX_SUBSHELLS, MAX_UNCLOSED_INDICES, MAX_WORDS, NESTING,
@@ -70,8 +70,8 @@ struct Arithmetic {
     has_shift: bool,
 }
 
-/// If a here-document begins on the line of a substitution, the parser makes one of two mistakes: it loses the words of the substitution,
-/// or it adds the words after the substitution to it.
+/// If a here-document begins on the line of a substitution, the parser makes one of two mistakes. It loses the words of the substitution,
+/// or it adds the words after the substitution to the substitution.
 const DOCUMENT: &str = "a here-document begins on the line of a substitution after or around it";
 const DELIMITER: &str = "a here-document has a delimiter that cannot be told";
 const PATTERN: &str = "a bracket after one of `!@?+*` may be a pattern";
@@ -362,8 +362,8 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns true if the shell may read a `'` here as an ordinary character, while the parser reads it as a quote. This can happen in
-    /// `"${x:-'…'}"`, in an index, after `$[` and in backquotes. It matters only if the text up to the next `'` contains something that the
-    /// shell would run or that closes a construct, so the function returns false otherwise.
+    /// `"${x:-'…'}"`, in an index, after `$[` and in backquotes. The function still returns false if the text up to the next `'` contains
+    /// nothing that the shell would run and nothing that closes a construct, because the difference does not matter then.
     fn may_be_no_quote(&self) -> bool {
         let outer = self
             .open
@@ -384,7 +384,7 @@ impl<'a> Scan<'a> {
         self.arithmetic = Some(Arithmetic { depth: self.open.len(), is_value, is_nested: false, has_shift: false });
     }
 
-    /// Updates the arithmetic after a closing bracket. `((a); b)` is two subshells, but the parser still takes it for arithmetic.
+    /// Updates the arithmetic after a closing bracket. `((a); b)` consists of two subshells, but the parser still takes it for arithmetic.
     fn end_arithmetic(&mut self) {
         let next = self.next();
         let Some(arithmetic) = &mut self.arithmetic else { return };
@@ -455,7 +455,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Skips a word of letters, and counts it if it opens a compound command.
+    /// Skips a word of letters. If the word opens a compound command, it is counted.
     fn word(&mut self) {
         let begins = self.begins_word() || b"{`!".contains(&self.bytes[self.at - 1]);
         let rest = &self.bytes[self.at..];
@@ -554,8 +554,8 @@ impl<'a> Scan<'a> {
                 }
                 let tabs = if strips_tabs { line.iter().take_while(|byte| **byte == b'\t').count() } else { 0 };
                 let line = &line[tabs..];
-                // The shell joins this line with the next line, but the parser does not. So the joined line may be the delimiter although
-                // the next line alone is not, or the other way round.
+                // The shell joins this line with the next line, but the parser does not. So only one of the two, the joined line or the
+                // next line alone, may be the delimiter.
                 let begin = if is_quoted { None } else { line.strip_suffix(b"\\") };
                 if begin.is_some_and(|begin| delimiter.starts_with(begin)) || (is_continued && *line == *delimiter) {
                     self.refused = Some(CONTINUED);

@@ -169,7 +169,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the commands in a here-document that the shell expands. Returns its text as far as known.
+    /// Reads the commands in a here-document that the shell expands. Returns the text of the here-document, in which unknown parts are
+    /// marked.
     pub(super) fn document(&mut self, text: &str) -> Result<Word, Unreadable> {
         if !text.has_one_of(b"$`") {
             return Ok(Word::marked(text));

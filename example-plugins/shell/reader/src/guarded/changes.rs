@@ -321,8 +321,8 @@ fn may_be_guarded(text: &str) -> bool {
     })
 }
 
-/// Fast check that returns true if a path, written in a directory that is not guarded, may lead to a guarded file. It runs before the path
-/// is resolved, which takes longer.
+/// Fast check that returns true if a path, written in a directory that is not guarded, may lead to a guarded file. This check runs first,
+/// because resolving the path takes longer.
 pub(super) fn may_lead_there(path: &Word, whole: bool) -> bool {
     let text = lower(&path.text);
     let names: Vec<&str> = text.trim_start_matches(['/', '\\']).split(['/', '\\']).collect();

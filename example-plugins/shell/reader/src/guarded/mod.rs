@@ -109,7 +109,7 @@ pub fn is_keys(path: &Normal, workspace: &str) -> bool {
     found(path).iter().any(is_one) || (is_own && found(&within).iter().any(|one| is_one(one) && one.parts.len() > 2))
 }
 
-/// The way in which a command writes a path.
+/// How a command writes a path, and what it affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reach {
     /// The part of the path that the command writes.
@@ -189,7 +189,7 @@ fn holds(names: &[&str], workspace: &str, wild: bool) -> bool {
             .all(|name| !name.has(UNKNOWN as u8) && parts.next().is_some_and(|part| overlap(part, name, wild)))
 }
 
-/// Normalizes a name as Windows does: removes the name of a stream, and dots and spaces at the end.
+/// Normalizes a name as Windows does. The name of a stream is removed, and so are dots and spaces at the end.
 fn known_name(name: &str) -> &str {
     // A colon in `[[:alpha:]]` or after a drive letter does not begin the name of a stream.
     let stream = name.find(':').filter(|at| *at > 1 && !name.has(b'['));

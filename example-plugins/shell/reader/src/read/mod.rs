@@ -128,20 +128,21 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
-    // `$x = Get-Date; $x.Year`: a POSIX shell would read the variable as an unknown program, so the text is also read as a text for
-    // Windows. The other commands of both readings are kept.
+    // In `$x = Get-Date; $x.Year`, a POSIX shell would take the variable for an unknown program, so the text is also read as a text for
+    // Windows. The script gets all other commands of both readings.
     let is_assigned = !is_windows && windows::is_assigned(text);
     if is_assigned {
         reader.script.commands.retain(|command| !windows::is_expression(text, command));
     }
-    // `rd /s C:\x`: a text with a command that exists only on Windows is read as a text for Windows, whatever shell the event names.
+    // A text with a command that exists only on Windows, such as `rd /s C:\x`, is read as a text for Windows, no matter which shell the
+    // event names.
     let is_there = |reader: &Reader<'_>| reader.script.commands.iter().any(windows::is_only_there);
     if is_assigned || (result.is_ok() && !is_windows && is_there(&reader)) {
         reader.scope =
             Scope { cwd: reader.context.directory(&Word::literal(cwd), Some(context.workspace())), ..Scope::default() };
         result = windows::read(&mut reader, text);
     }
-    // `cmd /c "rd /s C:\"`: a text that is invalid for a POSIX shell may be valid for the shell that it names.
+    // A text that is invalid for a POSIX shell, such as `cmd /c "rd /s C:\"`, may be valid for the shell that it names.
     if result.is_err() && windows::is_named_in(text) {
         result = windows::read(&mut reader, text);
     }
@@ -284,7 +285,7 @@ impl Reader<'_> {
     pub(super) fn nested(&mut self, text: &str) -> Result<(), Unreadable> {
         if text.has(UNKNOWN as u8) {
             self.script.runs_unknown = true;
-            // The commands that could be read are kept.
+            // The commands that could be read stay in the script.
         }
         let text = text.replace(UNKNOWN, "$_");
         let program = self.deeper(|reader| reader.parse(&text))?;
@@ -333,7 +334,7 @@ impl Reader<'_> {
         self.spend(
             WORK_OF_COMMAND + input + command.args.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>(),
         )?;
-        // `x[0 + 1]=1 a`: the parser splits the index into words, but the shell assigns and runs `a`.
+        // In `x[0 + 1]=1 a`, the parser splits the index into words, but the shell makes the assignment and runs `a`.
         if command.program.halves(b'[').is_some_and(|(name, index)| !name.is_empty() && !index.has(b']')) {
             return Err(Unreadable("an index has a blank in it".into()));
         }
@@ -370,7 +371,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Converts a location of the parser, which counts characters, to bytes of the text.
+    /// Converts a location from the parser to a byte range of the text. The parser's locations count characters.
     pub(super) fn span(&self, location: Option<&brush_parser::SourceSpan>) -> Option<Range<usize>> {
         let location = location.filter(|_| self.source.exact)?;
         let byte = |at: usize| match &self.source.offsets {

@@ -1,4 +1,5 @@
-//! Follows the output of commands and the content of files that a text writes, as far as the text contains them.
+//! Follows the output of commands and the content of files that a text writes, if the text itself contains this output
+//! or content.
 
 use super::{Reader, Unreadable};
 use crate::ascii::Ascii as _;

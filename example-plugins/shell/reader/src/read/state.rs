@@ -45,7 +45,7 @@ pub(crate) struct Surroundings {
     pub(crate) input: Option<Word>,
 }
 
-/// The names that the text gives to commands, and the commands that run at its end.
+/// The names that the text gives to commands, and the commands that run at the end of the text.
 #[derive(Default)]
 pub(crate) struct Definitions {
     /// The functions by name. A list is fast enough, because few texts define functions.

@@ -125,7 +125,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a compound command. The commands in it get `input` as their input.
+    /// Reads a compound command. The commands within the compound command get `input` as their input.
     pub(super) fn compound(&mut self, compound: &ast::CompoundCommand, input: Option<Word>) -> Result<(), Unreadable> {
         if self.nesting.compounds >= MAX_LEVELS {
             return Err(Unreadable(format!("it has more than {MAX_LEVELS} levels of compound commands")));

@@ -22,8 +22,8 @@ pub(crate) struct Matcher {
     /// The accepted subcommands, with spaces between their words.
     subcommands: Words,
     construct: Option<Construct>,
-    /// True if the match is about the effect of the program. Then a command with `--help` does not match, because it has no effect. False
-    /// if the match is about redirections, unknown text or text that the program reads.
+    /// True if the match is about the effect of the program. In that case, a command with `--help` does not match, because it has no
+    /// effect. False if the match is about redirections, unknown text or text that the program reads.
     acts: bool,
     /// True if the match depends on the command's redirections. The next field, `environment`, is true if it depends on variables that are
     /// set for the command.
@@ -101,8 +101,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) context: &'a PathContext,
     /// The pairs of adjacent bytes in the text. A text that has any other pair cannot occur in this text.
     pairs: Pairs,
-    /// Results for the whole text, by the number of the matcher. The results are stored, so that each matcher searches the text only once,
-    /// even if the text contains many commands.
+    /// Results of the conditions on the whole text, by the number of the matcher. The results are stored, so that each matcher searches the
+    /// text only once, even if the text contains many commands.
     whole: RefCell<Vec<Option<bool>>>,
 }
 
@@ -469,7 +469,7 @@ impl Condition {
                 let WriteCondition { pattern, paths, by_words } = &**wanted;
                 let leads = |target: &Word| paths.is_empty() || is_one_of(paths, command.class(target, context));
                 let is_named = |target: &Word| pattern.as_ref().is_none_or(|pattern| pattern.is_match(&target.text));
-                // `cd .git; tee config`
+                // An example is `cd .git; tee config`.
                 let is_there = |target: &Word| {
                     let path = context.path(target, command.cwd.as_deref());
                     path.is_some_and(|path| is_named(&Word::literal(path)))

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 /// Compiles an expression: [`Pattern::written`] or [`Pattern::embedded`].
 pub(super) type Compile = fn(Expression) -> Result<Pattern, String>;
 
-/// A regular expression, as alternatives of which one must match.
+/// A regular expression, as a list of alternatives. It matches if one of the alternatives matches.
 #[derive(Debug)]
 pub(super) struct Pattern(Box<[Branch]>);
 
@@ -97,7 +97,7 @@ impl Search {
 }
 
 impl TextPosition {
-    /// Returns true if one of `texts` occurs at this place in `text`.
+    /// Returns true if one of `texts` occurs at this position in `text`.
     fn has_one_of(self, text: &str, texts: &Words, any_case: bool) -> bool {
         match self {
             Self::Whole if any_case => texts.has_in_any_case(text),
@@ -106,7 +106,7 @@ impl TextPosition {
         }
     }
 
-    /// Returns true if `word` occurs at this place in `text`.
+    /// Returns true if `word` occurs at this position in `text`.
     fn has(self, text: &str, word: &[u8], any_case: bool) -> bool {
         let text = text.as_bytes();
         let same = |part: &[u8]| if any_case { part.eq_ignore_ascii_case(word) } else { part == word };

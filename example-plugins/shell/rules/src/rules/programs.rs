@@ -101,7 +101,7 @@ impl<'a> Arguments<'a> {
         Self::read(program, args, windows, false)
     }
 
-    /// Like [`Arguments::new`], but a word before the first operand counts as a value if it may be the value of an option.
+    /// Like [`Arguments::new`], but a word before the first operand is treated as the value of an option if it may be one.
     pub(crate) fn with_values(program: Option<&'a Program>, args: &'a [Word], windows: bool) -> Self {
         Self::read(program, args, windows, true)
     }

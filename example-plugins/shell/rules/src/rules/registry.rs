@@ -235,7 +235,8 @@ impl Registry {
         Ok(self)
     }
 
-    /// Returns true if a rule matches `command` in the surroundings for examples: a project in which all stacks are in use.
+    /// Returns true if a rule matches `command` under the conditions for examples. The command then runs in a project in which all stacks
+    /// are in use.
     pub(crate) fn catches(&self, rule: &str, command: &str) -> bool {
         const DIRECTORY: &str = "/work/project";
         let context = PathContext::new(DIRECTORY);
@@ -296,8 +297,8 @@ impl Registry {
         of_any.chain(self.named_alike(command))
     }
 
-    /// Returns true if none of the plugin's own rules names the program, and the program is neither a function of the script nor a wrapper
-    /// of another command in the script.
+    /// Returns true if none of the plugin's own rules names the program. Returns false for a function of the script, and for a wrapper of
+    /// another command in the script.
     fn is_unnamed(&self, command: &Command, script: &Script) -> bool {
         let is_own = |matcher: &Matcher| !matcher.unnamed && !self.rules[matcher.rule as usize].given;
         let program = lower(&command.program);

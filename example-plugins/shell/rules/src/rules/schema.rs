@@ -115,9 +115,9 @@ pub(crate) struct Match {
     pub verbs: Words,
     /// Flags that must all be present. `"-f|--force"` accepts either spelling, and `"--x=value"` requires this value.
     pub flags: Vec<String>,
-    /// Flags of which at least one must be present.
+    /// Flags. At least one of them must be present.
     pub any_flags: Vec<String>,
-    /// Flags of which none may be present.
+    /// Flags. None of them may be present.
     pub no_flags: Vec<String>,
     /// A regular expression for an operand after the subcommand.
     pub operand: Option<Expression>,
@@ -155,14 +155,19 @@ pub(crate) struct Match {
     /// example of such a word is `of=x` of `dd`.
     pub touches: Vec<String>,
     /// The owners of guarded files. The command must write, remove, move or link a file of one of these owners, or pass the file to a
-    /// program that is not known to be read-only. Owners are `hookhost` (hookhost's own files), `agents` (the files in which agents name
-    /// their hooks and proxies) and `keys` (hookhost's keys, even if the command only reads them).
+    /// program that is not known to be read-only. The owners are:
+    /// - `hookhost`: hookhost's own files
+    /// - `agents`: the files in which agents name their hooks and proxies
+    /// - `keys`: hookhost's keys, even if the command only reads them
     pub changes: Vec<String>,
     /// Excludes commands whose input is a here-document, because `cat > x <<EOF` writes a whole file.
     pub no_document: bool,
-    /// The ways in which the command gets the content of a secret file: `file` (a word names the file), `input` (the file is the command's
-    /// input), `value` (a word contains the content, as in `"$(cat .env)"`), `shown` (like `value`, and people see the output), `place`
-    /// (the command runs in a directory of secret files or in a home).
+    /// The ways in which the command gets the content of a secret file:
+    /// - `file`: a word names the file
+    /// - `input`: the file is the command's input
+    /// - `value`: a word contains the content, as in `"$(cat .env)"`
+    /// - `shown`: like `value`, and people see the output
+    /// - `place`: the command runs in a directory of secret files or in a home directory
     pub secret: Vec<String>,
     /// Excludes commands whose output goes into a variable, or into a header that carries credentials: `TOKEN="$(pass show x)"`.
     pub shown: bool,

@@ -124,7 +124,7 @@ impl<'de: 'static> Deserialize<'de> for Words {
 pub(crate) struct Index {
     /// The sorted names, one after the other.
     names: Box<str>,
-    /// For each name, the ends of its text and of its numbers.
+    /// For each name, the index at which the name ends and the index at which its numbers end.
     ends: Box<[(u32, u32)]>,
     numbers: Box<[Numbered]>,
 }

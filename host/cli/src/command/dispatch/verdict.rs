@@ -131,7 +131,7 @@ impl<'a> LocatedFinding<'a> {
     }
 }
 
-/// Returns the part of the command that a finding is about. This is `place` if the text there agrees with `matched`. Otherwise it is the
+/// Returns the part of the command that a finding is about. This is `place` if the text at this position is `matched`. Otherwise it is the
 /// position of `matched`, if that text occurs once.
 fn part(command: &str, details: &Value) -> Option<Range<usize>> {
     let matched = details.get("matched").and_then(Value::as_str).filter(|matched| !matched.is_empty());

@@ -81,7 +81,7 @@ impl Metadata {
                 }
             }
         }
-        // A component can contain adapter modules. The largest module is the one that was compiled from the author's code.
+        // A component can contain adapter modules. The largest module is the module that was compiled from the author's code.
         let main = modules.into_iter().filter(|module| module.has_memory).max_by_key(|module| module.code);
         metadata.stack = main.and_then(|module| module.stack());
         metadata

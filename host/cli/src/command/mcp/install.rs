@@ -72,7 +72,8 @@ enum Unchanged {
     Failed(CliError),
 }
 
-/// Returns the text to print, and false if a server was left unchanged because a proxy in front of it would read other rules.
+/// Returns the text to print, and a flag. The flag is false if a server was left unchanged because a proxy in front of this server would
+/// read other rules.
 fn change(
     places: &AgentPlaces,
     adapter: &Adapter,

@@ -197,7 +197,7 @@ impl<'a> Repl<'a> {
         output::note(&format!("{DIM}Ctrl-C once more leaves, and so does Ctrl-D{DIM:#}\n"));
     }
 
-    /// Lets the agent answer a prompt, in the open session or in a new one.
+    /// Lets the agent answer a prompt, in the open session or in a new session.
     async fn turn(&mut self, prompt: &str, signals: &mut Signals) -> Result<Turn, CliError> {
         if self.dialogue.is_none() {
             match self.agent.dialogue(self.next.as_deref()) {
@@ -272,7 +272,7 @@ impl<'a> Repl<'a> {
         ));
     }
 
-    /// Ends the open session. The next prompt continues this session, unless the user chooses another one.
+    /// Ends the open session. The next prompt continues this session, unless the user chooses another session.
     async fn end_session(&mut self) {
         if let Some(dialogue) = self.dialogue.take() {
             self.next = Some(dialogue.session().to_owned());

@@ -275,7 +275,7 @@ fn exit(outcome: &RunOutcome) -> Exit {
         Status::Rejected => match &outcome.rejection {
             Some(rejection) => match rejection.cause {
                 Cause::Failed(_) => Exit::PluginFailed,
-                // The system failed; no plugin and no person rejected the event.
+                // The system failed, and neither a plugin nor a person rejected the event.
                 Cause::NotRecorded => Exit::Failed,
                 _ => Exit::Rejected,
             },

@@ -23,10 +23,10 @@ use std::time::Instant;
 /// Maximum number of lines of a tool's result that are shown.
 const LINES: usize = 5;
 
-/// Maximum number of characters of a call's arguments that are shown beside its result.
+/// Maximum number of characters of a call's arguments that are shown next to the call's result.
 const LABEL: usize = 60;
 
-/// Maximum number of texts that are kept for `/show`.
+/// Maximum number of texts that are stored for `/show`.
 const MAX_KEPT: usize = 100;
 
 /// Reports for programs: one JSON object per line.
@@ -139,7 +139,7 @@ impl ForPeople {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a spinner, which shows slow work in the last line until it is dropped.
+    /// Starts a spinner. It shows slow work in the last line until the spinner is dropped.
     pub(crate) fn spinner(&self) -> Option<Spinner> {
         Spinner::start(Arc::clone(&self.progress))
     }

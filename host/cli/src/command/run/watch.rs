@@ -1,7 +1,7 @@
 //! Loads rules again if a configuration file or a plugin's file changes during a run.
 //!
-//! The operating system reports a changed file. All rules are then read and checked in the background. If they are valid, they replace the
-//! loaded rules between two events; otherwise the loaded rules stay. The user gets a message in both cases.
+//! The operating system reports a changed file. All rules are then read and checked in the background. If the new rules are valid, they
+//! replace the loaded rules between two events. Otherwise the loaded rules stay. The user gets a message in both cases.
 
 use crate::args::ConfigArgs;
 use crate::{configuration, loading};
@@ -232,7 +232,7 @@ impl WatchedFiles {
         Ok(Self { watcher, files: BTreeSet::new(), names, changed })
     }
 
-    /// Also watches the files of this configuration, and the paths of files that would belong to it if somebody created them.
+    /// Also watches the files of this configuration, and the paths at which a new file would belong to the configuration.
     fn add(&mut self, args: &ConfigArgs, workspace: &Path, config: &Config) {
         let plugins = config.enabled().filter_map(|entry| entry.code.path().map(Path::to_owned));
         let mut files: Vec<PathBuf> = config.files().iter().cloned().chain(plugins).collect();
