@@ -38,8 +38,8 @@ pub(crate) struct AgentPlaces {
 }
 
 impl AgentPlaces {
-    /// Returns the places for this user and the working directory. If the user's own configuration file cannot be read, the default
-    /// settings are used, so that installed hooks can still be shown and removed.
+    /// Returns the paths for this user and the working directory. If the user's own configuration file cannot be read, the default settings
+    /// are used, so that installed hooks can still be shown and removed.
     pub(crate) fn here() -> Result<Self, CliError> {
         let directories = configuration::places()?;
         let home = directories.home.clone();

@@ -27,9 +27,9 @@ struct AgentSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum DirectoriesWord {
-    /// The command of the hook names them.
+    /// The command of the hook names the directories.
     Fixed,
-    /// They come from the environment in which the agent starts the hook.
+    /// The directories come from the environment in which the agent starts the hook.
     Environment,
 }
 

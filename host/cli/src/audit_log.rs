@@ -53,7 +53,7 @@ pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
     })
 }
 
-/// Warns of objects in the database that hookhost did not create. Commands that read the log without verifying it call this.
+/// Warns of objects in the database that hookhost did not create. Commands that read the log without verifying it call this function.
 pub(crate) fn warn_of_foreign(log: &Log) {
     for what in log.foreign() {
         let text = output::one_line(&format!("the database holds {what}, which may have kept records out of the log"));

@@ -22,8 +22,7 @@ pub(crate) fn config(args: &ConfigArgs, directory: &Path) -> Result<Config, CliE
 }
 
 /// Reads the configuration again while `loaded` is in force. Also returns a message about approved files that have changed. This fails if a
-/// file of `loaded` no longer applies. The reason is that a program of the agent could have changed the file in order to remove the agent's
-/// rules.
+/// file of `loaded` no longer applies, because a program of the agent could have changed the file in order to remove the agent's rules.
 pub(crate) fn config_again(
     args: &ConfigArgs,
     directory: &Path,

@@ -30,7 +30,7 @@ const TYPING_PAUSE: Duration = Duration::from_millis(250);
 const MAX_SLIPS: u32 = 1;
 
 /// Letters that can mean yes. `y` and `n` are excluded because people press them out of habit. Letters that resemble other characters are
-/// excluded too.
+/// excluded, too.
 const YES_LETTERS: &[u8] = b"abcdefghjkmprstuvwxz";
 
 /// Returns an approver that asks the person at the terminal. Returns `None` if there is no terminal, or if the options say that every
@@ -92,7 +92,7 @@ struct Terminal {
 /// question.
 #[derive(Debug, Default)]
 struct Keyboard {
-    /// The channel for the pressed keys; `None` is sent if the terminal has ended.
+    /// The channel for the pressed keys. If the terminal has ended, `None` is sent.
     waiting: Option<oneshot::Sender<Option<String>>>,
     is_read: bool,
 }

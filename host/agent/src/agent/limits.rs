@@ -28,7 +28,7 @@ pub(super) struct Limits {
     told_unbounded: AtomicBool,
     told_subagents: AtomicBool,
     refusals: Mutex<Refusals>,
-    /// End of all sessions of the tree, set when one of them ends the run.
+    /// End of all sessions of the tree. It is set when one of these sessions ends the whole run.
     halted: OnceLock<TaskEnd>,
 }
 

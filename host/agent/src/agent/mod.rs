@@ -1,10 +1,10 @@
 //! The agent loop, which is also the reference embedder of the engine. Each transition of the loop is an event of the
 //! contract, and the verdict on each event takes effect.
 //!
-//! [`Agent::run`] steps a plain state machine (`state`) until it is done. `request` asks the model, `stream` reads its
-//! answer, and `tool_calls` hands its calls to the `tool_scheduler`. `task` begins and ends tasks, and `display` shows
-//! text. A [`Dialogue`] is one session of many runs. The tools `submit_plan` and `subagent` belong to the loop and
-//! reach it through its `run_context`.
+//! [`Agent::run`] steps a plain state machine (`state`) until the run is done. `request` asks the model, `stream` reads
+//! the model's answer, and `tool_calls` hands the calls in the answer to the `tool_scheduler`. `task` begins and ends
+//! tasks, and `display` shows text. A [`Dialogue`] is one session of many runs. The tools `submit_plan` and `subagent`
+//! belong to the loop and reach the current run through its `run_context`.
 
 mod compaction;
 mod conversation;
@@ -56,7 +56,7 @@ call, read its reason, do not repeat the same call, and find another way or say 
 answer with a short summary of what you did.";
 
 /// Maximum number of tasks per run that come from the user and from plans. The same maximum applies separately to tasks
-/// that plugins add. This maximum ends a run in which the model or a plugin adds another task whenever a task ends.
+/// that plugins add. These limits end a run in which the model or a plugin adds another task whenever a task ends.
 pub const MAX_TASKS: usize = 64;
 
 /// Number of times that the model may repeat a refused call with the same arguments before the run ends.
@@ -86,7 +86,7 @@ pub struct AgentConfig {
     pub max_turns: NonZeroU32,
     /// Maximum length of a model answer, in tokens. Default: 8192.
     pub max_output_tokens: NonZeroU32,
-    /// Time limit of a run, after which it is stopped. Default: none.
+    /// Time limit of a run, after which the run is stopped. Default: none.
     pub max_time: Option<Duration>,
     /// Maximum number of input and output tokens of a run, sub-agents included. Once these tokens are used, no further
     /// request is sent. Default: none.
@@ -109,7 +109,7 @@ pub struct AgentConfig {
     pub depth: u32,
     /// Identifier of the session that started this session. `None` if no session did.
     pub parent: Option<String>,
-    /// Identifier of the session. Default: a new one.
+    /// Identifier of the session. Default: a new identifier.
     pub session: Option<String>,
     /// True if a person can answer questions. Default: false.
     pub interactive: bool,
@@ -259,8 +259,8 @@ impl Agent {
 
     /// Continues a session that is stored in [`AgentConfig::sessions_dir`], under the same identifier. The model gets
     /// the stored conversation, and plugins get their stored state. The session uses the provider, the model and the
-    /// tools of this agent, even if it had others before. A tool call without a result gets a result that says so.
-    /// Without a prompt, the model continues where the session was interrupted.
+    /// tools of this agent, even if it had others before. A tool call without a result gets a result that says that the
+    /// call was interrupted. Without a prompt, the model continues where the session was interrupted.
     ///
     /// # Errors
     /// Returns the errors of [`Self::run`], and an error if the session does not exist, is in use by another process or

@@ -38,7 +38,7 @@ struct PlanProgress {
 pub(super) struct PlanSubmission {
     /// Prompts of the added tasks.
     pub(super) queued: Vec<String>,
-    /// Prompts of the tasks beyond the cap.
+    /// Prompts of the tasks that were left out because of the maximum number of tasks.
     pub(super) left_out: Vec<String>,
     /// Prompts of the tasks that the plan removed from the queue.
     pub(super) dropped: Vec<String>,
@@ -49,7 +49,7 @@ pub(super) struct PlanSubmission {
 }
 
 impl Queue {
-    /// Appends tasks, up to the cap. Returns the number of tasks left out.
+    /// Appends tasks, up to the maximum number of tasks. Returns the number of tasks that were left out.
     pub(super) fn add(&mut self, tasks: Vec<Task>, author: Author) -> usize {
         let joined = if author == Author::Plugin { &mut self.added } else { &mut self.joined };
         let room = MAX_TASKS.saturating_sub(*joined);
@@ -59,8 +59,8 @@ impl Queue {
         left_out
     }
 
-    /// Appends a plan's tasks. With `clear_existing`, the plan first removes the tasks that the model proposed earlier;
-    /// tasks of plugins stay. `proposed` contains the prompts of the model. Any other task of the plan comes from a
+    /// Appends a plan's tasks. With `clear_existing`, the plan first removes the tasks that the model proposed earlier,
+    /// but tasks of plugins stay. `proposed` contains the prompts of the model. Any other task of the plan comes from a
     /// plugin. If there is no room for all tasks, the tasks of plugins take precedence.
     pub(super) fn add_plan(&mut self, plan: Plan, proposed: &[String]) -> PlanSubmission {
         let mut submitted = if plan.clear_existing { self.clear_own() } else { PlanSubmission::default() };

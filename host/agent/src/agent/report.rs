@@ -66,7 +66,7 @@ pub enum AgentEvent {
     },
     /// A notice for the user. Each notice is reported once.
     Notice {
-        /// One sentence.
+        /// Text of the notice: one sentence.
         text: String,
     },
     /// A task begins. The first task is the user's prompt.
@@ -87,7 +87,7 @@ pub enum AgentEvent {
     PlanSubmitted {
         /// Subject of the plan.
         title: String,
-        /// Prompts of its tasks.
+        /// Prompts of the plan's tasks.
         tasks: Vec<String>,
     },
     /// The last task of a plan has ended.
@@ -132,7 +132,7 @@ pub enum AgentEvent {
     Rejected {
         /// The rejected event.
         event: EventKind,
-        /// Plugins and refusal.
+        /// The rejecting plugins and their refusal.
         #[serde(flatten)]
         refusal: RejectionReport,
     },
@@ -197,7 +197,7 @@ pub enum AgentEvent {
         name: String,
         /// Arguments from the model.
         arguments: Value,
-        /// Plugins and refusal.
+        /// The rejecting plugins and their refusal.
         #[serde(flatten)]
         refusal: RejectionReport,
     },
@@ -237,7 +237,7 @@ pub enum AgentEvent {
         id: String,
         /// Name of the tool.
         name: String,
-        /// Plugins and refusal.
+        /// The rejecting plugins and their refusal.
         #[serde(flatten)]
         refusal: RejectionReport,
     },
@@ -292,7 +292,7 @@ pub enum AgentEvent {
 pub struct RejectionReport {
     /// Names of the plugins.
     pub by: Vec<String>,
-    /// `rejected`, `failed`, `timed out`, `disagreed` or `not approved`.
+    /// Cause of the rejection: `rejected`, `failed`, `timed out`, `disagreed` or `not approved`.
     pub cause: &'static str,
     /// Reason, in the plugin's words.
     pub reason: String,

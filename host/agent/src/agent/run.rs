@@ -24,7 +24,7 @@ pub(super) struct Run<'a> {
     /// The session, which may outlast the run.
     pub(super) open: OpenSession,
     pub(super) reporter: &'a dyn Reporter,
-    /// Cancelled from outside, or at the run's time limit.
+    /// Cancelled by the caller of the run, or at the run's time limit.
     pub(super) cancel: CancellationToken,
     /// True after the time limit. The task in `_clock` sets this flag.
     time_is_over: Arc<AtomicBool>,

@@ -87,7 +87,7 @@ impl RunContext {
         self.send(LoopEvent::Report(event));
     }
 
-    /// Sends an event. If the run has ended, its receiver is gone, and the event is dropped on purpose.
+    /// Sends an event. If the run has ended, there is no receiver any more, and the event is dropped on purpose.
     pub(super) fn send(&self, event: LoopEvent) {
         let _ = self.events.send(event);
     }
@@ -102,8 +102,8 @@ impl RunContext {
         std::mem::take(&mut *locked(&self.used))
     }
 
-    /// Reports that plugins rejected what a tool wanted to do, such as submit a plan. Returns the rejection as the result
-    /// of the tool call.
+    /// Reports that plugins rejected the action of a tool, for example the submission of a plan. Returns the rejection as the result of the
+    /// tool call.
     pub(super) fn rejected(&self, event: EventKind, rejection: &Rejection) -> ToolOutput {
         self.report(AgentEvent::Rejected { event, refusal: rejection.into() });
         self.end_if_rejection_ends(rejection);

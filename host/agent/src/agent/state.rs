@@ -10,29 +10,31 @@ use hookhost_models::DeltaStream;
 
 /// State of a run.
 pub(super) enum State {
-    /// Initial state. It sends `session-start` and `provider-resolve`, and then the first task begins. If there is no
-    /// prompt, the session is a resumed session that continues with the next answer of its model.
+    /// The initial state. This state sends `session-start` and `provider-resolve`, and then the first task begins. If
+    /// there is no prompt, the session is a resumed session that continues with the next answer of its model.
     Start { prompt: Option<String> },
-    /// The state between two tasks. If no task is left, it sends `queue-empty`.
+    /// The state between two tasks. If no task is left, this state sends `queue-empty`.
     NextTask,
-    /// A task begins. It sends `task-start`, then `prompt-submit` for its prompt.
+    /// A task begins. This state sends `task-start`, then `prompt-submit` for the task's prompt.
     Submit(QueuedTask),
-    /// A turn begins. It sends `turn-start`, then `before-inference` for its request. If the request would be too
-    /// large, it sends `before-compaction` and `after-compaction` between these two events.
+    /// A turn begins. This state sends `turn-start`, then `before-inference` for the turn's request. If the request
+    /// would be too large, `before-compaction` and `after-compaction` come between these two events.
     Assemble,
-    /// The request is sent, possibly not for the first time. Before the first attempt, it sends `request-send`.
+    /// The request is sent, possibly not for the first time. Before the first attempt, this state sends `request-send`.
     Send(OutgoingRequest),
-    /// The answer streams in. It sends `stream-delta`, `stream-end`, and `before-tool-call` for each of the answer's
-    /// calls. If a plugin subscribes to `response-receive`, that event comes first and contains the whole answer.
+    /// The answer streams in. This state sends `stream-delta`, `stream-end`, and `before-tool-call` for each of the
+    /// answer's calls. If a plugin subscribes to `response-receive`, that event comes first and contains the whole
+    /// answer.
     Receive(OutgoingRequest, DeltaStream),
-    /// The answer is complete. It sends `after-inference` and `token-usage`. The tool calls of the answer follow, with
-    /// `before-tools`, `after-tool-call` and `turn-end`.
+    /// The answer is complete. This state sends `after-inference` and `token-usage`. The tool calls of the answer
+    /// follow, with `before-tools`, `after-tool-call` and `turn-end`.
     Answered(Completion),
-    /// The answer has no tool calls, so its text is final. It sends `finalize-content`.
+    /// The answer has no tool calls, so its text is final. This state sends `finalize-content`.
     Finalize(Completion),
-    /// The task has ended with any status. It sends `turn-end`, `agent-error`, `task-complete` and `plan-complete`.
+    /// The task has ended with any status. This state sends `turn-end`, `agent-error`, `task-complete` and
+    /// `plan-complete`.
     Ended(TaskEnd),
-    /// The session ends. It sends `session-end`.
+    /// The session ends. This state sends `session-end`.
     Finish,
     /// Final state.
     Done,
@@ -48,7 +50,7 @@ pub(super) struct TaskEnd {
     pub(super) status: Status,
     pub(super) reason: Option<String>,
     pub(super) rejection: Option<Rejection>,
-    /// What ends together with the task: the session, which then takes no further task, or the whole run.
+    /// What ends together with the task: either the session, which then takes no further task, or the whole run.
     pub(super) stop: Option<Stop>,
 }
 
@@ -68,7 +70,7 @@ impl TaskEnd {
 }
 
 impl Run<'_> {
-    /// Runs a prompt and all tasks that follow from it to their end.
+    /// Runs a prompt and all tasks that follow from it, until the run is done.
     pub(super) async fn finish(mut self, prompt: Option<&str>) -> RunOutcome {
         self.steps(State::Start { prompt: prompt.map(str::to_owned) }).await;
         self.outcome()

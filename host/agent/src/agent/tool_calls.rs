@@ -30,7 +30,8 @@ pub(super) struct AnswerCalls {
     carried_out: BTreeSet<usize>,
     /// Indexes of calls that plugins have judged.
     asked: BTreeSet<usize>,
-    /// The tools that the model was offered. Set only while the calls wait for `after-inference` and `token-usage`.
+    /// The tools that the model was offered. This is set only while the calls wait for `after-inference` and
+    /// `token-usage`.
     held: Option<Arc<[String]>>,
     scheduler: Option<RunningScheduler>,
 }
@@ -47,7 +48,7 @@ impl AnswerCalls {
     }
 }
 
-/// The task that judges and runs the calls. Dropping it ends the task.
+/// The task that asks plugins about the calls and runs them. Dropping this value ends the task.
 struct RunningScheduler {
     /// Sends calls to the scheduler; `None` once the answer is complete.
     feed: Option<UnboundedSender<ToolUse>>,
@@ -308,7 +309,8 @@ impl Run<'_> {
         }
     }
 
-    /// Lets plugins judge a result, then adds it to the conversation. Returns the end of the task if a plugin ends it.
+    /// Lets plugins judge a result, then adds the result to the conversation. Returns the end of the task if a plugin
+    /// ends the task.
     async fn pass_on(
         &mut self,
         call: &ToolUse,

@@ -1,5 +1,5 @@
-//! Passes request bodies to `request-send` and whole answers to `response-receive`, but only if a plugin subscribes to
-//! these events. The reason is that each request contains the whole conversation, so a log of all requests would grow
+//! Passes request bodies to `request-send` and whole answers to `response-receive`. This is done only if a plugin
+//! subscribes to these events, because each request contains the whole conversation. A log of all requests would grow
 //! with the square of the session's length.
 
 use super::request::OutgoingRequest;

@@ -1,4 +1,5 @@
-//! Skills: directories with a `SKILL.md`, whose front matter describes them: <https://agentskills.io/specification>.
+//! Skills. A skill is a directory with a file `SKILL.md`, whose front matter describes the skill:
+//! <https://agentskills.io/specification>.
 
 use super::files::{FileText, ProjectDirectory, own_names, own_text};
 use super::{Project, Sources};

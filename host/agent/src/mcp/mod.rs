@@ -1,4 +1,4 @@
-//! Servers of the Model Context Protocol, which bring tools: local programs and remote services.
+//! Servers of the Model Context Protocol, which provide tools. A server is a local program or a remote service.
 //!
 //! Each server of the section `[mcp]` starts and ends with the run. If a server cannot be started or does not answer, the run continues
 //! without this server, and the user gets a notice. No server can end the run. The tools of a server are offered as `mcp__SERVER__TOOL`. A

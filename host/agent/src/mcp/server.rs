@@ -62,7 +62,7 @@ pub(super) struct Server {
     call_limit: NonZeroU32,
 }
 
-/// A program and its child processes. Dropping it kills them.
+/// A program and its child processes. Dropping this value kills all of them.
 #[derive(Debug)]
 struct Program {
     group: tokio::sync::Mutex<ProcessGroup>,

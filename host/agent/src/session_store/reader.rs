@@ -18,7 +18,7 @@ const MESSAGE: &[u8] = br#"{"message":"#;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StoredSession {
-    /// Facts of the session.
+    /// Facts about the session.
     pub header: Header,
     /// Start of the session in milliseconds since the Unix epoch, if recorded.
     pub created: Option<u64>,
@@ -32,7 +32,7 @@ pub struct StoredSession {
     pub damaged: Vec<DamagedLine>,
     /// Missing numbers in the sequence of messages, at most 100.
     pub missing: Vec<u64>,
-    /// End of the session; `None` if it was killed or still runs.
+    /// End of the session. `None` if its process was killed or is still running.
     pub ending: Option<Ending>,
     /// Number of model calls so far, without the calls of sub-agents.
     pub turns: u32,
@@ -61,7 +61,7 @@ pub struct DamagedLine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionSummary {
-    /// Facts of the session.
+    /// Facts about the session.
     pub header: Header,
     /// Start of the session in milliseconds since the Unix epoch, if recorded.
     pub created: Option<u64>,
@@ -71,7 +71,7 @@ pub struct SessionSummary {
     pub messages: usize,
     /// The session's first prompt, if it is readable.
     pub prompt: Option<String>,
-    /// End of the session; `None` if it was killed or still runs.
+    /// End of the session. `None` if its process was killed or is still running.
     pub ending: Option<Ending>,
 }
 

@@ -11,7 +11,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// Writes a session. While it exists, no other process can write the session.
+/// Writes a session. While the writer exists, no other process can write the session.
 #[derive(Debug)]
 pub struct SessionWriter {
     path: PathBuf,
@@ -22,9 +22,9 @@ pub struct SessionWriter {
     next: u64,
 }
 
-/// The file of a session, locked while this exists. Dropping this value unlocks the file explicitly. Closing the file
-/// would not be enough, because a child process that is just being started has a copy of the file descriptor, and this
-/// copy would keep the lock.
+/// The file of a session, which is locked while this value exists. Dropping this value unlocks the file explicitly.
+/// Closing the file would not be enough, because a child process that is just being started has a copy of the file
+/// descriptor, and this copy would keep the lock.
 #[derive(Debug)]
 pub(super) struct LockedFile(File);
 

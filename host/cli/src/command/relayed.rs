@@ -37,7 +37,7 @@ pub(crate) struct Program {
     server: ServerStreams<ChildStdout, ChildStdin>,
 }
 
-/// Starts a program. Must be called on the main thread.
+/// Starts a program. This must be called on the main thread.
 pub(crate) fn start(what: &str, command: &[OsString]) -> Result<Program, CliError> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(CliError::usage("name the program's command after `--`"));

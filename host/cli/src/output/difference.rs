@@ -79,7 +79,7 @@ fn collect<'a>(path: &str, before: &'a Value, after: &'a Value, parts: &mut Vec<
     }
 }
 
-/// Adds the lines that differ. Equal lines between them are replaced by `…`.
+/// Adds the lines that differ. Equal lines between these lines are replaced with `…`.
 fn differing_lines(text: &mut String, old: &str, new: &str, most: usize) {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
     let changes = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + TIMEOUT));

@@ -48,7 +48,7 @@ pub(crate) fn print_exactly(text: &str) -> Result<Reader, CliError> {
     written(if is_seen { screen::print_exactly(&printable(text)) } else { screen::print_exactly(text) })
 }
 
-/// Returns true unless the reader has closed standard output. A pipe reports this even if nothing is written.
+/// Returns false if the reader has closed standard output. A pipe reports this even if nothing is written.
 pub(crate) fn is_read() -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let out = io::stdout();
@@ -122,7 +122,7 @@ fn is_part_of_emoji(character: char) -> bool {
     matches!(character, '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Like [`printable`], on one line.
+/// Like [`printable`], but on one line.
 pub(crate) fn one_line(text: &str) -> String {
     printable(text).replace(['\n', '\t'], " ")
 }

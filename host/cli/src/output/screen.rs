@@ -24,7 +24,7 @@ struct Screen {
     status: usize,
     /// True if the last line has text other than the status.
     mid_line: bool,
-    /// The channel for notes that appear above the edited line. Set while a line is edited.
+    /// The channel for notes that appear above the edited line. It is set while a line is edited.
     above: Option<Sender<String>>,
     /// The output that is held back while a question is open.
     held: Option<Vec<(Stream, String)>>,

@@ -77,8 +77,8 @@ fn events(log: &Log) -> BTreeMap<String, LastEvent> {
     events
 }
 
-/// Calls `does` for each record after the record `after`, with the agent of its session. Records of sessions that were opened before
-/// `after` are skipped, because their agent is not known.
+/// Calls `does` for each record after the record `after`, with the agent of the record's session. Records of sessions that were opened
+/// before `after` are skipped, because their agent is not known.
 fn each(log: &Log, after: u64, mut does: impl FnMut(&str, u64, &Record)) {
     let mut agents: HashMap<String, String> = HashMap::new();
     let Ok(lines) = log.lines_after(after) else { return };

@@ -44,7 +44,7 @@ const ANNOTATIONS: [&str; 7] = ["authors", "description", "licenses", "source", 
 const PRIORITY: &str = "hookhost:priority";
 const ON_FAILURE: &str = "hookhost:on-failure";
 
-/// Maximum number of characters that are shown of a proposal or of a tool's name, and of a row.
+/// Maximum number of characters that are shown: first of a proposal or a tool's name, then of a row.
 const SHOWN: usize = 40;
 const ROW: usize = 500;
 

@@ -173,7 +173,7 @@ fn rules(config: &Config) -> Vec<Rule> {
     rules
 }
 
-/// Returns the rules in a plugin's settings, if the settings have the same form as those of the plugin tool-policy.
+/// Returns the rules in a plugin's settings, if the settings have the same form as the settings of the plugin tool-policy.
 fn of_configuration(entry: &Entry) -> Vec<Rule> {
     let rules = entry.config.get("rule").and_then(Value::as_array).into_iter().flatten();
     let rules = rules.filter_map(|rule| {

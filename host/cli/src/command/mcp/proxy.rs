@@ -84,7 +84,7 @@ async fn before_program(
     program.until_its_end(cancel, |server| Ok(proxy::run(judge, client(cancel)?, server, FOR_THE_SERVER))).await
 }
 
-/// Serves clients over HTTP until it is interrupted.
+/// Serves clients over HTTP until the proxy is interrupted.
 async fn listen(
     service: Service,
     judge: NewJudge,

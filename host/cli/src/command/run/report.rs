@@ -85,7 +85,7 @@ struct FoldedTexts {
 }
 
 impl FoldedTexts {
-    /// Keeps a text and returns its number.
+    /// Stores a text and returns its number.
     fn keep(&mut self, text: String) -> usize {
         if self.texts.len() == MAX_KEPT {
             self.texts.pop_front();
@@ -129,7 +129,7 @@ impl Reporter for ForPeople {
 }
 
 impl ForPeople {
-    /// Creates a reporter that keeps the full text of everything that it shortens, for [`Self::unfold`].
+    /// Creates a reporter that stores the full text of everything that it shortens, for [`Self::unfold`].
     pub(crate) fn folding() -> Self {
         let shown = OutputState { folded: Some(FoldedTexts::default()), ..OutputState::default() };
         Self { shown: Mutex::new(shown), ..Self::default() }
@@ -301,7 +301,7 @@ impl OutputState {
         }
     }
 
-    /// Keeps a text and returns a hint that `/show` prints it. If texts are not kept, the hint is empty.
+    /// Stores a text and returns a hint that `/show` prints the text. If texts are not stored, the hint is empty.
     fn fold(&mut self, text: impl FnOnce() -> String) -> String {
         let Some(folded) = &mut self.folded else { return String::new() };
         format!(" {DIM}(/show {}){DIM:#}", folded.keep(text()))
