@@ -37,8 +37,8 @@ pub(crate) struct Scanner {
 struct Beginnings {
     /// A bit for each pair of bytes that can begin a match.
     pairs: Vec<u64>,
-    /// The beginnings. Each entry has the first two bytes of the beginning, the index of the rule, and the beginning itself. Sorted by
-    /// these bytes, then by rule.
+    /// The beginnings. Each entry has the first two bytes of the beginning, the index of the rule, and the beginning itself. The entries
+    /// are sorted by these bytes, then by rule.
     starts: Vec<(u16, usize, &'static str)>,
 }
 

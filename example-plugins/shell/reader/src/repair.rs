@@ -1,4 +1,5 @@
-//! Rewrites spellings that shells accept but the parser does not accept. The new spelling means the same, and both accept it.
+//! Rewrites spellings that shells accept but the parser does not accept. The new spelling means the same, and both the shells and the
+//! parser accept it.
 
 /// The current part of a `case`.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::word::{UNKNOWN, Word};
 /// If an option matters only with values that begin with a certain name, this name follows the option in the list: `-o ProxyCommand`.
 #[derive(Debug)]
 pub(super) struct Wrapper {
-    /// The subcommands that run a command. If the list is empty, the program runs a command without a subcommand.
+    /// The subcommands that run a command. If the list is empty, the program runs a command even without a subcommand.
     after: List,
     /// Options before a subcommand that take a value.
     before: List,

@@ -1,4 +1,4 @@
-//! Decides about a command. The decision depends only on the command, the rules and the other fields of [`Input`].
+//! Decides whether and how a command runs. The decision depends only on the command, the rules and the other fields of [`Input`].
 
 use crate::rewrite::{keeps_the_rest, rewrite};
 use crate::rules::{CompiledRule, Mode, Registry, RuleMatch, Severity, Subject, Texts};

@@ -24,8 +24,8 @@ const MAX_SUBSHELLS: usize = 8;
 const MAX_INDICES: usize = 2;
 /// Maximum number of indices inside other indices.
 const MAX_INNER_INDICES: usize = 16;
-/// Maximum number of indices that have no `]` before the next `}`. The shell ends them at this `}`, but the parser reads it as part of the
-/// index.
+/// Maximum number of indices that have no `]` before the next `}`. The shell ends such an index at the `}`, but the parser reads the `}` as
+/// part of the index.
 const MAX_UNCLOSED_INDICES: usize = 2;
 /// Maximum number of round brackets that are open at one position. Brackets in quotes and in here-documents are included. This bound
 /// applies to a text with a substitution and a here-document. The parser may read the here-document as part of a word, and then tries

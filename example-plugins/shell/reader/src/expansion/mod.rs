@@ -105,7 +105,7 @@ impl ExpandedWords {
 }
 
 impl Reader<'_> {
-    /// Adds the words to which the shell expands one word of a command. Each of them gets the byte range of the original word.
+    /// Adds the words to which the shell expands one word of a command. Each of these words gets the byte range of the original word.
     pub(super) fn words(
         &mut self,
         raw: &str,

@@ -100,9 +100,8 @@ pub(super) fn named(text: &str, context: &PathContext) -> Vec<(Word, bool)> {
 }
 
 impl Command {
-    /// Returns the files that other programs may write because of this command, and the files that the command itself may write although
-    /// this is not known. The first are files that get a second name (`ln`, `docker run -v`). The second are files that are passed to a
-    /// program that is not known to be read-only.
+    /// Returns two kinds of files. Files that get a second name (`ln`, `docker run -v`) may be written by other programs later. Files that
+    /// are passed to a program that is not known to be read-only may be written by this program.
     #[must_use]
     pub fn exposes(&self) -> Vec<Write> {
         let exposed = |path: Word, extent| Write { path, extent, supposed: false };

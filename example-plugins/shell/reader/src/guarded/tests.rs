@@ -193,7 +193,7 @@ fn a_pattern_of_a_shell_is_what_it_may_expand_to() {
         "open*.ts",
         ".codex/[hooks.json",
         ".codex/hooks.jso??",
-        // A pattern stands for no dot at the beginning.
+        // A wildcard does not match a dot at the beginning of a name.
         "/home/me/*/settings.json",
         "/home/me/?claude/settings.json",
         "/home/me/*",
@@ -261,7 +261,7 @@ proptest! {
     #[test]
     fn a_pattern_overlaps_what_its_names_fit(guarded in prop::sample::select(super::all().iter().collect::<Vec<&Guarded>>()), cut in 0..20_usize, stars in 0..3_usize) {
         let name = guarded.parts[guarded.parts.len() - 1].replace('*', "-x");
-        // A pattern stands for no dot at the beginning.
+        // A wildcard does not match a dot at the beginning of a name.
         let cut = cut.min(name.len()).max(usize::from(name.starts_with('.')));
         let pattern = format!("{}{}{}", &name[..cut], "*".repeat(stars + 1), &name[(cut + 1).min(name.len())..]);
         let part = guarded.parts[guarded.parts.len() - 1];
