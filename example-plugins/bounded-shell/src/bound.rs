@@ -1,9 +1,9 @@
-//! Writes commands with a time limit, and recognises such commands.
+//! Writes and recognises commands that run under a time limit.
 
 const MAX_LIMIT: u32 = 86_400;
 const MAX_KILL_AFTER: u32 = 3_600;
 
-/// The time limit, in the form of the prefix of every bounded command.
+/// The limit, in the form of the text with which every bounded command starts.
 #[derive(Debug)]
 pub(crate) struct Bound {
     /// `timeout -k 5 60 sh -c `. The short option and plain seconds work with coreutils, BusyBox and uutils.
@@ -33,7 +33,8 @@ impl Bound {
         format!("{}{}", self.prefix, quote(command))
     }
 
-    /// Returns true if the *whole* command has the form that [`apply`](Self::apply) writes: `timeout … 'a'; b` does not.
+    /// Returns true if the *whole* command has the form that [`apply`](Self::apply) writes. The command `timeout … 'a'; b` does not have
+    /// this form.
     pub(crate) fn holds(&self, command: &str) -> bool {
         let word = command.strip_prefix(&self.prefix);
         word.and_then(unquote).is_some_and(|inner| self.apply(&inner) == command)

@@ -15,12 +15,13 @@
 //! on-other-dialects = "allow"     # default; or "reject": for PowerShell, cmd and unknown shells
 //! ```
 //!
-//! `cargo test` becomes `timeout -k 5 60 sh -c 'cargo test'`. The answer to `before-tool-call` is *rewrite*, and the host converts the new
-//! command to the tool's own arguments. A command that already has exactly this form is allowed unchanged, so no command is wrapped twice.
+//! `cargo test` becomes `timeout -k 5 60 sh -c 'cargo test'`. The answer to `before-tool-call` is *rewrite*, and the host writes the new
+//! command back into the tool's own arguments. A command that already has exactly this form is allowed unchanged, so no command is wrapped
+//! twice.
 //!
-//! The command runs in a separate shell. If an agent uses one shell for all its commands, `cd` and variables no longer affect the next
-//! command. The limit applies only to the command: a process that the command leaves in the background continues. The machine needs the
-//! program `timeout`, which is part of coreutils, BusyBox and uutils.
+//! The command runs in a separate shell. If an agent keeps one shell for all its commands, `cd` and variables no longer carry over to the
+//! next command. The limit applies only to the command itself. A process that the command leaves in the background can run longer. The
+//! machine needs a program `timeout`, which coreutils, BusyBox and uutils provide.
 
 mod bound;
 

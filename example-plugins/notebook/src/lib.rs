@@ -1,4 +1,4 @@
-//! Adds three tools: `write_note`, `read_notes` and `remove_note`. A note from one session is available in the next.
+//! Adds three tools: `write_note`, `read_notes` and `remove_note`. A note from one session is available in later sessions.
 //!
 //! ```toml
 //! [[plugin]]
@@ -12,9 +12,10 @@
 //! most-notes = 50                 # default 100
 //! ```
 //!
-//! The model sees the tools as `notebook__write_note` and so on. The tools use no files. The notes are the plugin's own state, limited by
-//! the grant's quota. Each call raises `before-tool-call` and `after-tool-call` like the calls of other tools, so other plugins can stop,
-//! change and mask it. A model writes the notes, and untrusted text may have influenced the model. So a later session must not trust them.
+//! The model sees the tools as `notebook__write_note` and so on. The tools touch no files, because the notes are the plugin's own state,
+//! whose size the grant's quota limits. Each call passes `before-tool-call` and `after-tool-call` like a call of any other tool, so other
+//! plugins can stop, change and mask the call. A model writes the notes, perhaps because of a text that somebody else wrote. Therefore a
+//! later session must not trust their text.
 
 use hookhost_guest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -49,7 +50,7 @@ struct Title {
     title: String,
 }
 
-/// The notes by title. A second note with the same title replaces the first.
+/// The notes by title. A second note with the same title replaces the first note.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Notes(BTreeMap<String, String>);
 

@@ -6,15 +6,16 @@ use std::borrow::Cow;
 
 /// Maximum length of a path, in bytes. A longer text is not a path.
 const MAX_PATH: usize = 4096;
-/// Maximum number of arguments for which all pairs are tried as a directory and a name in this directory.
+/// Maximum number of arguments that are combined in pairs. The first argument of a pair is read as a directory, and the second as a name in
+/// it.
 const MAX_PAIRED: usize = 16;
 
-/// Parts of a tool's name which show that the tool writes.
+/// Parts of a tool's name that show that the tool writes.
 const WRITING: [&str; 24] = [
     "write", "edit", "create", "delete", "remove", "move", "rename", "patch", "replace", "insert", "append", "update",
     "save", "put", "copy", "mkdir", "touch", "upload", "truncate", "modify", "store", "unlink", "trash", "rmdir",
 ];
-/// Words of a tool's name which show that the tool only reads.
+/// Words in a tool's name that show that the tool only reads.
 const READING: [&str; 33] = [
     "read",
     "get",
@@ -50,14 +51,14 @@ const READING: [&str; 33] = [
     "preview",
     "diff",
 ];
-/// Parts of a tool's name, and values of its arguments, which show that the tool affects a directory with everything below it.
+/// Parts of a tool's name, and values of its arguments, that show that the tool affects a directory with everything below it.
 const TAKING: [&str; 9] = ["move", "rename", "delete", "remove", "rmdir", "unlink", "trash", "erase", "purge"];
-/// Whole words with the same meaning as the parts in [`TAKING`].
+/// Words in a tool's name that show the same as [`TAKING`].
 const TAKING_WORDS: [&str; 3] = ["rm", "mv", "del"];
 
-/// Parts of an argument's name which show that the argument is a path.
+/// Parts of an argument's name that show that the argument is a path.
 const PATHS: [&str; 8] = ["path", "file", "target", "destination", "dest", "source", "uri", "dir"];
-/// Names of arguments that may be a directory.
+/// Names of arguments whose value may be a directory.
 const PLACES: [&str; 14] = [
     "project",
     "repository",
@@ -74,7 +75,7 @@ const PLACES: [&str; 14] = [
     "where",
     "output",
 ];
-/// Names of arguments that are not paths but texts or names of other things. They are compared without case, `_` and `-`.
+/// Names of arguments that are texts, or that name something other than a path. They are in lower case, without `_` and `-`.
 const OTHERS: [&str; 33] = [
     "body",
     "data",
@@ -119,7 +120,7 @@ pub(crate) struct Named {
     pub(crate) path: String,
     /// True if everything below the path is affected.
     pub(crate) whole: bool,
-    /// True if the argument's name shows that it is a path. Any other argument is relevant only if it is a protected path.
+    /// True if the name of the argument shows that the argument is a path. Any other argument matters only if it is a protected path.
     pub(crate) is_called_so: bool,
 }
 
@@ -149,7 +150,7 @@ pub(crate) fn paths(tool: &str, arguments: &Value) -> Vec<Named> {
     all(tool, says_writing, arguments)
 }
 
-/// Returns every argument that may be a path, even if the tool only reads it.
+/// Returns every argument that may be a path, even if the tool only reads.
 pub(crate) fn all(tool: &str, says_writing: bool, arguments: &Value) -> Vec<Named> {
     let mut found = Found { whole: takes_all(tool, arguments), says_writing, paths: Vec::new() };
     found.value(arguments, "");
@@ -167,7 +168,7 @@ impl Found {
         match value {
             Value::String(text) => self.text(text, name),
             Value::Array(values) => {
-                // The list may have the components of one path: `["~", ".claude", "settings.json"]`.
+                // The list may consist of the components of one path: `["~", ".claude", "settings.json"]`.
                 let names: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
                 let joined = names.filter(|names| names.len() > 1).map(|names| names.join("/"));
                 if let Some(path) = joined.and_then(|path| path_of(&path, &folded(name))) {
@@ -191,12 +192,12 @@ impl Found {
         let name = folded(name);
         let Some(path) = path_of(text, &name) else { return };
         let is_called_so = self.says_writing && PATHS.iter().any(|part| name.contains(part));
-        // A move leaves the existing files in its target directory unchanged.
+        // A move does not remove the existing files in its target directory.
         let is_target = name.starts_with("dest") || name.starts_with("new") || name == "to";
         self.add(path, self.whole && !is_target, is_called_so);
     }
 
-    /// Combines a directory in one argument with a name in another.
+    /// Combines a directory in one argument with a name in another argument.
     fn pairs(&mut self, members: &Map<String, Value>) {
         let mut texts = Vec::new();
         for (name, value) in members.iter().take(MAX_PAIRED) {
@@ -222,8 +223,8 @@ impl Found {
     }
 }
 
-/// Returns the text of an argument as a path, unless the argument's name or the form of the text shows that it is none. If the
-/// argument does not have the name of a path, the text must contain a character that is usual in paths.
+/// Returns the text of an argument as a path. Returns `None` if the argument's name or the form of the text shows that it is not a path. If
+/// the name does not show that the argument is a path, the text must contain a character that is typical of paths.
 fn path_of(text: &str, name: &str) -> Option<String> {
     let is_other = OTHERS.contains(&name) || TEXTS.iter().any(|end| name.ends_with(end)) || holds_command(name);
     let is_web = text.contains("://") && !is_file(text);
@@ -245,7 +246,7 @@ pub(crate) fn local(text: &str) -> Cow<'_, str> {
         return text.into();
     }
     let text = &text.trim()[5..];
-    // The name of the machine comes first, as in `file://localhost/a`.
+    // The address begins with the name of the machine: `file://localhost/a`.
     let text = text.strip_prefix("//").map_or(text, |text| text.find('/').map_or("", |at| &text[at..]));
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

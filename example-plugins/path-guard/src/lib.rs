@@ -19,53 +19,48 @@
 //!
 //! By default, the plugin also refuses writes to the files that decide which rules apply to an agent:
 //!
-//! - `hookhost`: `hookhost.toml` and `hookhost-mcp.lock` in any directory; hookhost's programs; hookhost's directories for
-//!   configuration, state and compiled code, with the plugins in them. A call that moves the workspace is refused too.
-//! - `agents`: the files in which agents name their hooks and MCP servers (`.claude/settings*.json`, `.codex/hooks.json`, `.mcp.json`
-//!   and others). They may belong to the user, a project or the machine. The settings files of editors that start the proxies are
-//!   protected too. Files from which agents take their environment are protected against one kind of write: it sets a variable that
-//!   points an agent to other settings.
+//! - `hookhost`: `hookhost.toml` and `hookhost-mcp.lock` in any directory, hookhost's programs, and hookhost's directories for
+//!   configuration, state and compiled code with the plugins in them. It is also refused to move the workspace.
+//! - `agents`: the files in which agents name their hooks and MCP servers (`.claude/settings*.json`, `.codex/hooks.json`, `.mcp.json` and
+//!   others), of the user, of any project and of the machine. The files of editors that start the proxies are included. The files from
+//!   which agents take their environment are included if a write adds a variable that makes an agent use other settings.
 //!
-//! `self-defence` names the owners of protected files: `hookhost`, `agents`, or one agent by its name, such as `claude-code`. `allow`
-//! makes an exception for one file. No tool may read hookhost's keys or the directory that contains them. The whole table of protected
-//! files is `shell/reader/guarded.toml`, and shell-guard protects the same files. The plugin also refuses to give such a file another
-//! name (`ln`, `docker run -v`), and to pass it to a program that is not known to be read-only. For these files, case never matters,
-//! even if `ignore-case` is false.
+//! `self-defence` names the owners: `hookhost`, `agents`, or one owner by its name, such as `claude-code`. `allow` makes an exception for
+//! one file. No tool may read hookhost's keys or the directory that contains them. `shell/reader/guarded.toml` has the whole table, and
+//! shell-guard protects the same files. The plugin also refuses a command that gives such a file another name (`ln`, `docker run -v`) or
+//! passes the file to a program that is not known to be read-only. For these files, case never matters, even if `ignore-case` is false.
 //!
 //! # Patterns
 //!
-//! `*` and `?` do not match `/`, `**` does, and `[a-z]` matches one character. A pattern protects the named path and everything below
-//! it. A pattern without a slash is a name in any directory (`.env*`). A pattern with a slash is a path from the workspace
-//! (`infra/*.tf`), from the root if it begins with `/`, or from any home directory if it begins with `~/`. For exceptions, case always
-//! matters.
+//! `*` and `?` do not match a `/`, but `**` does, and `[a-z]` matches one character. A pattern protects the named path and everything below
+//! it. A pattern without a slash is a name in any directory (`.env*`). A pattern with a slash is a path relative to the workspace
+//! (`infra/*.tf`). If it begins with a slash, it is an absolute path, and if it begins with `~/`, it is a path in any home directory. For
+//! exceptions, case always matters.
 //!
 //! # What is seen
 //!
-//! - Every path that a call writes according to the host, and every path in a patch in the arguments (`*** Update File: x` blocks,
+//! - Every path that a call writes according to the host, and the paths that patches in the arguments name (`*** Update File: x` blocks,
 //!   unified and context diffs).
-//! - For a tool that the host does not know: every argument that is a protected path, unless the tool only reads according to its name
-//!   (`mcp__files__read_file`), or the argument is a text according to its name (`content`). A directory in one argument and a name in
-//!   another are combined to a path, and so are the names in a list. If the tool moves, renames or removes files, a directory above a
-//!   protected path is protected too.
-//! - Also for a tool that the host does not know: if an argument has the name of a command (`command`, `cmd`, `script`), the files that
-//!   it would write as a shell command.
+//! - For a tool that the host does not know: every argument that is a protected path. An argument is ignored if the tool's name shows that
+//!   the tool reads (`mcp__files__read_file`), or if the argument's name shows that it is a text (`content`). A directory in one argument
+//!   and a name in another argument are combined to a path, and so are the names in a list. If the tool moves, renames or removes files, a
+//!   directory above a protected path is refused, too.
+//! - For such a tool, also the files that an argument called `command`, `cmd` or `script` would write if a shell ran it.
 //! - In a shell command: redirections, and the files passed to commands that are known to write (`rm`, `mv`, `cp`, `tee`, `sed -i`,
-//!   `git checkout`, `find -delete` and others). Such commands are found in `sh -c`, in `$(…)`, in loops and functions, in containers,
-//!   and behind `sudo`, `xargs` and some two hundred other wrappers. Removing a directory above a protected path is refused too. A path
-//!   is resolved from every directory that the command has been in, because a `cd` may fail.
+//!   `git checkout`, `find -delete` and others). Such commands are also found in `sh -c`, `$(…)`, loops, functions and containers, and
+//!   behind `sudo`, `xargs` and about two hundred other wrappers. Removing a directory above a protected path is refused, too. A path is
+//!   resolved from every directory that the command has been in, because a `cd` may fail.
 //!
-//! A path may be relative, absolute, or below `~` or `$HOME`, and it may contain `.`, `..`, doubled slashes or backslashes. If the root
-//! of a path is unknown (`$DIR/infra/x`), any ending of the path may be the real path, so the write is refused if one of the endings is
-//! protected.
+//! A path may be relative, absolute, or under `~` or `$HOME`, and may contain `.`, `..`, doubled slashes or backslashes. If the root of a
+//! path is unknown (`$DIR/infra/x`), any of its endings may be the real path. Such a path is refused if one of the endings is protected.
 //!
 //! # What is not seen
 //!
-//! A command is refused if it is not text for a shell, if it is longer than 64 KiB, or if it is too complex to parse.
+//! A command is refused if it cannot be parsed as a shell command, is longer than 64 KiB, or is too complex to be read.
 //!
-//! The plugin only parses shell commands and does not run them, so the protection is not complete. The plugin does not see writes by a
-//! script, an interpreter (`python -c …`), another machine (`ssh`) or an unknown program. It does not see symbolic links, another Unicode
-//! spelling of a name, or a command that hides its effect. To protect files against somebody who tries to circumvent the plugin, run the
-//! agent in a sandbox as well.
+//! The plugin only reads the text of shell commands, so it cannot see all of their effects. It does not see writes by a script, an
+//! interpreter (`python -c …`), another machine (`ssh`) or an unknown program. It does not see symbolic links, another Unicode spelling of
+//! a name, or a command that hides its effect. If somebody may try to circumvent the plugin, also run the agent in a sandbox.
 
 mod arguments;
 mod patch;
@@ -116,7 +111,7 @@ const AGENTS: &str = "agents";
 struct Guard {
     rules: Rules,
     reason: String,
-    /// Owners whose files are protected without a pattern: `hookhost`, `agents`, or agents by name.
+    /// Owners whose files are protected without a pattern: `hookhost`, `agents`, or the names of agents.
     self_defence: Vec<String>,
 }
 
@@ -211,7 +206,7 @@ impl Guard {
     }
 }
 
-/// Returns true if a text in a call contains the name of a variable that points hookhost or an agent to other settings.
+/// Returns true if a text in a call names a variable that makes hookhost or an agent use other settings.
 fn names_variable(call: &ToolCall) -> bool {
     let mut names = false;
     patch::visit(&call.arguments().unwrap_or(Value::Null), "", &mut |_, text| names |= guarded::names_variable(text));
@@ -220,7 +215,7 @@ fn names_variable(call: &ToolCall) -> bool {
 
 /// Returns the files that a call writes.
 fn written(session: &Session, call: &ToolCall) -> Writes {
-    // Arguments that are not JSON have no members to check. The action contains what the host found in them.
+    // Arguments that are not JSON have no members to check. In that case, only the action shows what the host found in the arguments.
     let arguments: Value = call.arguments().unwrap_or(Value::Null);
     let whole = arguments::takes_all(&call.name, &arguments);
     let named = |path: &String| Named { path: path.clone(), whole, is_called_so: true };
@@ -237,7 +232,7 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
         Action::Mcp(_) | Action::Other(_) => supposed(session, &call.name, &arguments),
         _ => Writes::default(),
     };
-    // The tool decides from which directory it resolves relative paths. So they are resolved from the session's directory and from the
+    // The tool decides which directory relative paths start from, so paths are resolved from the session's directory and from the
     // workspace.
     let context = [PathContext::new(&session.cwd), PathContext::new(&session.workspace)];
     for Named { path, whole, .. } in &paths {
@@ -248,7 +243,8 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
             // A path of another system may be a path of this system, too.
             let elsewhere = of_another_system(&path, context.workspace());
             for spelt in std::iter::once(context.spelt(&path, from)).chain(elsewhere) {
-                // Moving or removing a home directory, or a directory above it, affects all guarded files in it.
+                // If a tool moves or removes a home directory, or a directory that contains home directories, this affects all guarded
+                // files there.
                 if *whole && is_home(&spelt) {
                     let reach = Reach { extent: Extent::Filled, ..Reach::default() };
                     written.targets.push((path.to_string(), Target { path: Normal::Absolute("/root".into()), reach }));
@@ -259,7 +255,7 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
         }
     }
     let mut called_so = paths.iter().filter(|named| named.is_called_so);
-    // Some programs refuse a path with a NUL character. Others use only the part before it.
+    // Some programs refuse such a path. Other programs end the path at the NUL character.
     let ends_early = called_so.clone().any(|named| named.path.contains('\0'));
     let why = match &call.action {
         _ if ends_early => "a path has a NUL character in it, where some programs end it",
@@ -273,8 +269,7 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
     written
 }
 
-/// Returns an argument that is a path to hookhost's keys, which no tool may read. A shell tool has no such arguments, because its
-/// command is checked instead.
+/// Returns the argument that leads to hookhost's keys, because no tool may read the keys. For a shell, the commands are checked instead.
 fn names_keys(session: &Session, call: &ToolCall) -> Option<String> {
     if call.action.shell().is_some() {
         return None;
@@ -298,18 +293,18 @@ fn names_keys(session: &Session, call: &ToolCall) -> Option<String> {
     paths.into_iter().map(|named| named.path).find(|path| is_keys(path))
 }
 
-/// Returns true if a path is a home directory, or a directory that contains home directories.
+/// Returns true if a path is a home directory or a directory that contains home directories.
 fn is_home(path: &Normal) -> bool {
     let (Normal::Absolute(text) | Normal::Below(text)) = path;
     let names: Vec<&str> = text.split('/').filter(|name| !name.is_empty()).collect();
-    // A path without names is the unknown directory itself, which may be a home directory.
+    // A path without names may be a home directory if its root is unknown.
     names.is_empty()
         || (matches!(path, Normal::Absolute(_))
             && matches!(names[..], ["home" | "Users" | "root"] | ["home" | "Users", _]))
 }
 
-/// Returns the form for comparison of a Windows path (`C:\\a`, `\\\\?\\C:\\a`, `/c/a`) if the workspace is on another system, where the
-/// root of the path is unknown.
+/// Converts a Windows path (`C:\\a`, `\\\\?\\C:\\a`, `/c/a`) if the workspace is on another system. The root of such a path is unknown
+/// there.
 fn of_another_system(path: &str, workspace: &str) -> Option<Normal> {
     let path = path.trim().replace('\\', "/");
     let is_drive = |path: &str| matches!(path.as_bytes(), [drive, b':', ..] if drive.is_ascii_alphabetic());

@@ -3,8 +3,8 @@
 use hookhost_contract::action::paths_of_patch;
 use serde_json::Value;
 
-/// Returns the paths in all patches that a call applies. If the call names the files that it writes, a diff may be the content of such a
-/// file. In this case, only an argument with the name of a patch is parsed as a patch.
+/// Returns the paths in all patches that a call applies. If the call names the files that it writes, a diff may be the content of one of
+/// these files. In that case, only an argument with the name of a patch is read.
 pub(crate) fn in_arguments(arguments: &Value, writes_named_files: bool) -> Vec<String> {
     let mut paths = Vec::new();
     visit(arguments, "", &mut |name, text| {
@@ -18,7 +18,7 @@ pub(crate) fn in_arguments(arguments: &Value, writes_named_files: bool) -> Vec<S
     paths
 }
 
-/// Calls `see` with every text in a JSON value and the name of the member that contains it.
+/// Calls `see` with every string in a JSON value and with the name of the member that contains the string.
 pub(crate) fn visit(value: &Value, name: &str, see: &mut impl FnMut(&str, &str)) {
     match value {
         Value::String(text) => see(name, text),

@@ -4,8 +4,8 @@ use glob::{MatchOptions, Pattern};
 use shell_reader::guarded::Reach;
 use shell_reader::path::{self, Normal};
 
-/// `*` and `?` do not match `/`. A leading dot is an ordinary character. Case-insensitive patterns and paths are converted to lower case
-/// before they are compared.
+/// `*` and `?` do not match a `/`. A leading dot is an ordinary character. Both strings are converted to lower case before if case does not
+/// matter.
 const OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
 
@@ -19,7 +19,7 @@ struct Rule {
     /// The pattern as configured.
     written: String,
     forms: Vec<Pattern>,
-    /// The directories up to the first wildcard. Removing one of them removes protected files.
+    /// The directories before the first wildcard. Removing one of these directories removes protected files.
     stem: String,
     ignore_case: bool,
 }
@@ -40,9 +40,9 @@ pub(crate) struct Target {
 
 impl Rules {
     /// # Errors
-    /// Returns an error that names a pattern that is not a glob.
+    /// Returns an error if a pattern is not a valid glob. The error names the pattern.
     pub(crate) fn new(protected: &[String], allowed: &[String], ignore_case: bool) -> Result<Self, String> {
-        // For exceptions, case matters, because on some systems another case means another file.
+        // For exceptions, case matters, because on some systems a name in another case is another file.
         Ok(Self { protected: compile(protected, ignore_case)?, allowed: compile(allowed, false)? })
     }
 
@@ -60,7 +60,7 @@ impl Rules {
         !target.reach.wild && self.is_allowed(&target.path, workspace)
     }
 
-    /// Returns true if the path is an exception. A path with an unknown part is never an exception.
+    /// Returns true if the path is an exception. The path must be completely known.
     fn is_allowed(&self, path: &Normal, workspace: &str) -> bool {
         let Normal::Absolute(absolute) = path else { return false };
         let relative = path::relative(absolute, workspace);
@@ -74,7 +74,7 @@ impl Rule {
         !path.is_empty() && self.forms.iter().any(|form| form.matches_with(&path, OPTIONS))
     }
 
-    /// Returns true if the write affects the stem, because the target is a directory above the stem or matches the stem by wildcards.
+    /// Returns true if the write affects the stem. The target is then a directory above the stem, or its wildcards match the stem.
     fn stem_lies_in(&self, path: &str, target: &Target, workspace: &str) -> bool {
         if self.stem.is_empty() {
             return false;
@@ -90,10 +90,11 @@ impl Rule {
         if !target.reach.wild {
             return is_whole && above.contains(&path.as_str());
         }
-        // Removing `*` also removes everything below it. `in*/x` writes below `in*`.
+        // A command that removes `*` also removes everything in the directories that match. A command that writes `in*/x` writes below
+        // `in*`.
         let reached = if is_whole { &above[..] } else { &above[..1] };
         let fits = |pattern: &str, stems: &[&str]| {
-            // Matching a pattern with so many wildcards would be slow, so it is treated as matching everything.
+            // A pattern with so many wildcards is probably meant to make matching slow. It is treated as if it matched everything.
             if pattern.matches(WILDCARDS).count() > MAX_WILDCARDS {
                 return true;
             }
@@ -111,7 +112,7 @@ impl Rule {
     }
 }
 
-/// Returns a path and the directories above it, in that order. The last one is `/`, or empty for a relative path.
+/// Returns a path and the directories above it, in that order. The last directory is `/`, or the empty string for a relative path.
 fn ancestors(path: &str) -> Vec<&str> {
     let mut all = vec![path];
     all.extend(path.rmatch_indices('/').map(|(at, _)| if at == 0 { "/" } else { &path[..at] }));
@@ -121,8 +122,8 @@ fn ancestors(path: &str) -> Vec<&str> {
     all
 }
 
-/// Returns all spellings of a path: the path itself, and the path relative to the workspace. If the root of the path is unknown, each
-/// ending of the path is a spelling too, because any directory may be the workspace.
+/// Returns all spellings of a path. These are the path itself and the path relative to the workspace. If the root of the path is unknown,
+/// any directory may be the workspace, so each ending of the path is included.
 fn spellings(path: &Normal, workspace: &str) -> Vec<String> {
     match path {
         Normal::Absolute(absolute) => vec![absolute.clone(), path::relative(absolute, workspace)],
@@ -142,7 +143,7 @@ fn compile(patterns: &[String], ignore_case: bool) -> Result<Vec<Rule>, String> 
 }
 
 /// Compiles a pattern, which protects the named path and everything below it. A pattern without a slash is a name in any directory. A
-/// pattern with a slash is a path from the workspace, or from the root if the slash is the first character.
+/// pattern with a slash is a path relative to the workspace or, if the slash comes first, an absolute path.
 fn rule(written: &str, ignore_case: bool) -> Result<Rule, String> {
     if written.contains(['{', '}']) {
         return Err(format!("the pattern `{written}` has braces, which are not understood here: write two patterns"));
@@ -170,7 +171,7 @@ fn rule(written: &str, ignore_case: bool) -> Result<Rule, String> {
     Ok(Rule { written: written.to_owned(), forms: compiled, stem: stem(base), ignore_case })
 }
 
-/// Returns the directories before the first wildcard or, for a single name, its text before the wildcard.
+/// Returns the directories before the first wildcard. If the pattern is a single name, returns the text of the name before the wildcard.
 fn stem(base: &str) -> String {
     let Some(wildcard) = base.find(WILDCARDS) else { return base.to_owned() };
     let fixed = &base[..wildcard];

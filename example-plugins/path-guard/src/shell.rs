@@ -1,4 +1,4 @@
-//! Finds the files that a shell command writes, with the same reader as `shell-guard`.
+//! Finds the files that a shell command writes, with the same reader that `shell-guard` uses.
 
 use crate::rules::Target;
 use hookhost_contract::action::paths_of_patch;
@@ -11,28 +11,28 @@ use shell_reader::{
 };
 use std::collections::BTreeSet;
 
-/// Maximum number of directories and of paths that are followed in one command line. Comparing a path with a pattern costs some ten
-/// thousand units of fuel.
+/// Maximum number of directories and of paths that are followed in one command line. There is a limit, because comparing a path with a
+/// pattern costs about ten thousand units of fuel.
 const MAX_DIRECTORIES: usize = 32;
 const MAX_PATHS: usize = 1_000;
 
 const TOO_OFTEN: &str = "the command changes directories or writes files too often to be read";
 
-/// The files that a command line writes, as far as the command line can be parsed.
+/// The files that a command line writes, as far as the command line can be read.
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
-    /// Each file in the command's spelling and in the form for comparison.
+    /// Each file, as the command spells its path and in the form for comparison.
     pub(crate) targets: Vec<(String, Target)>,
     /// Files that may be changed later, because they get another name or are passed to an unknown program.
     pub(crate) exposed: Vec<(String, Target)>,
-    /// All files found, each once.
+    /// All files that were found, each only once.
     seen: BTreeSet<(bool, Target)>,
     /// The reason why a part could not be read.
     pub(crate) unreadable: Option<String>,
 }
 
-/// Returns all files that the command of `shell` obviously writes. If `is_supposed` is true, the text may not be a command at all, so it
-/// is ignored unless it runs a known program.
+/// Returns all files that the command of `shell` obviously writes. If `is_supposed` is true, the text is perhaps not a command, so it is
+/// read only if it runs a known program.
 pub(crate) fn writes(shell: &ShellCommand, session: &Session, is_supposed: bool) -> Writes {
     let context = PathContext::new(&session.workspace).or_home_of(&session.cwd);
     let start = match context
@@ -49,7 +49,7 @@ pub(crate) fn writes(shell: &ShellCommand, session: &Session, is_supposed: bool)
     let is_only_output = |command: &Command| command.program.is_empty() && command.outputs().next().is_some();
     let is_known = |command: &Command| is_known_program(&command.program) || is_only_output(command);
     if is_supposed && !script.commands.iter().any(is_known) && !(is_unreadable && begins_known()) {
-        // Before a line that a shell cannot parse, it runs all earlier lines.
+        // A shell runs the lines that precede a line that it cannot read.
         let is_read = |text: &&str| read(text, shell.dialect, cwd, &context).unreadable.is_none();
         let beginning = if is_unreadable { beginnings(&shell.command).find(is_read) } else { None };
         let lines = shell.command.lines().filter(|_| is_unreadable && shell.command.contains('\n'));
@@ -77,7 +77,7 @@ impl Writes {
     }
 
     fn take(&mut self, script: &Script, start: Option<&str>, context: &PathContext) {
-        // The files are resolved from every directory, because a `cd` may fail.
+        // Paths are resolved from every directory so far, because a `cd` may fail.
         let mut directories = vec![start];
         let mut patched: Option<&Word> = None;
         for command in &script.commands {
@@ -126,7 +126,7 @@ impl Writes {
         for directory in directories {
             let mut normal = context.resolve(&write.path, *directory);
             let reach = Reach::of(write, &normal, *directory);
-            // The path of this machine's directory inside the container is unknown.
+            // It is unknown where a directory of this machine is mounted in a container.
             let is_local = |path: &str| match command.location {
                 Location::Container => true,
                 Location::Disposable => !path.starts_with(context.workspace()),
@@ -146,8 +146,8 @@ impl Writes {
     }
 }
 
-/// Returns the files that a path in a patch may mean for a command. Options such as `-p2` remove components of the path, and
-/// `git apply --directory=infra` adds a directory.
+/// Returns the files that a path in a patch may mean for a command. An option such as `-p2` removes the first components of the path, and
+/// an option such as `git apply --directory=infra` adds a directory.
 fn meant_by(path: &str, command: &Command) -> Vec<String> {
     let values = |options: &'static [&'static str]| {
         command.args.iter().enumerate().filter_map(move |(at, word)| {
@@ -157,7 +157,7 @@ fn meant_by(path: &str, command: &Command) -> Vec<String> {
         })
     };
     let mut paths = vec![path.to_owned()];
-    // The prefix `a/` or `b/` is already removed from the path, and it is unknown whether the option counts this component.
+    // The path no longer has its `a/` or `b/`. It is unknown whether the number in the option includes this component.
     for count in values(&["-p", "--strip"]).filter_map(|value| value.parse::<usize>().ok()) {
         for count in [count.saturating_sub(1), count] {
             paths.extend(path.splitn(count + 1, '/').nth(count).map(str::to_owned));

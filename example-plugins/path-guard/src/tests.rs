@@ -102,7 +102,7 @@ fn patches_in_the_arguments_are_read() {
         assert!(is_refused(&call("apply", json!({"input": text}), other())), "{text}");
         assert!(is_refused(&call("apply", json!({"edits": [{"patch": text}]}), Action::WriteFiles(vec!["b".into()]))));
     }
-    // A diff that is written into a file is only text.
+    // A diff that is the content of a file is only text.
     assert!(!is_refused(&call(
         "write_file",
         json!({"path": "a.md", "content": diff}),
@@ -112,7 +112,7 @@ fn patches_in_the_arguments_are_read() {
     assert!(is_refused(&shell(&format!("apply_patch <<'EOF'\n{blocks}\nEOF"))));
 }
 
-/// A call of a tool that the host does not know.
+/// Returns a call of an unknown tool.
 fn unknown(name: &str, arguments: Value) -> ToolCall {
     let tool = name.rsplit("__").next().unwrap_or(name).to_owned();
     let server = name.strip_prefix("mcp__").and_then(|rest| rest.split("__").next()).map(str::to_owned);
@@ -425,7 +425,7 @@ fn what_cannot_be_read_is_refused() {
         assert_eq!(refusal.code.as_deref(), Some("path-guard.unreadable"), "{command}");
         assert!(refusal.retryable && refusal.reason.starts_with("the command cannot be read: "), "{}", refusal.reason);
     }
-    // The part that could be parsed gives a better reason than the part that could not.
+    // The part of the command that could be read gives a more precise reason.
     let ToolCallVerdict::Reject(refusal) = ask(&shell("rm infra/x; sh -c \"'\"")) else { panic!("allowed") };
     assert_eq!(refusal.code.as_deref(), Some("path-guard.protected"));
 }
@@ -534,7 +534,7 @@ fn a_call_that_writes_who_knows_what_is_refused() {
     assert!(!is_refused(&call("write_file", elsewhere, Action::Other("write-files".into()))));
 }
 
-/// The commands of a table of shell-guard's cases.
+/// Returns the commands in the tables of shell-guard's cases.
 fn cases() -> Vec<String> {
     let tables = [
         include_str!("../../shell/rules/cases/harmless.txt"),
@@ -554,7 +554,8 @@ fn cases() -> Vec<String> {
     lines.map(|line| line.replace("\\n", "\n").replace("\\t", "\t").replace("\\e", "\u{1b}")).collect()
 }
 
-/// Every path that a command writes according to shell-guard's reader is refused if this path is protected.
+/// If a path is protected and the reader of shell-guard finds that a command writes this path, the command must be
+/// refused.
 #[test]
 fn what_shell_guard_reads_as_written_is_what_is_judged() {
     let session = session();
@@ -567,7 +568,7 @@ fn what_shell_guard_reads_as_written_is_what_is_judged() {
                 for write in part.writes() {
                     let (Normal::Absolute(path) | Normal::Below(path)) =
                         context.resolve(&write.path, part.cwd.as_deref());
-                    // A configuration cannot have these patterns.
+                    // A config cannot protect these paths, because they are not valid patterns.
                     if path.is_empty() || path == "/" || path.contains(['{', '}']) {
                         continue;
                     }
@@ -582,7 +583,7 @@ fn what_shell_guard_reads_as_written_is_what_is_judged() {
     assert!(judged > 1_000, "only {judged} paths are written");
 }
 
-/// If a rule of shell-guard finds that a command writes a file, path-guard finds it too.
+/// If a rule of shell-guard finds that a command writes a file, path-guard must find that, too.
 #[test]
 fn a_finding_of_shell_guard_about_a_file_that_is_written_is_a_path_that_is_judged() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../shell/rules/catalogues");

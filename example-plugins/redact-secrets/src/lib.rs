@@ -1,5 +1,5 @@
-//! Masks keys and tokens before the model or the user sees them: in the results of tools (`after-tool-call`, the text and the JSON beside
-//! it), in the final text of a task (`finalize-content`), and in streamed text (`stream-delta`).
+//! Masks keys and tokens before the model or the user sees them. It masks them in the results of tools (`after-tool-call`, in the text and
+//! in the JSON), in the final text of a task (`finalize-content`), and in streamed text (`stream-delta`).
 //!
 //! ```toml
 //! [[plugin]]
@@ -17,20 +17,20 @@
 //! ]
 //! ```
 //!
-//! A secret is replaced by a mark such as `[redacted: github-token]`. If the format has a published prefix (`ghp_`), the prefix stays
-//! before the mark. No byte of the random part stays. For each event with masked secrets, the plugin reports one finding per kind. The
-//! finding contains the number of secrets, but never a secret.
+//! A secret becomes `[redacted: github-token]`. If the format has a published prefix (`ghp_`), the prefix stays before the mark. No byte of
+//! the random part stays. For each event with a masked secret, the plugin reports one finding per kind. The finding contains the number of
+//! secrets and never their values.
 //!
 //! The kinds: `aws-access-key-id`, `aws-secret-key`, `github-token`, `gitlab-token`, `slack-token`, `slack-webhook`, `stripe-key`,
 //! `anthropic-key`, `openai-key`, `google-key`, `npm-token`, `pypi-token`, `hugging-face-token`, `sendgrid-key`, `jwt`, `private-key` (PEM
-//! and OpenPGP), `authorization` (headers), `url-password`, and `assigned-secret`: a value that is assigned to a name with an ending like
-//! `password`, `secret`, `token` or `api_key`, and that is random enough and neither a placeholder nor a path.
+//! and OpenPGP), `authorization` (headers), `url-password`, and `assigned-secret`. The last kind is a value that is assigned to a name with
+//! an ending like `password`, `secret`, `token` or `api_key`, if the value is random enough and neither a placeholder nor a path.
 //!
-//! The plugin does not recognise a secret of an unknown format that is not assigned to a name, nor a secret that a tool has encoded or
-//! split over several lines. Streamed text arrives line by line, so the body of a private key in streamed text is recognised by the form of
-//! its lines. Known formats cost about 50 to 100 units of fuel per byte of text, so the default limit is enough for a result of 1 MB. A
-//! configured pattern that begins with fixed text (`ACME-`) adds little. A pattern without fixed text at its beginning adds 900 units per
-//! byte. Raise `limits.fuel` for such a pattern, otherwise results of more than 100 KB are withheld.
+//! Limits: a secret of an unknown format is recognised only if a name stands beside it. A secret that a tool has encoded or split over
+//! several lines is not recognised. Streamed text comes line by line, so the body of a private key in streamed text is recognised by its
+//! form. Known formats cost about 50 to 100 units of fuel per byte of text, so the default limit is enough for a result of 1 MB. A
+//! configured pattern that begins with fixed text (`ACME-`) adds little to this cost. Any other pattern adds 900 units per byte. If you use
+//! such a pattern, raise `limits.fuel`, because otherwise results of more than 100 KB are withheld.
 
 mod json;
 mod patterns;
@@ -88,7 +88,7 @@ impl Plugin for RedactSecrets {
         }
     }
 
-    // No findings here, because `finalize_content` gets the same text again as a whole.
+    // This reports no findings, because `finalize_content` gets the whole text again.
     fn stream_delta(_session: &Session, delta: &str) -> TextVerdict {
         let scanner = SCANNER.get();
         let masked = scanner.mask(delta, &mut Counts::default());

@@ -1,4 +1,5 @@
-//! The configured patterns: regular expressions of linear time, searched for only where their fixed prefix occurs.
+//! The configured patterns. They are regular expressions that need linear time, and a text is searched only at the positions at which the
+//! fixed prefix of a pattern occurs.
 
 use crate::scan::{Counts, mark};
 use regex_lite::{Captures, Regex};
@@ -16,7 +17,7 @@ pub(crate) struct Configured {
 #[derive(Debug)]
 pub(crate) struct Pattern {
     name: String,
-    /// The text with which every match begins. If empty, a match may begin anywhere.
+    /// The text with which every match begins. If it is empty, a match may begin anywhere.
     beginning: String,
     /// The expression, anchored if there is a fixed beginning.
     regex: Regex,
@@ -24,7 +25,7 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     /// # Errors
-    /// Returns an error if the name cannot be used in a mark, or the regex does not compile or matches the empty text.
+    /// Returns an error if the name cannot be used in a mark, if the regex does not compile, or if it matches the empty text.
     pub(crate) fn new(configured: &Configured) -> Result<Self, String> {
         let Configured { name, regex: written } = configured;
         if name.is_empty() || name.contains(['[', ']', '\n']) {
@@ -50,8 +51,8 @@ impl Pattern {
         &self.name
     }
 
-    /// Returns the text with all matches masked, or `None` if there are no matches. If a match has a group `secret`, only the group is
-    /// masked.
+    /// Returns the text with all matches masked. If a match has the group `secret`, only this group is masked. Returns `None` if there are
+    /// no matches.
     pub(crate) fn mask(&self, text: &str, is_kept: impl Fn(&str) -> bool, counts: &mut Counts) -> Option<String> {
         let mut masked = String::new();
         let (mut copied, mut at) = (0, 0);
@@ -74,10 +75,10 @@ impl Pattern {
         Some(masked)
     }
 
-    /// Returns the next match from `at` on, with the offset of its positions.
+    /// Returns the next match from `at` on. The offset must be added to the positions in the match.
     fn next<'t>(&self, text: &'t str, at: usize) -> Option<(usize, Captures<'t>)> {
         if self.beginning.is_empty() {
-            // The search uses the whole text, so that `\b` and `^` see the character before `at`.
+            // The search gets the whole text and not a part, so that `\b` and `^` take the preceding text into account.
             return self.regex.captures_at(text, at).map(|captures| (0, captures));
         }
         let mut places = text.get(at..)?.match_indices(&self.beginning).map(|(place, _)| at + place);
@@ -85,14 +86,14 @@ impl Pattern {
     }
 }
 
-/// Returns the plain characters with which a regex, and so every match of it, begins.
+/// Returns the plain characters at the beginning of a regex. Every match begins with these characters.
 fn fixed_beginning(regex: &str) -> String {
     let end = regex.find(|c: char| !(c.is_alphanumeric() || "-_/:@=,;% ".contains(c))).unwrap_or(regex.len());
     let (plain, rest) = regex.split_at(end);
     if regex.contains('|') {
         return String::new();
     }
-    // A repetition applies to the last character before it, so this character does not belong to the fixed part.
+    // A repetition after the last character applies to this character, so the character does not belong to the fixed part.
     let repeated = rest.starts_with(['*', '?', '{', '+']);
     let last = plain.chars().next_back().map_or(0, char::len_utf8);
     plain[..plain.len() - if repeated { last } else { 0 }].to_owned()

@@ -11,9 +11,10 @@ use crate::strength;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
     pub(crate) kind: &'static str,
-    /// The texts with which a match begins, in lower case if `fold` is set. The shape is tested only after one of these texts.
+    /// The texts with which a match begins. The shape is tested only where one of these texts occurs. The texts are in lower case if `fold`
+    /// is set.
     pub(crate) starts: &'static [&'static str],
-    /// True if upper and lower case are treated as the same.
+    /// True if upper and lower case are treated as equal.
     pub(crate) fold: bool,
     pub(crate) shape: Shape,
     /// Number of bytes of the secret that are a published prefix and stay readable.
@@ -27,10 +28,10 @@ pub(crate) struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Before {
     Anything,
-    /// No ASCII letter or digit, so that `sk-…` is not found in `task-…`.
+    /// The byte must not be an ASCII letter or digit, so `task-…` does not contain the token `sk-…`.
     NoWord,
-    /// Like `NoWord`, and no `-` or `_` either. This is for formats whose secrets may contain their own start text. Otherwise the format
-    /// would be tested again at each start text within a secret.
+    /// Like `NoWord`, but the byte must not be `-` or `_` either. This is for formats that can contain their own start, because the shape
+    /// must not be tested again at each of these starts.
     NoToken,
 }
 
@@ -44,7 +45,7 @@ const KNOWN: Rule = Rule {
     check: |_| true,
 };
 
-/// The formats in order of precedence. If two formats match at one position, the first one is used.
+/// The formats in order of precedence. If two formats match at one position, the first of them is used.
 pub(crate) const RULES: &[Rule] = &[
     Rule { kind: "private-key", starts: &["-----BEGIN "], shape: Shape::Key, before: Before::Anything, ..KNOWN },
     token("aws-access-key-id", &["AKIA", "ASIA"], 4, &[Just(Set::Base32, 16)]),
@@ -142,7 +143,7 @@ const fn token(kind: &'static str, starts: &'static [&'static str], prefix: usiz
     Rule { kind, starts, prefix, shape: Shape::Parts(parts), ..KNOWN }
 }
 
-/// The kind of a secret that is recognised only by the name to which it is assigned.
+/// The kind for a value that only its name identifies as a secret.
 pub(crate) const ASSIGNED: &str = "assigned-secret";
 
 /// The endings of names whose values are secrets.

@@ -37,7 +37,8 @@ pub(crate) struct Scanner {
 struct Beginnings {
     /// A bit for each pair of bytes that can begin a match.
     pairs: Vec<u64>,
-    /// The beginnings, each with its first two bytes and the index of its rule. Sorted by these bytes, then by rule.
+    /// The beginnings. Each entry has the first two bytes of the beginning, the index of the rule, and the beginning itself. The entries
+    /// are sorted by these bytes, then by rule.
     starts: Vec<(u16, usize, &'static str)>,
 }
 
@@ -88,7 +89,8 @@ struct Found<'a> {
 
 impl Scanner {
     /// # Errors
-    /// Returns an error if a kind is unknown, a pattern has no name, or its regex does not compile or matches the empty text.
+    /// Returns an error if a kind is unknown, or if a pattern is invalid because it has no name, does not compile or matches the empty
+    /// text.
     pub(crate) fn new(config: Config) -> Result<Self, String> {
         if let Some(unknown) = config.disable.iter().find(|kind| !RULES.iter().any(|rule| rule.kind == *kind)) {
             let mut kinds: Vec<_> = RULES.iter().map(|rule| rule.kind).collect();
@@ -108,7 +110,7 @@ impl Scanner {
         Ok(Self { rules, beginnings, patterns, keep: config.keep })
     }
 
-    /// Returns the text with its secrets masked, or `None` if it contains none.
+    /// Returns the text with its secrets masked, or `None` if the text contains no secrets.
     pub(crate) fn mask(&self, text: &str, counts: &mut Counts) -> Option<String> {
         let known = self.mask_known(text, counts);
         let mut masked = known.unwrap_or_default();
@@ -123,7 +125,7 @@ impl Scanner {
         changed.then_some(masked)
     }
 
-    /// Masks a value of any format if its name shows that it is a secret.
+    /// Masks a value of any format if its name shows that the value is a secret.
     pub(crate) fn mask_member(&self, name: &str, value: &str, counts: &mut Counts) -> Option<String> {
         let is_looked_for = self.rules.iter().any(|rule| rule.kind == ASSIGNED);
         if !is_looked_for
@@ -137,7 +139,7 @@ impl Scanner {
         Some(mark(ASSIGNED, counts))
     }
 
-    /// Masks the body of a private key in streamed text. The key's first and last line may be in other pieces of the text.
+    /// Masks the body of a private key in streamed text. There, the first and the last line of the key are in different pieces.
     pub(crate) fn mask_key_lines(&self, text: &str) -> Option<String> {
         if !self.rules.iter().any(|rule| rule.kind == "private-key") || !text.lines().any(is_key_line) {
             return None;
@@ -175,7 +177,7 @@ impl Scanner {
         Some(masked)
     }
 
-    /// Returns the length of the mark at this position. Marks are skipped, so that `[redacted: github-token]=` does not count as an
+    /// Returns the length of the mark at this position. Marks are skipped, so that `[redacted: github-token]=` is not taken for an
     /// assignment to a token.
     fn mark_at(&self, text: &str, at: usize) -> Option<usize> {
         if !text.as_bytes()[at..].starts_with(OPENING.as_bytes()) {
@@ -187,10 +189,10 @@ impl Scanner {
         is_kind.then_some(OPENING.len() + kind.len() + 1)
     }
 
-    /// Returns the secret that begins at `at`. If a name begins at `at`, returns the secret that is assigned to it.
+    /// Returns the secret that begins at `at`. If a name begins at `at`, returns the secret that is assigned to this name.
     fn find(&self, text: &str, at: usize) -> Option<Found<'_>> {
         let found = self.first(text, at)?;
-        // `token=ghp_…` is masked as a GitHub token, although the name alone would make it an assigned secret.
+        // The value in `token=ghp_…` is a GitHub token, although the name would only make it an assigned secret.
         let start = found.place.start;
         let known = if start > at { self.first(text, start) } else { None };
         let better = known.filter(|known| known.place.start == start && known.place.end >= found.place.end);

@@ -1,5 +1,5 @@
-//! Shapes of known secrets, as steps over bytes. The matcher is written by hand, because a result may contain long base64 text, and
-//! `regex-lite` costs about 500 units of fuel per byte. This matcher costs a few units per byte.
+//! Shapes of known secrets, as steps over bytes. This matcher is written by hand and costs only a few units of fuel per byte. `regex-lite`
+//! costs about 500 units per byte, and a result may contain long base64 texts.
 
 use crate::value;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::ops::Range;
 /// The text that must follow the beginning of a match.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
-    /// These parts in sequence. The secret consists of the start and all parts.
+    /// These parts in sequence. The secret is the start together with all parts.
     Parts(&'static [Part]),
     /// These parts in sequence. The start is public, and the secret is the rest.
     After(&'static [Part]),
@@ -17,7 +17,7 @@ pub(crate) enum Shape {
     Header,
     /// `user:secret@` in a URL.
     Url,
-    /// A private key, from its first line to its last.
+    /// A private key, from its first line to its last line.
     Key,
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Part {
     Text(&'static str),
     /// A run of bytes in the set, with this minimum length.
     Run(Set, usize),
-    /// Exactly this number of bytes in the set. The next byte must not be in the set.
+    /// Exactly this number of bytes in the set, with no further such byte after them.
     Just(Set, usize),
 }
 
@@ -99,7 +99,7 @@ impl Set {
     }
 }
 
-/// Returns the end of the parts that follow `at`.
+/// Returns the position after these parts if the text at `at` consists of them.
 fn follow(text: &str, mut at: usize, parts: &[Part]) -> Option<usize> {
     for part in parts {
         at += match *part {
@@ -124,7 +124,8 @@ fn header(text: &str, at: usize) -> Option<Range<usize>> {
 }
 
 fn url_password(text: &str, at: usize) -> Option<Range<usize>> {
-    // These characters end a user or a password. If none of them follows within the maximum length, the text is neither.
+    // These characters end a user name or a password. If none of them follows within the maximum length, the text is too long to be a user
+    // name or a password.
     let end = |from: usize, longest: usize| {
         let rest = text.as_bytes().get(from..)?;
         let stop = |byte: &u8| byte.is_ascii_whitespace() || b"/:@\"'`<>".contains(byte);

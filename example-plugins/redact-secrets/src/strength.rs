@@ -1,16 +1,17 @@
 //! Distinguishes secrets from words, paths and placeholders.
 
-/// Minimum entropy of a secret, in bits per character. English words of this length have about 2.5, random hexadecimal 3.3 and more.
+/// Minimum entropy of a secret, in bits per character. English words of this length have about 2.5 bits, and random hexadecimal digits have
+/// 3.3 bits or more.
 const BITS: f64 = 2.7;
 
-/// Returns true if a value is random enough to be a secret. The value's name must already show that it is a secret.
+/// Returns true if a value may be a secret. This is for values whose name shows that they are secrets.
 pub(crate) fn is_strong(value: &str) -> bool {
     let has_letter = value.chars().any(char::is_alphabetic);
     let has_other = value.chars().any(|c| c.is_ascii_digit() || "!@#$%^&*?~+|".contains(c));
     is_no_placeholder(value) && !is_path(value) && has_letter && has_other && entropy(value) >= BITS
 }
 
-/// Returns true if a token looks random. For example, `sk-loading-spinner-container` does not.
+/// Returns true if a token mixes characters like a random token. `sk-loading-spinner-container` does not.
 pub(crate) fn is_random_token(value: &str) -> bool {
     let has = |class: fn(&char) -> bool| value.chars().any(|c| class(&c));
     has(char::is_ascii_digit)
@@ -25,7 +26,7 @@ pub(crate) fn is_aws_secret(value: &str) -> bool {
     value.len() == 40 && is_base64 && is_random_token(value)
 }
 
-/// Returns false for variables, templates and repetitions of one character, which are placeholders for a secret.
+/// Returns false for placeholders for a secret: variables, templates, and repetitions of one character.
 pub(crate) fn is_no_placeholder(value: &str) -> bool {
     let reference = value.starts_with(['$', '<', '{', '%', '[']) || value.contains("${") || value.contains("{{");
     let mut rest = value.chars().skip(1);
@@ -37,7 +38,7 @@ fn is_path(value: &str) -> bool {
     value.starts_with(['/', '~']) || value.starts_with("./") || value.starts_with("../") || value.contains("://")
 }
 
-/// Returns the Shannon entropy of the value's own characters, in bits per character.
+/// Returns the Shannon entropy of the characters in the value, in bits per character.
 fn entropy(value: &str) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in value.bytes() {

@@ -16,7 +16,8 @@ fn masked(text: &str) -> String {
     }
 }
 
-/// Returns `n` characters that look random. They are computed, so that scanners of source code find no key in this file.
+/// Returns `n` characters that look random. With this function, the tests contain no text that a secret scanner would
+/// take for a real key.
 fn random(n: usize) -> String {
     "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU".chars().cycle().take(n).collect()
 }

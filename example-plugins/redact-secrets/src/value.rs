@@ -1,15 +1,15 @@
-//! Finds the end of a value that is assigned to a name, so that the whole value is masked and nothing after it.
+//! Finds the end of a value that is assigned to a name, so that the whole value is masked but nothing after the value.
 
 use std::ops::Range;
 
 /// Minimum length of a secret, in bytes.
 const MIN_LENGTH: usize = 8;
-/// Number of bytes of a value that are checked. The whole value is masked, but checking it in full would be slow in a text that contains
-/// many beginnings of values.
+/// Number of bytes of a value that are checked. The rest of a value is masked without a check, because a text with many beginnings of
+/// values would otherwise be read many times.
 const MAX_JUDGED: usize = 64;
 
-/// Returns the start of the value that is assigned to the name that ends at `at`. The value follows after `=`, `:`, `:=` or `=>`. Name and
-/// value may be in quotes, which may be escaped. `["TOKEN"] = …` is an assignment too.
+/// Returns the start of the value that is assigned to the name that ends at `at`. The value follows `=`, `:`, `:=` or `=>`. The name and
+/// the value may be in quotes, which may be escaped. The form `["TOKEN"] = …` is accepted, too.
 pub(crate) fn beginning(text: &str, at: usize) -> Option<usize> {
     let skip = |at: usize, most: usize, which: &[u8]| {
         let rest = text.as_bytes().get(at..).unwrap_or_default();
@@ -47,7 +47,7 @@ fn end(text: &str, quote: Option<char>, escaped: bool) -> usize {
         None => text.find(|c: char| c.is_whitespace() || "\"'`,;<>(){}[]".contains(c)),
     };
     let end = end.unwrap_or(text.len());
-    // If the opening quote is escaped, the closing quote is escaped too.
+    // If the opening quote is escaped, the closing quote is escaped, too.
     if escaped { text[..end].trim_end_matches('\\').len() } else { end }
 }
 

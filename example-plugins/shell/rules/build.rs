@@ -65,7 +65,7 @@ fn main() {
 }
 
 /// Writes the totals, the known programs and the catalogues. A catalogue is written as its fields, the number of its rules, and the rules.
-/// For a guest, the examples are left out, because only tests and docs need them.
+/// For a component, the examples are left out, because only tests and docs need them.
 fn catalogues(is_guest: bool) -> Result<(), Box<dyn Error>> {
     let mut totals = Totals::default();
     let mut bytes = Vec::new();
@@ -102,7 +102,7 @@ fn put(bytes: &mut Vec<u8>, value: &impl Serialize) -> Result<(), postcard::Erro
     Ok(())
 }
 
-/// Compiles the patterns of a rule, because an invalid pattern would not be reported later.
+/// Compiles the patterns of a rule in order to report an invalid pattern, because the plugin would not report it.
 fn check(rule: &mut Rule) -> Result<(), String> {
     let of_matches = rule.matches.iter_mut().flat_map(|one| patterns(one));
     let expressions = rule.pattern.iter_mut().map(|pattern| &mut **pattern).chain(of_matches);

@@ -50,7 +50,7 @@ impl TryFrom<Config> for Budget {
 }
 
 impl Budget {
-    /// Returns the limit while `model` is in use: the lowest limit that applies to the model.
+    /// Returns the limit while `model` is in use. If several limits apply, this is the lowest.
     pub(crate) fn limit(&self, model: &str) -> u64 {
         let fitting = self.0.models.iter().filter(|(pattern, _)| fits(pattern, model)).map(|(_, limit)| *limit);
         fitting.chain([self.0.session_tokens]).min().unwrap_or(self.0.session_tokens)

@@ -16,14 +16,14 @@
 //! "claude-opus*" = 50_000         # `*` at the end matches any rest
 //! ```
 //!
-//! After each answer of a model (`token-usage`), also in a sub-agent, the plugin multiplies the totals of the whole run by the weights and
-//! compares the sum with the budget. If the sum reaches the budget, the plugin answers *reject* with `stop`, so the loop ends, and the
-//! refusal says how much was used. A single request that is larger than the whole budget is refused before it is sent
+//! The plugin acts after each answer of a model (`token-usage`), even in a sub-agent. It applies the weights to the total tokens of the
+//! whole run and compares the result with the budget. If the budget is reached, the plugin answers *reject* with `stop`, so the loop ends.
+//! The refusal says how much was used. A single request that is larger than the whole budget is refused before it is sent
 //! (`before-inference`).
 //!
-//! The host sends the totals with each event, so the plugin needs no grant. But the plugin learns the totals only after a call: if a person
-//! starts a new task in a session that is over its budget, the model is called once more before the loop ends again. A call that is already
-//! running when the budget is reached is not interrupted.
+//! The host sends the totals with each event, so the plugin needs no grant. The plugin has two limitations. If a person starts a new task
+//! in a session that is over its budget, one more model call is made before the loop ends again. A call that is running when the budget is
+//! reached is not interrupted.
 
 mod budget;
 
@@ -46,8 +46,7 @@ impl Plugin for TokenBudget {
     fn token_usage(_session: &Session, usage: &Usage) -> UsageVerdict {
         let budget = BUDGET.get();
         let limit = budget.limit(&usage.model);
-        // The budget applies to the whole run with its sub-agents. If a host does not send the totals of the run, they are 0, so the
-        // session's totals are used.
+        // The tokens of a sub-agent are part of the totals of the run. If a host does not send the totals of the run, they are 0.
         let input = usage.run_input_tokens.max(usage.session_input_tokens);
         let output = usage.run_output_tokens.max(usage.session_output_tokens);
         let used = budget.weigh(input, output);

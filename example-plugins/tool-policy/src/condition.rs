@@ -52,8 +52,8 @@ impl Condition {
         Ok(Self { path: argument.split('.').map(str::to_owned).collect(), test })
     }
 
-    /// Returns true if a value at the path matches. Some tools ignore the case of an argument's name. So if several names differ only in
-    /// case, it is enough that one of their values matches.
+    /// Returns true if a value at the path matches. Some tools treat names that differ only in case as equal. So if there are several such
+    /// names, it is enough that the value of one of them matches.
     pub(crate) fn fits(&self, arguments: &Value) -> bool {
         self.fits_below(Some(arguments), &self.path)
     }

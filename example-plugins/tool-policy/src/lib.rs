@@ -30,25 +30,25 @@
 //! max-output = 4000                      # bytes of a result that the model reads
 //! ```
 //!
-//! Rules are checked in order. The first rule that denies decides; if none denies, the first rule that asks decides. A rule without
-//! `deny`, `ask`, `rate` or `max-output` is an error, and so is an invalid pattern. A condition names an argument by its path (`a.b.0`)
-//! and has one of `equals`, `not`, `matches` and `present`. `matches` is a regular expression for a string, or for the JSON of another
-//! value. An absent argument matches only `present = false` and `not`.
+//! Rules are checked in order. If rules deny, the first of them decides. Otherwise the first rule that asks decides. A rule without `deny`,
+//! `ask`, `rate` or `max-output` is an error, and so is an invalid pattern. A condition names an argument by its path (`a.b.0`) and has one
+//! of the keys `equals`, `not`, `matches` and `present`. `matches` is a regular expression for a string or for the JSON of any other value.
+//! An absent argument matches only `present = false` and `not`.
 //!
 //! # Cutting results
 //!
 //! The smallest `max-output` of all matching rules applies. A shortened result ends with a line that gives the number of missing bytes,
 //! such as `[4000 bytes dropped #5d1c09ae]`. If an earlier entry of this plugin in the chain has already shortened the result, a single
-//! line has the sum. The plugin recognises the line of the earlier entry by its digits, which depend on the event. If a tool prints such
-//! a line itself, the line is an ordinary part of its result.
+//! line contains the sum. The plugin recognises such a line by its last digits, which belong to the event. If the tool itself printed a
+//! similar line, that line is an ordinary part of the result.
 //!
 //! # Counting calls
 //!
-//! A `rate` applies to any period of the given number of seconds. It counts the calls that no rule of this plugin refused. If a person is
-//! asked about a call, the call is counted even if the answer is no. By default, all calls of the run are counted together, in the session
-//! of the user and in all sub-agents below it. With `scope = "session"`, the calls of each session are counted separately; with
-//! `scope = "plugin"`, the calls of all sessions are counted together. If several sessions make the last permitted call at the same
-//! moment, all these calls are allowed, because the sessions do not see each other's calls yet. Afterwards, all of them are counted.
+//! A `rate` applies to any period of that many seconds, and counts the calls that no rule of this plugin has refused. A call that a person
+//! was asked about is counted, no matter what the person answered. By default, the calls of the whole run are counted together, that is,
+//! the calls of the user's session and of all sub-agents below it. With `scope = "session"`, the calls of each session are counted
+//! separately. With `scope = "plugin"`, the calls of all sessions are counted together. Sessions that make a call at the same moment do not
+//! see each other's call yet. So each of them may make the last permitted call, but all these calls are counted from then on.
 
 mod condition;
 mod cut;
@@ -130,7 +130,7 @@ impl Plugin for ToolPolicy {
             report(rule, call, "deny", reason);
             return Refusal::new(reason).code(&rule.id).into();
         }
-        // If one rate refuses a call, the other rates do not count it.
+        // A call that one rate refuses is not counted for any other rate.
         let mut counted = Vec::new();
         for (rule, rate) in fitting().filter_map(|rule| Some((rule, rule.rate?))) {
             match rule.count(rate) {
@@ -178,7 +178,7 @@ impl Plugin for ToolPolicy {
         let details = json!({"tool": call.name, "dropped_bytes": dropped, "session_dropped_bytes": total.ok()});
         let finding = Finding::new(&rule.id, Severity::Info, format!("{dropped} bytes of the result were cut"));
         effects::report(&finding.action("truncate").details(&details));
-        // Drop the raw result, because it would contain the part that was cut.
+        // The raw result is dropped, because it would contain the part that was cut.
         ToolResultVerdict::replace(ToolResult { text, is_error: tool_result.is_error, raw: None })
     }
 }
@@ -207,13 +207,15 @@ impl Rule {
         self.tool.matches_with(tool, options) && self.when.iter().all(|condition| condition.fits(arguments))
     }
 
-    /// Counts this call. Returns the counted calls, or the number of seconds to wait if the limit is exceeded.
+    /// Counts this call. Returns the calls including this call. If this call would exceed the limit, returns the number of seconds to wait
+    /// instead.
     fn count(&self, rate: Rate) -> Result<Result<Calls, u64>, state::Error> {
         let (scope, now) = (rate.scope, event::time());
         let mut calls: Calls = state::get_json(scope, &self.key())?.unwrap_or_default();
         let all: u64 = state::get_json(scope, &self.number())?.unwrap_or_default();
         if calls.catch_up(all, rate, now) {
-            // Store this even if the call is refused. Otherwise the other sessions' calls would look recent for each later call.
+            // The calls are stored even if this call is refused. Otherwise the calls of other sessions would look recent again at each
+            // later call.
             state::set_json(scope, &self.key(), &calls)?;
         }
         Ok(match calls.count(all, rate, now) {
@@ -222,12 +224,12 @@ impl Rule {
         })
     }
 
-    /// Returns the key of the calls in the state.
+    /// Returns the key under which the calls are stored in the state.
     fn key(&self) -> String {
         format!("calls:{}", self.id)
     }
 
-    /// Returns the key of the total number of calls, in decimal as `increment` writes it.
+    /// Returns the key of the total number of calls. `increment` writes this number in decimal.
     fn number(&self) -> String {
         format!("number:{}", self.id)
     }

@@ -3,8 +3,8 @@
 use hookhost_guest::state::Scope;
 use serde::{Deserialize, Serialize};
 
-/// Number of parts of a period. All calls in one part are counted at the part's last moment. So the number of stored marks is limited even
-/// if the number of calls is not. A call may have to wait too long, by at most one part, but no period ever has more calls than allowed.
+/// Number of parts of a period. All calls in one part are treated as if they were made at the last moment of that part. So the number of
+/// stored marks is limited for any number of calls. A call waits at most one part too long, and no period ever has more calls than allowed.
 const PARTS: u64 = 64;
 
 /// The limit, as configured.
@@ -22,19 +22,19 @@ fn tree() -> Scope {
     Scope::Tree
 }
 
-/// The number of calls made by certain times. If several sessions write this value at the same time, only the last write stays. Therefore
-/// a separate counter, which loses no increments, contains the total.
+/// The number of calls that had been made by certain times. If several sessions make a call at the same time, each of them writes this
+/// value, and only the last value stays. A separate counter has the total, and no call is lost there.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Calls {
     /// Number of calls before the latest period.
     past: u64,
-    /// Within the period: times in milliseconds, each with the number of calls by then. The oldest come first.
+    /// Times within the period in milliseconds, the oldest first. Each time has the number of calls that had been made by then.
     marks: Vec<(u64, u64)>,
 }
 
 impl Calls {
-    /// Records missing calls as calls made now. Calls of other sessions can be missing, which `all` includes. If the clock was set back,
-    /// calls with times in the future are treated in the same way. Returns true if there were such calls.
+    /// Records calls that are missing here as if they were made now. These are calls of other sessions, which `all` includes, and calls in
+    /// the future if the clock was set back. Returns true if there were such calls.
     pub(crate) fn catch_up(&mut self, all: u64, rate: Rate, now: u64) -> bool {
         let is_ahead = self.marks.last().is_some_and(|(time, _)| *time > now);
         self.marks.iter_mut().for_each(|(time, _)| *time = now.min(*time));
@@ -45,8 +45,8 @@ impl Calls {
         is_ahead || is_behind
     }
 
-    /// Counts a call at `now`. `all` is the number of earlier calls; call [`catch_up`](Self::catch_up) with it first. If the limit is
-    /// exceeded, the call is not counted, and the number of seconds to wait is returned.
+    /// Counts a call at `now`. `all` is the number of earlier calls, for which [`Self::catch_up`] must have been called. If the call would
+    /// exceed the limit, it is not counted, and the number of seconds to wait is returned.
     pub(crate) fn count(&mut self, all: u64, rate: Rate, now: u64) -> Option<u64> {
         let (stretch, most) = (rate.stretch(), u64::from(rate.calls));
         let over = self.marks.iter().take_while(|(time, _)| now.saturating_sub(*time) >= stretch).count();
@@ -84,7 +84,7 @@ mod tests {
         Rate { calls, seconds, scope: Scope::Tree }
     }
 
-    /// The calls of one session. What one call stores, the next call reads.
+    /// The calls of a single session, whose stored value is never lost.
     #[derive(Default)]
     struct Alone(u64, Calls);
 
@@ -97,7 +97,7 @@ mod tests {
         }
     }
 
-    /// Tries a call every `every` milliseconds, and returns the times at which a call is allowed.
+    /// Returns the times at which a call is allowed, if there is one call every `every` milliseconds.
     fn let_through(rate: Rate, every: u64, tries: u64) -> Vec<u64> {
         let mut calls = Alone::default();
         let times = (0..tries).map(|at| 1_000_000 + at * every);
@@ -133,7 +133,7 @@ mod tests {
         for now in 0..100_000 {
             calls.count(rate(u32::MAX, 10), now);
         }
-        // The period can begin and end within a part, so there may be two more marks.
+        // The parts at both ends of the period may be incomplete, so there can be two more marks.
         assert!(calls.1.marks.len() as u64 <= PARTS + 2, "{}", calls.1.marks.len());
     }
 
@@ -142,7 +142,7 @@ mod tests {
         let rate = rate(1, 10);
         let mut calls = Calls::default();
         assert_eq!(calls.count(0, rate, 1_000_000_000), None);
-        // A refused call is not stored, so `catch_up` has to report the change before the call is counted.
+        // A refused call changes nothing, so the caller must store the changes of `catch_up` before.
         assert!(calls.catch_up(1, rate, 1000));
         let written = serde_json::to_string(&calls).unwrap();
         assert_eq!(calls.count(1, rate, 1000), Some(10));
@@ -158,14 +158,14 @@ mod tests {
         let rate = rate(3, 10);
         let mut calls = Calls::default();
         assert_eq!(calls.count(0, rate, 1000), None);
-        // Another session has made a call at the same moment. The counter includes this call, but the marks of that session are lost.
+        // Another session made a call at the same moment. The total includes this call, but the value that the other session wrote is lost.
         assert!(calls.catch_up(2, rate, 1500));
         assert_eq!(calls.count(2, rate, 1500), None);
         assert!(!calls.catch_up(3, rate, 2000));
         assert_eq!(calls.count(3, rate, 2000), Some(9), "until the first is over");
         assert_eq!(calls.count(3, rate, 11_500), None);
-        // There are more calls than allowed, because several sessions asked at once. The next call has to wait until enough of them
-        // are over.
+        // There are more calls than allowed, because several were made at once. A further call must wait until enough of them are older
+        // than the period.
         assert!(calls.catch_up(8, rate, 12_000));
         assert_eq!(calls.count(8, rate, 12_000), Some(10));
         assert!(!calls.catch_up(8, rate, 21_999));

@@ -46,7 +46,7 @@ fn conditions_are_about_arguments_and_all_of_them_must_fit() {
         (json!([{"argument": "a", "present": false}]), json!({"a": null}), false),
         (json!([{"argument": "n", "matches": "^1"}]), json!({"n": 12}), true),
         (json!([{"argument": "a", "present": true}, {"argument": "b", "present": true}]), json!({"a": 1}), false),
-        // Some tools treat these names as the same argument.
+        // Some tools treat these two names as the same argument.
         (json!([{"argument": "guid", "equals": 1}]), json!({"guid": 2, "Guid": 1}), true),
         (json!([{"argument": "a.guid", "matches": "^1"}]), json!({"A": {"GUID": 1}}), true),
         (json!([{"argument": "branch", "not": "main"}]), json!({"branch": "main", "Branch": "x"}), true),
@@ -78,7 +78,7 @@ fn a_call_that_one_rate_refuses_counts_for_no_other() {
     for _ in 0..10 {
         assert!(matches!(ask(1_000_001), ToolCallVerdict::Reject(_)));
     }
-    // Two calls are left in this hour.
+    // The rate for an hour permits two more calls.
     assert_eq!(ask(1_002_000), ToolCallVerdict::Allow);
     assert_eq!(ask(1_004_000), ToolCallVerdict::Allow);
     assert!(matches!(ask(1_006_000), ToolCallVerdict::Reject(_)));
@@ -134,7 +134,7 @@ fn a_long_result_is_cut_and_says_how_much_is_missing() {
     });
 }
 
-/// A shortened result without the digits of its event.
+/// Returns a shortened result without the digits of its event.
 fn without_mark(text: &str) -> String {
     let (text, mark) = text.strip_suffix(']').unwrap().rsplit_once('#').unwrap();
     assert!(mark.len() == 8 && mark.bytes().all(|digit| digit.is_ascii_hexdigit()), "{mark}");
@@ -161,7 +161,7 @@ fn what_a_tool_says_of_dropped_bytes_is_a_part_of_its_result() {
         };
         assert_eq!(without_mark(&cut.text), format!("abcd\n[{} bytes dropped #]", forged.len() + 1));
     }
-    // This result was shortened at an earlier event, and a tool shows it again.
+    // A result that was shortened for an earlier event is read again.
     let ToolResultVerdict::Replace(earlier) = result("abcdefgh") else { panic!("not cut") };
     testing::inspect(|host| host.event_id = "event-2".into());
     let ToolResultVerdict::Replace(cut) = result(&earlier.text) else { panic!("it is believed in another event") };
@@ -191,7 +191,7 @@ fn a_wrong_rule_is_one_clear_sentence() {
     }
 }
 
-/// The plugin accepts the configuration in the crate's documentation.
+/// The plugin accepts the config in the crate's documentation.
 #[test]
 fn the_documented_config_is_taken() {
     let source = include_str!("lib.rs");

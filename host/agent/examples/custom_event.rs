@@ -1,6 +1,6 @@
 //! An event of your own. Before the program does something that no other event covers, it asks the plugins that
-//! subscribe to `custom-event`. The plugin here is the one of the project's tests: its verdicts are in its
-//! configuration.
+//! subscribe to `custom-event`. The plugin in this example is a plugin of the project's own tests, whose verdicts are
+//! in its configuration.
 //!
 //! `cargo xtask plugins`, then `cargo run -p hookhost-agent --example custom_event [DIRECTORY OF THE PLUGINS]`
 

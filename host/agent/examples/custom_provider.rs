@@ -1,5 +1,5 @@
-//! A provider of your own. One trait describes where the model's answers come from. The provider in this example has no
-//! model at all: it lists the directory, and says what it has read.
+//! A provider of your own. One trait, `Provider`, describes where the model's answers come from. The provider in this
+//! example has no model at all. It asks for a list of the directory, and then says what it has read.
 //!
 //! `cargo run -p hookhost-agent --example custom_provider`
 

@@ -1,4 +1,5 @@
-//! A tool of your own. Plugins are asked about it as about any other; `hookhost_agent` checks its arguments.
+//! A tool of your own. Plugins are asked about its calls like about the calls of any other tool, and `hookhost_agent`
+//! checks the arguments.
 //!
 //! `cargo run -p hookhost-agent --example custom_tool`
 
@@ -9,7 +10,7 @@ use hookhost_models::{Script, Scripted};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Script that stands for the model's answers.
+/// Script with the model's answers, so that the example needs no model.
 const SCRIPT: &str = r#"
     [[turn]]
     call = [{ tool = "count_words", arguments = { text = "to be or not to be" } }]

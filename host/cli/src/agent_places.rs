@@ -1,4 +1,4 @@
-//! The files of an agent for this user and in this project, and the hook program that they name.
+//! Finds the files of an agent for this user and in this project, and the hook program that these files name.
 
 use crate::agents_section::AgentsSection;
 use crate::configuration;
@@ -20,7 +20,7 @@ const PROGRAM_VARIABLE: &str = "HOOKHOST_HOOK_PROGRAM";
 pub(crate) const NO_AGENT: &str = "No agent is found here, neither by a program on the PATH nor by a directory.\n\
   To prepare for one that comes later: hookhost install AGENT. The names: hookhost install --help\n";
 
-/// Everything that determines the places of an agent's files.
+/// Everything that determines the paths of an agent's files.
 pub(crate) struct AgentPlaces {
     pub(crate) directories: UserDirectories,
     home: PathBuf,
@@ -31,15 +31,15 @@ pub(crate) struct AgentPlaces {
     settings: AgentsSection,
     /// The error of the user's own file, if its settings cannot be read.
     unreadable: Option<CliError>,
-    /// The `PATH` on which programs are searched.
+    /// The `PATH` on which programs are searched for.
     pub(crate) path: OsString,
-    /// Directories of the `PATH` in which programs are not searched, because they are relative or belong to the project.
+    /// Directories of the `PATH` in which programs are not searched for, because these directories are relative or belong to the project.
     pub(crate) left_out: Vec<PathBuf>,
 }
 
 impl AgentPlaces {
-    /// Returns the places for this user and the working directory. If the user's own configuration file cannot be read, the default
-    /// settings are used, so that installed hooks can still be shown and removed.
+    /// Returns the paths for this user and the working directory. If the user's own configuration file cannot be read, the default settings
+    /// are used, so that installed hooks can still be shown and removed.
     pub(crate) fn here() -> Result<Self, CliError> {
         let directories = configuration::places()?;
         let home = directories.home.clone();
@@ -48,7 +48,7 @@ impl AgentPlaces {
             Ok(settings) => (settings, None),
             Err(error) => (AgentsSection::default(), Some(error)),
         };
-        // Settings files contain this path, and it is compared with them as text, so its spelling must not vary.
+        // Settings files contain this path. It is compared with their text, so its spelling must not vary.
         let home: PathBuf = home.components().collect();
         let fixed = Directories {
             config: Some(directories.config.clone()),
@@ -66,7 +66,7 @@ impl AgentPlaces {
         (scope == Scope::Project).then_some(&self.project)
     }
 
-    /// Returns `self`, or the error of the user's own file.
+    /// Returns `self`, or the error if the settings in the user's own file cannot be read.
     pub(crate) fn with_settings(mut self) -> Result<Self, CliError> {
         match self.unreadable.take() {
             Some(error) => Err(error),
@@ -87,7 +87,7 @@ impl AgentPlaces {
         }
     }
 
-    /// Returns the reaction of an agent's hook if no host answers it.
+    /// Returns what an agent's hook does if no host answers it.
     pub(crate) fn on_failure(&self, agent: &str) -> OnFailure {
         self.settings.on_failure(agent)
     }
@@ -117,8 +117,8 @@ pub(crate) fn adapters(named: &[String]) -> Vec<&'static Adapter> {
     if named.is_empty() { all().to_vec() } else { named.iter().filter_map(|name| by_name(name)).collect() }
 }
 
-/// Returns true if an earlier adapter in the list is for the same programs. Such a second adapter of an agent is examined only if the user
-/// names it or has installed it.
+/// Returns true if an earlier adapter in the list is for the same programs. Such a second adapter is examined only if the user names it or
+/// has installed it.
 pub(crate) fn is_second_way(adapter: &Adapter) -> bool {
     let agent = adapter.agent();
     let mut earlier = all().iter().map(|other| other.agent()).take_while(|other| other.name != agent.name);

@@ -23,13 +23,13 @@ struct AgentSettings {
     directories: Option<DirectoriesWord>,
 }
 
-/// The place from which an agent's hook gets the directories of hookhost's files.
+/// The source from which an agent's hook gets the directories of hookhost's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum DirectoriesWord {
-    /// The command of the hook names them.
+    /// The command of the hook names the directories.
     Fixed,
-    /// They come from the environment in which the agent starts the hook.
+    /// The directories come from the environment in which the agent starts the hook.
     Environment,
 }
 
@@ -51,7 +51,7 @@ impl<'de> Deserialize<'de> for AgentName {
 }
 
 impl AgentsSection {
-    /// Returns the reaction of an agent's hook if no host answers it.
+    /// Returns what an agent's hook does if no host answers it.
     #[must_use]
     pub(crate) fn on_failure(&self, agent: &str) -> OnFailure {
         match self.of(agent).on_failure {

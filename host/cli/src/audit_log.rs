@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The file name of the database in the state directory.
 const DATABASE: &str = "hookhost.db";
 
-/// Time that plugins which only observe get for their last events when a command ends.
+/// Time that observing plugins get for their last events when a command ends.
 const OBSERVERS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns the path of the user's own log.
@@ -37,7 +37,7 @@ pub(crate) fn prepared() -> Result<PathBuf, CliError> {
     Ok(path)
 }
 
-/// Opens a log for reading: the named one, or else the user's own.
+/// Opens a log for reading: the log at the named path, or else the user's own log.
 pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
     // A log that other users can write to is read only if the user names it explicitly.
     if named.is_none()
@@ -54,7 +54,7 @@ pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
     })
 }
 
-/// Warns of objects in the database that hookhost did not make, for commands that read the log without verifying it.
+/// Warns of objects in the database that hookhost did not create. Commands that read the log without verifying it call this function.
 pub(crate) fn warn_of_foreign(log: &Log) {
     for what in log.foreign() {
         let text = output::one_line(&Flaw::Foreign(what.clone()).to_string());
@@ -90,8 +90,8 @@ pub(crate) fn unusable(error: &StoreError) -> CliError {
     CliError::not_loaded(anyhow!("{error}{next}"))
 }
 
-/// Ends a command that has recorded something. Events that observing plugins do not get in time are dropped; the log and a warning give
-/// their number. If records are lost, a command that would have succeeded fails.
+/// Ends a command that has recorded something. Events that observing plugins do not get in time are dropped, and the log and a warning give
+/// the number of these events. If records are lost, a command that would have succeeded fails.
 pub(crate) async fn finish(host: &Host, ended: Result<Exit, CliError>) -> Result<Exit, CliError> {
     let drained = drain(host).await;
     for notice in host.take_notices() {

@@ -49,7 +49,8 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
         None => Config::discover(directory, &places, SECTIONS),
     };
     let found = found.map_err(CliError::not_loaded)?;
-    // Every command checks all sections, also those that it does not use, because a file applies only if all of its sections are valid.
+    // Every command checks all sections, even the sections that it does not use, because a file applies only if all of its sections are
+    // valid.
     agent(&found.config)?;
     agents(&found.config)?;
     mcp(&found.config)?;
@@ -91,7 +92,7 @@ pub(crate) fn keys() -> Result<Keys, CliError> {
 }
 
 /// Reads the section `[mcp]`. A program that a project's file names runs in the directory of that file. The user has approved the program
-/// in that directory, and not one with the same relative path in the working directory.
+/// in that directory, not a program with the same relative path in the working directory.
 pub(crate) fn mcp(config: &Config) -> Result<McpSection, CliError> {
     let mut section: McpSection = config.section("mcp").map_err(CliError::not_loaded)?.unwrap_or_default();
     section.check().map_err(CliError::not_loaded)?;
@@ -162,7 +163,8 @@ pub(crate) fn changed(change: &UnapprovedChange) -> String {
     }
 }
 
-/// Returns the command that allows the current content of a plugin, in the configuration file with the plugin's entry.
+/// Returns the command that allows the current content of a plugin. The command names the configuration file that contains the plugin's
+/// entry.
 pub(crate) fn allow_command(wasm: &Path, entry: Option<&Entry>, chosen: Option<&Path>) -> String {
     let mut command = format!("hookhost allow {}", quoted(&wasm.to_string_lossy()));
     let origin = entry.and_then(|entry| entry.origin.as_ref()).filter(|origin| origin.layer != Layer::User);

@@ -1,5 +1,5 @@
-//! Finds the rules for users' own agents. Each message of an agent names a directory, whose configuration is found in the same way as for
-//! every other command.
+//! Finds the rules for users' own agents. Each message of an agent names a directory. The configuration for this directory is found in the
+//! same way as for every other command.
 
 use crate::{configuration, loading};
 use hookhost::command::{ProjectFile, TrustStore};

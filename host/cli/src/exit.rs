@@ -1,4 +1,4 @@
-//! The exit codes, and the error that carries one.
+//! The exit codes, and the error type that contains an exit code.
 //!
 //! The codes are part of the interface. With them, scripts distinguish a rejection from a policy that failed, and from a policy that was
 //! not loaded. `docs/cli.md` and `--help` list the codes.
@@ -26,7 +26,7 @@ pub(crate) enum Exit {
     Done = 0,
     /// The agent, its provider or the system failed.
     Failed = 1,
-    /// The command line, or a file or payload that it names, is wrong.
+    /// The command line is wrong, or a file or payload that it names is wrong.
     Usage = 2,
     /// Rejected by a plugin or a person.
     Rejected = 3,
@@ -34,7 +34,7 @@ pub(crate) enum Exit {
     PluginFailed = 4,
     /// Nothing ran, because the allowlist or a plugin cannot be loaded, or the audit log cannot be used.
     NotLoaded = 5,
-    /// The audit log was changed, or a replay had another outcome than the record.
+    /// The audit log was changed, or an outcome of a replay differs from the record.
     Differs = 6,
     /// Ctrl-C, or a request to terminate.
     Interrupted = 130,

@@ -25,7 +25,7 @@ const MARKS: &[(&str, &str)] = &[
     ("QWEN_CODE", "Qwen Code"),
 ];
 
-/// Programs of agents, besides those that the adapters name. `hookhost` is this project's own agent.
+/// Programs of agents, in addition to the programs that the adapters name. `hookhost` is this project's own agent.
 const PROGRAMS: &[&str] = &[
     "claude",
     "cline",
@@ -41,7 +41,7 @@ const PROGRAMS: &[&str] = &[
     "qwen",
 ];
 
-/// Editors in whose terminals people also work. Such a parent process is no sign of an agent.
+/// Editors in whose terminals people work, too. Such a parent process does not show that an agent has started this process.
 const EDITORS: &[&str] = &["antigravity", "code", "cursor", "kiro", "windsurf"];
 
 /// Programs that run scripts.
@@ -94,7 +94,8 @@ fn is_agent(name: &str) -> bool {
     !EDITORS.contains(&name) && (PROGRAMS.contains(&name) || adapters.any(|program| *program == name))
 }
 
-/// Returns the names of each parent process, nearest first. The names are those of the program and of the script that the program runs.
+/// Returns the names of each parent process, nearest first. The names are the name of the program and the name of the script that the
+/// program runs.
 fn parents() -> impl Iterator<Item = Vec<String>> {
     let first = parent_of(std::process::id());
     std::iter::successors(first, |pid| parent_of(*pid)).take_while(|pid| *pid > 1 && !is_test(*pid)).map(names_of)
@@ -184,7 +185,7 @@ mod tests {
         assert_eq!(found(&[&["hookhost", "hookhost"]]), Some(Sign::Parent("hookhost".to_owned())));
         let script: &[&str] = &["MainThread", "/usr/bin/node", "--no-warnings", "/usr/local/bin/gemini", "-p", "x"];
         assert_eq!(found(&[script]), Some(Sign::Parent("gemini".to_owned())));
-        // A file or an argument with the name of an agent is no program.
+        // A file or an argument with the name of an agent is not a program of an agent.
         assert_eq!(found(&[&["vim", "vim", "claude"], &["node", "node", "server.js", "codex"]]), None);
     }
 

@@ -1,5 +1,5 @@
 //! Handles Ctrl-C. The first Ctrl-C cancels the work, which then ends in order. A second Ctrl-C ends the process at once. SIGTERM and the
-//! loss of the terminal act like the first Ctrl-C. Ctrl-\ acts like the second one, even if there was no first.
+//! loss of the terminal act like the first Ctrl-C. Ctrl-\ acts like the second Ctrl-C, even if there was no first Ctrl-C.
 
 use crate::exit::{CliError, Exit};
 use crate::output::{self, keyboard, screen};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum time after a second Ctrl-C for writing the last records and counting the events that observing plugins did not get.
+/// Maximum time after a second Ctrl-C in which the last records are written and the events that observing plugins did not get are counted.
 const LAST_RECORDS: Duration = Duration::from_millis(250);
 
 /// A received signal.
@@ -22,7 +22,7 @@ pub(crate) enum Received {
     Quit,
 }
 
-/// Receives signals from its creation on. While a person edits a line, Ctrl-C is a key and not a signal.
+/// A receiver for the signals that arrive after its creation. While a person edits a line, Ctrl-C is a key and not a signal.
 #[derive(Debug)]
 pub(crate) struct Signals {
     interrupt: Signal,
@@ -52,8 +52,8 @@ impl Signals {
     }
 }
 
-/// Lets a second Ctrl-C write the host's last records, until this value is dropped. It must be dropped before the command ends, because the
-/// audit log is closed only when all owners have dropped the host.
+/// Until this value is dropped, a second Ctrl-C writes the host's last records. The value must be dropped before the command ends, because
+/// the audit log is closed only when all owners have dropped the host.
 #[derive(Debug)]
 pub(crate) struct Watch {
     host: Arc<Mutex<Option<Host>>>,
@@ -69,8 +69,8 @@ fn take(host: &Mutex<Option<Host>>) -> Option<Host> {
     host.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// Cancels `cancel` on the first signal. A second one, or SIGQUIT, writes the records of `host` and ends the process. Must be called
-/// within the runtime.
+/// Cancels `cancel` on the first signal. A second signal, or SIGQUIT, writes the records of `host` and ends the process. This must be
+/// called within the runtime.
 pub(crate) fn watch(cancel: CancellationToken, host: Option<Host>) -> Result<Watch, CliError> {
     let mut signals = Signals::listen()?;
     let watch = Watch { host: Arc::new(Mutex::new(host)) };

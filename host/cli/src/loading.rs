@@ -21,8 +21,8 @@ pub(crate) fn config(args: &ConfigArgs, directory: &Path) -> Result<Config, CliE
     with_plugins(args, configuration::read(args.config.as_deref(), directory)?)
 }
 
-/// Reads the configuration again while `loaded` is in force. Also returns a message about approved files that have changed. Fails if a file
-/// of `loaded` no longer applies, because a program that the agent runs could have changed the file to remove the agent's rules.
+/// Reads the configuration again while `loaded` is in force. Also returns a message about approved files that have changed. This fails if a
+/// file of `loaded` no longer applies, because a program of the agent could have changed the file in order to remove the agent's rules.
 pub(crate) fn config_again(
     args: &ConfigArgs,
     directory: &Path,
@@ -77,14 +77,14 @@ fn not_on_the_allowlist(wasm: &Path, config: &Config, args: &ConfigArgs) -> CliE
     ))
 }
 
-/// Creates a host with every enabled plugin. Fails if one of them cannot be loaded. The host records nothing and asks no person.
+/// Creates a host with every enabled plugin. Fails if a plugin cannot be loaded. The host records nothing and asks no person.
 pub(crate) async fn host(config: Config) -> Result<Host, CliError> {
     let builder = builder(config.clone());
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
-/// Like [`host`], but for the events of an agent. The user's log records them and stores the state of plugins, and plugins may ask the
-/// models of `[agent.plugin-models]`. A command with such a host must end with [`audit_log::finish`].
+/// Like [`host`], but for the events of an agent. The user's log records the events and stores the state of plugins, and plugins may ask
+/// the models of `[agent.plugin-models]`. A command with such a host must end with [`audit_log::finish`].
 pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, CliError> {
     let mut builder = builder(config.clone()).store(audit_log::prepared()?);
     builder = builder.model(Arc::new(plugin_models(&config)?));
@@ -103,7 +103,8 @@ pub(crate) async fn shared_host(config: Config) -> Result<Host, CliError> {
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
-/// Returns the models that plugins may ask, also those that no plugin has a grant for yet. The rules can change while the host runs.
+/// Returns the models that plugins may ask. Models for which no plugin has a grant are included, because the rules can change while the
+/// host runs.
 pub(crate) fn plugin_models(config: &Config) -> Result<PluginModels, CliError> {
     let section = configuration::agent(config)?;
     // Without models no key is needed, so an error in the file of keys does not matter.

@@ -20,14 +20,15 @@ mod warnings;
 use mimalloc::MiMalloc;
 use std::process::ExitCode;
 
-/// With the C library's allocator, threads wait for each other if one thread frees memory that another thread has allocated.
+/// This replaces the C library's allocator, with which threads wait for each other if one thread frees memory that another thread has
+/// allocated.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     hookhost_client::program::survive_limits();
     if std::env::args_os().nth(1).is_some_and(|command| command == "hook") {
-        // Signals are handled as early as possible, so that a hook which receives one denies the call before it ends.
+        // Signals are handled as early as possible, so that a hook that receives a signal denies the call before it ends.
         hookhost_client::program::watch_signals();
     }
     keep_to_ourselves();
@@ -42,15 +43,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Protects the keys in this process's environment and memory. On Linux, a child process of the same user can no longer read them
-/// (`/proc/PID/environ`, `/proc/PID/mem`, `ptrace`), unless that user is root, and there is no core dump. Programs that this
-/// process executes are not affected.
+/// Protects the keys in this process's environment and memory. On Linux, a child process of the same user can no longer read them through
+/// `/proc/PID/environ`, `/proc/PID/mem` or `ptrace`, unless that user is root. There is no core dump either. Programs that this process
+/// executes are not affected.
 fn keep_to_ourselves() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // An error is ignored. The call does not fail on Linux, and on every system plugins decide about the programs that the agent may
-        // run.
+        // An error is ignored, because the call does not fail on Linux. Also, plugins decide which programs the agent may run.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }

@@ -3,7 +3,7 @@
 /// Minimum similarity of a suggestion, from 0 to 1.
 const MIN_LIKENESS: f64 = 0.75;
 
-/// Returns the word that is most similar to `word`; `None` if none is similar.
+/// Returns the word that is most similar to `word`, or `None` if no word is similar enough.
 pub(crate) fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = words.map(|known| (strsim::jaro_winkler(word, known), known));
     let near = near.filter(|(likeness, _)| *likeness > MIN_LIKENESS);

@@ -1,4 +1,4 @@
-//! Asks the person at the terminal: shows the call, the changes to it with their authors, and the questions.
+//! Asks the person at the terminal. Shows the call, the changes that plugins made to the call, and the questions.
 
 use crate::args::{Approve, ApproveArgs};
 use crate::configuration;
@@ -18,22 +18,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Interval at which the thread that reads keys checks if an answer is still awaited.
+/// Interval at which the thread that reads keys checks whether an answer is still awaited.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Keys that follow each other faster than this are not an answer. The person was typing a line when the question appeared.
+/// Keys that follow each other faster than this are not an answer, because the person was probably typing a line when the question
+/// appeared.
 const TYPING_PAUSE: Duration = Duration::from_millis(250);
 
-/// Number of wrong keys after which the question is repeated. The next wrong key means no. The number is small, so that a program which
-/// presses random keys seldom finds the right one.
+/// Number of wrong keys after which the question is repeated. The next wrong key means no. The number is small, so that a program that
+/// sends random keys seldom finds the right key.
 const MAX_SLIPS: u32 = 1;
 
 /// Letters that can mean yes. `y` and `n` are excluded because people press them out of habit. Letters that resemble other characters are
-/// excluded too.
+/// excluded, too.
 const YES_LETTERS: &[u8] = b"abcdefghjkmprstuvwxz";
 
-/// Returns an approver that asks the person at the terminal. Returns `None` if there is no terminal, or if the options set every answer to
-/// no.
+/// Returns an approver that asks the person at the terminal. Returns `None` if there is no terminal, or if the options say that every
+/// question is answered with no.
 pub(crate) fn of(args: &ApproveArgs) -> Option<Arc<dyn Approver>> {
     if args.approve == Approve::Ask { changeable(args).0 } else { None }
 }
@@ -49,7 +50,7 @@ pub(crate) fn changeable(args: &ApproveArgs) -> (Option<Arc<dyn Approver>>, Answ
     (terminal, answering)
 }
 
-/// A switch that decides if the person at the terminal is asked.
+/// A switch that turns questions to the person at the terminal on and off.
 #[derive(Clone, Debug)]
 pub(crate) struct Answering {
     is_there: bool,
@@ -83,7 +84,7 @@ impl Answering {
 struct Terminal {
     asks: Arc<AtomicBool>,
     keyboard: Arc<Mutex<Keyboard>>,
-    /// Locked while a question is on the screen, so that parallel agents ask one after the other.
+    /// Locked while a question is on the screen, so that agents that run in parallel ask one after the other.
     one: tokio::sync::Mutex<()>,
 }
 
@@ -91,7 +92,7 @@ struct Terminal {
 /// question.
 #[derive(Debug, Default)]
 struct Keyboard {
-    /// The channel for the pressed keys; `None` is sent if the terminal has ended.
+    /// The channel for the pressed keys. If the terminal has ended, `None` is sent.
     waiting: Option<oneshot::Sender<Option<String>>>,
     is_read: bool,
 }
@@ -168,7 +169,7 @@ enum TypedAnswer {
     Yes,
     /// Yes, for the rest of the session.
     Always,
-    /// Neither a yes nor a no.
+    /// A key that means neither yes nor no.
     Slip,
     No,
 }
@@ -186,7 +187,7 @@ impl YesKey {
         match (pressed.next(), pressed.next()) {
             (Some(key), None) if key == self.0 => TypedAnswer::Yes,
             (Some(key), None) if key == self.0.to_ascii_uppercase() => TypedAnswer::Always,
-            // Enter, Ctrl-D, Escape.
+            // The keys are Enter, Ctrl-D and Escape.
             (None | Some('\u{4}' | '\u{1b}'), None) | (Some('n' | 'N'), _) => TypedAnswer::No,
             _ => TypedAnswer::Slip,
         }
@@ -204,9 +205,9 @@ impl YesKey {
     }
 }
 
-/// A question that is alone on the screen. If it is dropped without an answer, the screen says so.
+/// A question on the screen, while no other output is shown. If this value is dropped without an answer, a line on the screen says so.
 struct QuestionOnScreen {
-    /// The answer as shown on the screen, once there is one.
+    /// The answer as shown on the screen. `None` while there is no answer.
     shown: Option<&'static str>,
 }
 

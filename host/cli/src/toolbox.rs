@@ -15,7 +15,7 @@ pub(crate) async fn toolbox(
     section: &AgentSection,
     workspace: &Path,
 ) -> Result<(Toolbox, Vec<String>), CliError> {
-    // This must happen before the first program starts, so that processes which leave their process group can be found at the end.
+    // This must happen before the first program starts, so that processes that leave their process group can be found at the end.
     let mut notices = Vec::new();
     if let Err(error) = adopt_orphans() {
         notices.push(format!("what tools start cannot all be killed at the end of the run: {error}"));
@@ -42,7 +42,7 @@ pub(crate) fn hidden_variables(config: &Config, section: &AgentSection) -> Resul
     Ok(variables)
 }
 
-/// The names of this process's environment variables. Names that are not UTF-8 are left out, because no pattern can match them.
+/// Returns the names of this process's environment variables. Names that are not UTF-8 are left out, because no pattern can match them.
 fn names_of_environment() -> impl Iterator<Item = String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())
 }

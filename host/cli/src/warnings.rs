@@ -12,15 +12,16 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Prints warnings of hookhost's own crates and ignores messages of libraries. On a terminal, it also reports slow compilations. Otherwise
-/// no person waits, and a program may read the output.
+/// Prints warnings of hookhost's own crates and ignores messages of libraries. Slow compilations are reported only on a terminal, because
+/// otherwise no person waits for them, and a program may read the output.
 struct Says {
     tells_progress: bool,
-    /// Plugins whose compilation was reported. Each plugin is reported once, even if it is compiled a second time with its configuration.
+    /// Plugins whose compilation was reported. Each plugin is reported only once, even if it is compiled a second time with its
+    /// configuration.
     compiling: Mutex<BTreeSet<String>>,
 }
 
-/// Target of warnings whose text is also in a refusal or a notice, so they are not printed here.
+/// Target of warnings whose text is also in a refusal or a notice. These warnings are not printed here.
 const TOLD: &str = "hookhost::told";
 
 /// Target of messages about compilations.

@@ -1,5 +1,5 @@
-//! The built binary answers for itself. (Cargo builds a package's binary for its integration tests: with this one, `cargo
-//! test --workspace` builds `hookhost` before the whole-system tests of `tests/` look for it.)
+//! Tests of the built binary. Cargo builds a package's binary for the package's integration tests. Because of this test,
+//! `cargo test --workspace` builds `hookhost` before the tests in `tests/` need it.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The files that are protected without a pattern.
+//! Tests of the files that are protected without a pattern.
 
 use super::{ask, configure, is_refused, shell};
 use crate::PathGuard;
@@ -115,7 +115,7 @@ const CAUGHT: [(&str, &str); 106] = [
     ("hookhost", "~/.local/bin/hookhost-hook"),
 ];
 
-/// Similar paths, which everybody may write.
+/// Similar paths that any tool may write.
 const LEFT: [&str; 65] = [
     "hookhost.md",
     "docs/hookhost.toml.md",
@@ -204,7 +204,7 @@ fn without_a_configuration_what_guards_the_session_is_protected() {
         );
         let is_read = !is_refused(&call("read_file", json!({ "path": path }), Action::ReadFile(path.into())));
         assert_eq!(is_read, !path.ends_with("hookhost/keys.toml"), "{path}");
-        // Only files of the named owner are protected.
+        // Only the files of the named owner are protected.
         configure(json!({ "self-defence": [owner] })).unwrap();
         assert!(is_refused(&write_files([path])), "{path} of {owner}");
         let other = if owner == "codex" { "pi" } else { "codex" };
@@ -268,7 +268,7 @@ fn an_unknown_tool_that_writes_is_judged_by_its_arguments() {
     assert!(!is_refused(&call("mcp__files__read_file", json!({ "path": "hookhost.toml" }), mcp())));
 }
 
-/// For the commands about files in shell-guard's table, path-guard decides like shell-guard.
+/// Tests with shell-guard's table of commands. For the commands that are about files, path-guard must decide the same.
 #[test]
 fn commands_that_shell_guard_stops_because_of_a_file_are_refused_and_harmless_ones_are_not() {
     configure(json!({})).unwrap();
@@ -340,7 +340,8 @@ fn a_session_in_the_directory_itself_is_not_an_exception() {
     assert!(matches!(verdict(&write_files(["commands/x.md"])), ToolCallVerdict::Allow));
 }
 
-/// The plugin accepts the configuration in the documentation, and does what the configuration's comments say.
+/// The plugin accepts the configuration that the documentation shows, and the configuration has the effect that its
+/// comments describe.
 #[test]
 fn the_documented_configuration_turns_it_off_as_it_says() {
     let page = include_str!("../../../../docs/security.md");

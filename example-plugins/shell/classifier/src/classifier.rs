@@ -17,11 +17,11 @@ else allow. Answer with one line of JSON and nothing else: {\"kind\": \"rewrite\
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(crate) struct ClassifierConfig {
-    /// The name of this classifier, which distinguishes its answers from those of other classifiers.
+    /// The name of this classifier. It distinguishes the answers of this classifier from the answers of other classifiers.
     id: String,
     /// Minimum confidence, from 0 to 1. An answer with a lower confidence counts as doubt.
     threshold: f64,
-    /// Instructions that replace the built-in ones.
+    /// Instructions that replace the built-in instructions.
     prompt: Option<String>,
     /// Time for which an answer is remembered, in seconds. 0 means that answers are not remembered.
     cache_seconds: u64,
@@ -44,7 +44,7 @@ impl Default for ClassifierConfig {
     }
 }
 
-/// The verdict on a command that the model has not decided.
+/// The verdict on a command for which the model gave no usable answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Policy {
@@ -84,7 +84,7 @@ impl Kind {
 pub(crate) struct Classifier {
     config: ClassifierConfig,
     prompt: String,
-    /// A text that identifies everything except the command that determines an answer.
+    /// A text that identifies everything that determines an answer, except for the command itself.
     scope: String,
 }
 
@@ -141,7 +141,7 @@ impl Classifier {
         self.report(shell, &answer, cache_hit, policy, &verdict);
         if let (Some(command), Ok(answer)) = (rewritten, &answer) {
             let why = answer.explanation.as_deref().unwrap_or("a model corrected it");
-            // The texts are shortened because a reminder may have at most 4 KiB.
+            // The texts are shortened, because a reminder may have at most 4 KiB.
             let short = |text: &str| text.chars().take(300).collect::<String>();
             let body = format!("`{}` was rewritten to `{}`: {}", short(&shell.command), short(&command), short(why));
             effects::remind(&Reminder::new(body).tag("tool_rewritten").turns(1));

@@ -29,15 +29,15 @@
 //! Both grants are required, because the component imports both interfaces. The model answers with one line of JSON: `kind` (`rewrite`,
 //! `deny` or `allow`), `confidence` from 0 to 1, and optionally `rewritten`, `explanation` and `references`. If the confidence reaches the
 //! threshold, an `allow` allows the command, a `deny` denies it, and a `rewrite` is made if no rule objects to the result. Every other
-//! answer counts as doubt, also an answer without `confidence`, and `on-doubt` decides. If the model cannot be asked, or its answer cannot
-//! be read, `on-error` decides. Each answer, remembered or not, is reported as a finding.
+//! answer counts as doubt, and so does an answer without `confidence`. In case of doubt, `on-doubt` decides. If the model cannot be asked,
+//! or its answer cannot be read, `on-error` decides. Each answer is reported as a finding, even if it was remembered from an earlier call.
 //!
 //! The command goes to the model as data, separate from the instructions. The text of a command may still persuade the model to answer
-//! `allow`. But the model is asked only about commands that no rule matches, so it cannot let a command pass that a rule refuses. An answer
-//! is remembered only for the same command, directory and prompt. An error is never remembered.
+//! `allow`. However, the model is asked only about commands that no rule matches, so it cannot allow a command that a rule refuses. An
+//! answer is remembered only for the same command, directory and prompt. An error is never remembered.
 //!
-//! This plugin is a separate component, because each import must be granted. If it were a cargo feature of `shell-guard`, a build of all
-//! plugins would make `shell-guard` import `model` too.
+//! This plugin is a separate component, because each import of a component must be granted. If it were a cargo feature of `shell-guard`, a
+//! build of all plugins would make `shell-guard` import `model` too.
 
 mod classifier;
 
@@ -77,7 +77,7 @@ impl Plugin for ShellGuardClassifier {
     }
 }
 
-/// The `[plugin.config]` table: the keys of `shell-guard`, and `classifier`.
+/// The `[plugin.config]` table. It has the keys of `shell-guard` and the key `classifier`.
 #[derive(Debug)]
 pub struct Config {
     rules: shell_guard_rules::Config,

@@ -1,4 +1,4 @@
-//! The model is asked about what no rule knows, and its answer is held to the rules.
+//! Tests that the model is asked about commands that no rule matches, and that the rules check its answer.
 
 use crate::{Config, ShellGuardClassifier};
 use hookhost_guest::model::Error;
@@ -11,7 +11,7 @@ fn configure(config: Value) -> Result<(), String> {
     ShellGuardClassifier::configure(config)
 }
 
-/// The verdicts on `command`, asked as often as there are answers or `times`.
+/// Returns the verdicts on `command`, which is judged `times` times, or more often if there are more answers.
 fn verdicts(config: &Value, command: &str, answers: &[Result<&str, Error>], times: usize) -> Vec<ToolCallVerdict> {
     configure(json!({"classifier": config})).unwrap();
     testing::prime(|host| {
@@ -135,7 +135,7 @@ fn a_wrong_config_is_one_clear_sentence() {
     }
 }
 
-/// The config of the crate's documentation is one that the plugin takes.
+/// The plugin accepts the config in the crate's documentation.
 #[test]
 fn the_documented_config_is_taken() {
     let source = include_str!("lib.rs");

@@ -1,4 +1,4 @@
-//! Understands the shell commands that an agent wants to run. It refuses destructive ones, asks about risky ones, points out known
+//! Understands the shell commands that an agent wants to run. It refuses destructive commands, asks about risky commands, points out known
 //! mistakes, and reports each rule that matched.
 //!
 //! ```toml
@@ -27,9 +27,9 @@
 //!
 //! A custom rule has the same fields as a rule in a catalogue. The key `catalogues` takes whole catalogues. A catalogue with the id of a
 //! built-in one replaces it. When the plugin is loaded, it checks that all rules in the config catch the commands in their `catches`, and
-//! do not catch those in their `leaves`. Rules of `hookhost/floor` and `hookhost/self-defence` deny in every mode. An operator can remove
-//! such a rule, or one of these catalogues, by its id. The action `hint` reports a rewrite without making it. When a session starts, the
-//! plugin logs its catalogues. `hookhost dispatch session-start` also shows them.
+//! do not catch the commands in their `leaves`. Rules of `hookhost/floor` and `hookhost/self-defence` deny in every mode. An operator can
+//! remove such a rule, or one of these two catalogues, by its id. The action `hint` reports a rewrite without making it. When a session
+//! starts, the plugin logs its catalogues. `hookhost dispatch session-start` also shows the catalogues.
 //!
 //! # Modes
 //!
@@ -41,7 +41,7 @@
 //! | `audit` | reports its action without taking it, unless it denies |
 //!
 //! `answers` is a custom mode: a table from rules to answers. A key consists of a kind and a name. If several keys name a rule, the most
-//! specific key is used, in this order:
+//! specific of these keys is used. The following table begins with the most specific kind:
 //!
 //! | key | rules |
 //! |---|---|
@@ -52,52 +52,53 @@
 //! | `severity:info` | those of this severity: `error`, `warning` or `info` |
 //!
 //! The answers are `deny`, `ask`, `rewrite` (a rule without a rewrite keeps its action), `audit` (report, and let the command run) and
-//! `allow` (the rule is silent). An answer applies in every mode. An unknown key or answer is an error when the plugin is loaded. A key
-//! that would loosen the floor or self-defence by name is also an error, and keys such as `severity:error` do not affect these two
-//! catalogues. A custom rule with the action `allow` can be changed only by a `rule:` key that names it.
+//! `allow` (the rule has no effect and is not reported). An answer applies in every mode. An unknown key or answer is an error when the
+//! plugin is loaded. A key that names a rule of the floor or of self-defence and would loosen it is also an error. Keys such as
+//! `severity:error` do not affect these two catalogues. A custom rule with the action `allow` can be changed only by a `rule:` key that
+//! names it.
 //!
 //! # Self-defence
 //!
-//! Rules of `hookhost/self-defence` protect hookhost against the agent. They cover hookhost's commands that loosen rules, its process, its
-//! files and variables, and the files in which agents name their hooks and proxies. `remove = ["self.agent_files"]` leaves out one of these
-//! rules, for example if an agent should write its own settings. `remove = ["hookhost/self-defence"]` leaves out all of them; the rule
-//! `shell.project_rules` then still asks about a change of `hookhost.toml`. `shell/reader/guarded.toml` lists the files. The plugin
-//! path-guard protects the same files against tools other than shells.
+//! Rules of `hookhost/self-defence` protect hookhost against the agent. They cover hookhost's commands that loosen rules, the process,
+//! files and variables of hookhost, and the files in which agents name their hooks and proxies. `remove = ["self.agent_files"]` leaves out
+//! one of these rules, for example if an agent should write its own settings. `remove = ["hookhost/self-defence"]` leaves out all of them.
+//! Even then, the rule `shell.project_rules` asks about a change of `hookhost.toml`. `shell/reader/guarded.toml` lists the files. The
+//! plugin path-guard protects the same files against tools other than shells.
 //!
 //! # Stacks
 //!
 //! Rules of a stack apply if that stack is in use. The stacks are `rust`, `python`, `typescript` (or `ts`), `swift`, `sql` and `harn`, and
-//! those that catalogues in the config name. The key `stacks` names the stacks in use. Without this key, the plugin detects them by files
-//! such as `Cargo.toml` in the directory that the entry grants as `/workspace`. If this directory is not granted, no stack is detected and
-//! the rules of stacks are silent. If one of these rules would have matched, the finding `shell-guard.stacks` reports that. `stacks = []`
-//! means that no stack is in use, and there is no such finding. `sql` is never detected.
+//! any further stacks that catalogues in the config name. The key `stacks` names the stacks in use. Without this key, the plugin detects
+//! the stacks by files such as `Cargo.toml` in the directory that the entry grants as `/workspace`. If this directory is not granted, no
+//! stack is detected and the rules of stacks do not apply. If one of these rules would have matched, the finding `shell-guard.stacks`
+//! reports that. `stacks = []` means that no stack is in use, and there is no such finding. `sql` is never detected.
 //!
 //! `hookhost rule explain` lists every rule, with commands that it catches and commands that it leaves alone. `shell-guard-classifier` is
-//! this plugin with a model, which is asked about commands that no rule matches.
+//! the same plugin with a model, which is asked about commands that no rule matches.
 //!
 //! # What is seen
 //!
 //! The plugin parses a command instead of searching its text. It understands quotes, options in any spelling, pipelines, lists, loops,
 //! functions, aliases, `$(…)` and here-documents. It finds the commands that are run through `sudo`, `env`, `xargs`, `find -exec`, `sh -c`,
 //! `eval`, `tmux`, `npx`, `git -c alias.x=…`, `docker exec`, `ssh`, `cmd /c`, PowerShell and about two hundred other programs
-//! (`shell/reader/wrappers.toml`). The reader follows `cd`, literal assignments and scripts that the same command writes. A part whose
-//! value only the shell can compute is *unknown*, and rules ask about it.
+//! (`shell/reader/wrappers.toml`). The plugin follows `cd`, literal assignments and scripts that the same command writes. A part whose
+//! value only the shell can compute is *unknown*, and rules ask about such a part.
 //!
 //! For an unknown tool, such as a tool of an MCP server, the plugin judges the arguments called `command`, `cmd` or `script`. If the text
 //! of such an argument cannot be read as a command, or runs no known program, the plugin ignores it. It never rewrites such an argument.
 //!
-//! In a container or on another machine, the content of a directory is unknown. The plugin asks about a removal there. The other rules
+//! In a container or on another machine, the content of a directory is unknown, so the plugin asks about a removal there. The other rules
 //! still apply to a root, to directories for temporary files and, on another machine, to parts of the system and homes.
 //!
 //! # What is not seen
 //!
 //! The plugin does not see the effect of an existing script, of an interpreter (`python -c …`) or of an unknown program. It does not see
 //! symbolic links, or the effect of a command on another machine. A value in arithmetic may contain commands (`x='a[$(ls)]'; ((x))`). The
-//! plugin reads them if the text sets the value, and asks about them if another machine sends the value. It does not see a value from a
-//! file or a program of this machine. If the agent may try to circumvent the rules, also run it in a sandbox.
+//! plugin reads these commands if the text sets the value, and asks about the value if another machine sends it. It does not see a value
+//! that comes from a file or a program of this machine. If the agent may try to circumvent the rules, also run it in a sandbox.
 //!
 //! The plugin does not read a command of more than 64 KiB, but asks about it. An event that is larger than `limits.input` of the entry does
-//! not reach the plugin. In that case `on-failure` decides, for which the plugin proposes `ask`.
+//! not reach the plugin. In that case, the entry's `on-failure` decides. The plugin proposes the value `ask` for it.
 
 use hookhost_guest::prelude::*;
 use shell_guard_rules::{Config, Guard};
@@ -147,7 +148,7 @@ mod tests {
         assert_eq!(ask("frob --all"), ToolCallVerdict::Allow, "no rule knows it");
     }
 
-    /// The plugin accepts the config in the page on security, and leaves out what the comments there say.
+    /// The plugin accepts the config in the page on security, and leaves out the rules that the comments in that config name.
     #[test]
     fn the_documented_way_to_turn_self_defence_off_is_taken() {
         let page = include_str!("../../../../docs/security.md");

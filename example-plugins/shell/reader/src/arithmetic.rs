@@ -1,6 +1,7 @@
-//! Recognises arithmetic between `((` and `))` by its shape, reading the text once.
+//! Recognises arithmetic between `((` and `))` by its form. The text is read only once.
 
-/// Returns true if `text` is an expression and not a list of commands: values and operators alternate, and brackets close.
+/// Returns true if `text` is an expression and not a list of commands. In an expression, values and operators alternate, and each bracket
+/// is closed.
 pub(super) fn is_expression(text: &str) -> bool {
     let mut chars = text.chars().filter(|c| !matches!(c, '$' | '{' | '}' | '"')).peekable();
     let mut open = Vec::new();
@@ -29,7 +30,7 @@ pub(super) fn is_expression(text: &str) -> bool {
                     return false;
                 }
             }
-            // These may come before or after a value.
+            // The operators `++` and `--` may come before or after a value.
             '+' | '-' if chars.peek() == Some(&c) => {
                 chars.next();
             }

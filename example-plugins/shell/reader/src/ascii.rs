@@ -1,5 +1,5 @@
-//! Searches for ASCII characters in words, byte by byte. The searches of the standard library need as much time to start as these searches
-//! need in total, because words are short.
+//! Searches for ASCII characters in words, byte by byte. Because words are short, the searches of the standard library would need as much
+//! time to start as these searches need in total.
 
 /// Searches for ASCII bytes in a text.
 pub trait Ascii {
@@ -9,7 +9,7 @@ pub trait Ascii {
     /// Returns true if the text contains one of these bytes.
     fn has_one_of(&self, bytes: &[u8]) -> bool;
 
-    /// Returns the parts before and after the first such byte.
+    /// Returns the parts before and after the first occurrence of this byte.
     fn halves(&self, byte: u8) -> Option<(&str, &str)>;
 }
 
@@ -28,7 +28,7 @@ impl Ascii for str {
     }
 }
 
-/// Returns the index of the first such byte.
+/// Returns the index of the first occurrence of this byte.
 fn place(text: &str, byte: u8) -> Option<usize> {
     debug_assert!(byte.is_ascii(), "a part of a character");
     text.bytes().position(|other| other == byte)

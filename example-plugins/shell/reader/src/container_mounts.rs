@@ -18,9 +18,10 @@ pub(super) struct Mount {
 }
 
 impl Reader<'_> {
-    /// Enters a new container if it is removed afterwards and no directory of this machine except the workspace is mounted in it.
+    /// Enters a new container. This applies only to a container that is removed afterwards and in which no directory of this machine except
+    /// the workspace is mounted.
     pub(super) fn enter_disposable(&mut self, wrapper: &Wrapper, args: &[Word], cwd: Option<&str>) {
-        // The wrapper's own words and the image.
+        // These are the wrapper's own words and the name of the image.
         let own = &args[..args.len() - wrapper.words(args).len()];
         if !wrapper.makes_new() || !own.iter().any(|word| word.text == "--rm") {
             return;
@@ -42,7 +43,7 @@ impl Reader<'_> {
         self.surroundings.location = Location::Disposable;
     }
 
-    /// Returns a mount of the workspace, of a path in it, or of a volume. `None` for anything else.
+    /// Returns a mount of the workspace, of a path in the workspace, or of a volume. Returns `None` for any other mount.
     fn mount(&self, value: &Word, cwd: Option<&str>) -> Option<Mount> {
         let field = |names: [&str; 3]| {
             let mut fields = value.text.split(',').filter_map(|field| field.halves(b'='));
@@ -55,7 +56,7 @@ impl Reader<'_> {
                 None => ("", value.text.as_str()),
             },
         };
-        // A volume, with or without a name. Its content is unknown.
+        // The source is a volume, with or without a name. The volume's content is unknown.
         if !source.has_one_of(&[b'/', b'.', UNKNOWN as u8]) {
             return Some(Mount { target: clean(target), source: UNKNOWN.to_string() });
         }
@@ -68,7 +69,7 @@ impl Reader<'_> {
         Some(Mount { target: clean(target), source: self.context.path(&source, cwd)? })
     }
 
-    /// Replaces the paths of mounts, in the words of a command in a container, by paths on this machine.
+    /// In the words of a command that runs in a container, replaces paths in mounts with paths on this machine.
     pub(super) fn mounted(&self, mut words: Vec<Word>) -> Vec<Word> {
         if self.surroundings.location == Location::Disposable && !self.surroundings.mounts.is_empty() {
             for word in words.iter_mut().filter(|word| word.text.starts_with('/')) {
@@ -85,7 +86,7 @@ fn may_mount(option: &str) -> bool {
     letters.is_some_and(|letters| letters.has(b'v')) || option.starts_with("--volume") || option.starts_with("--mount")
 }
 
-/// Returns the path on this machine for a path in the container, or the path itself if it lies in no mount.
+/// Returns the path on this machine for a path in the container. If the path lies in no mount, it is returned unchanged.
 fn seen(mounts: &[Mount], path: &str) -> String {
     let path_of = |mount: &Mount| {
         let inner = below(path, &mount.target)?;

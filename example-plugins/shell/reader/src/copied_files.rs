@@ -15,8 +15,8 @@ use super::writes::writes_or_runs;
 use super::{Command, Redirect, RedirectKind, program_name};
 
 impl Reader<'_> {
-    /// Records the program that a command copies, moves or links. The program must lie in a directory of the system or in a directory
-    /// called `bin`, or must have the name of a program that rules know.
+    /// Records the program that a command copies, moves or links. A file is treated as a program if it lies in a directory of the system or
+    /// in a directory called `bin`, or if it has the name of a program that rules know. Other files are ignored.
     pub(super) fn note_program_copy(&mut self, command: &Command) -> Result<(), Unreadable> {
         let is_printed = matches!(command.program.as_str(), "cat" | "gcat") && command.outputs().next().is_some();
         if !is_printed && !matches!(command.program.as_str(), "cp" | "gcp" | "mv" | "gmv" | "ln" | "link" | "install") {
@@ -45,8 +45,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Returns the original name of a program that was copied to this name. If the name has no path, copies in every directory are
-    /// searched.
+    /// Returns the original name of a program that was copied to this name. If the name contains no directory, copies in every directory
+    /// are searched.
     pub(super) fn original_of_copy(&mut self, program: &Word) -> Result<Option<Word>, Unreadable> {
         if self.files.program_copies.is_empty() {
             return Ok(None);
@@ -91,7 +91,8 @@ impl Reader<'_> {
         command.input.clone().or_else(from_file).or_else(|| self.surroundings.input.clone())
     }
 
-    /// Returns the content of a file, if the script wrote it, a substitution prints it, or it is the command's input.
+    /// Returns the content of a file, if it is known. The file can be written by the script, contain the output of a substitution, or be
+    /// the command's input.
     fn text_at(&self, file: &Word, command: &Command) -> Option<Word> {
         match file.text.as_str() {
             "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => {
@@ -108,7 +109,7 @@ impl Reader<'_> {
         match program_name(&program.text) {
             name @ ("echo" | "printf") => {
                 let whole = args.last().filter(|word| word.text.trim_matches(UNKNOWN).is_empty() && !word.is_known());
-                // The text is unknown, but it is the whole output.
+                // The text is unknown, but the output consists of nothing else.
                 printed_by(name, args).or_else(|| whole.map(|_| Word::unknown()))
             }
             "tee" | "gtee" => self.input_of(command),
@@ -133,7 +134,7 @@ impl Reader<'_> {
         Some(Word::marked(all))
     }
 
-    /// Records the text that the commands from `begin` on together write to a file: `{ echo …; curl …; } > x`.
+    /// Records the text that the commands from `begin` on write to the same file: `{ echo …; curl …; } > x`.
     pub(super) fn printed_since(&mut self, begin: usize, redirects: Vec<Redirect>) -> Result<(), Unreadable> {
         if redirects.iter().all(|redirect| redirect.kind == RedirectKind::Read) {
             return Ok(());
@@ -164,7 +165,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns true if a command computes its output from known text in a way that is not followed: `tr a-z b-za <<< …`, `perl -e …`.
+    /// Returns true if a command computes its output from known text, in a way that the reader does not follow: `tr a-z b-za <<< …`,
+    /// `perl -e …`.
     pub(super) fn makes_text(&self, words: &[Word], command: &Command) -> bool {
         let is_there = |input: &Word| input.is_known() && !input.text.is_empty();
         let [program, option, ..] = words else { return command.input.as_ref().is_some_and(is_there) };

@@ -8,10 +8,11 @@ use super::secret_files::fits;
 use super::word::Word;
 use super::{Command, RedirectKind, lower, wrappers};
 
-/// Bytes of addresses per unit of work. Addresses are only searched, so they cost less than parsed text.
+/// Number of bytes of addresses that count as one unit of work. Addresses are only searched, so they cost less than parsed text.
 const ADDRESS_BYTES_PER_UNIT: usize = 16;
 
-/// Minimum length of the known part of a partly unknown word that identifies a file, in bytes.
+/// Minimum length of the known part of a word, in bytes. A partly unknown word identifies a file only if its known part is at least this
+/// long.
 const MIN_UNKNOWN: usize = 5;
 
 /// The files that a text downloads.
@@ -26,7 +27,7 @@ pub(crate) struct Downloads {
 }
 
 impl Reader<'_> {
-    /// Records the file that a command downloads or moves. Also records if the command runs a file that was downloaded before.
+    /// Records the file that a command downloads or moves. Also records whether the command runs a file that was downloaded before.
     pub(super) fn note_downloads(&mut self, command: &Command) -> Result<(), Unreadable> {
         let mut written: Vec<Word> = Vec::new();
         let mut unpacks = false;
@@ -133,7 +134,7 @@ impl Reader<'_> {
         if !(is_module || wrappers::INSTALLERS.contains(name)) || only_looks(name, words().next().unwrap_or_default()) {
             return false;
         }
-        // An editable installation is for the developer's own source.
+        // An editable installation is meant for the developer's own source, so it is left out.
         let is_edited = words().any(|word| matches!(word, "-e" | "--editable"));
         let is_source = |word: &Word| !is_edited && self.is_fetched_directory(word, command);
         command.args.iter().any(|word| is_fetched(word, false) || is_source(word))
@@ -167,7 +168,7 @@ impl Reader<'_> {
         path.is_some_and(|path| self.holds(&format!("{}/x", path.trim_end_matches('/'))))
     }
 
-    /// Records if a variable makes programs load a downloaded file: `LD_PRELOAD=./x.so`.
+    /// Records whether a variable makes programs load a downloaded file: `LD_PRELOAD=./x.so`.
     pub(super) fn preloads(&mut self, variable: &str, value: &Word) {
         let is_one =
             matches!(variable, "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" | "BASH_ENV" | "PYTHONSTARTUP");
@@ -191,7 +192,7 @@ impl Reader<'_> {
                 found.extend(value_of(&command.args, option));
             }
         }
-        // These programs take a repository as OWNER/NAME.
+        // These programs accept a repository in the form OWNER/NAME.
         let is_short =
             matches!(program, "degit" | "giget") || (is_hub && operands.iter().any(|word| word.text == "clone"));
         let is_clone = is_short || matches!(program, "git" | "hg" | "svn");
@@ -239,8 +240,8 @@ impl Reader<'_> {
         self.script.commands[begin..].iter().any(|command| wrappers::is_fetcher(&command.program, &command.args))
     }
 
-    /// Records the files to which the commands from `stage` on write data that earlier commands of the pipeline download: `curl … | tee x`.
-    /// The pipeline starts at `begin`.
+    /// Records downloaded files in a pipeline such as `curl … | tee x`. The commands from `begin` to `stage` download data, and the
+    /// commands from `stage` on write this data to files.
     pub(super) fn note_piped_downloads(&mut self, begin: usize, stage: usize) -> Result<(), Unreadable> {
         let before = &self.script.commands[begin..stage];
         if !before.iter().any(|command| wrappers::is_fetcher(&command.program, &command.args)) {
@@ -258,8 +259,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Records the directory into which a command unpacks a downloaded archive. Every file in the directory counts as downloaded, unless
-    /// the directory probably contains other files too.
+    /// Records the directory into which a command unpacks a downloaded archive. Every file in this directory is then treated as downloaded,
+    /// unless the directory probably contains other files, too.
     fn unpack(&mut self, command: &Command) -> Result<(), Unreadable> {
         let named = directory_of(&command.args);
         let directory = named.clone().unwrap_or_else(|| Word::literal("."));
@@ -274,7 +275,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Returns true if a file comes from a downloaded archive. `y-1.0.tgz` unpacks to the directory `y-1.0` or one with a similar name.
+    /// Returns true if a file comes from a downloaded archive. `y-1.0.tgz` unpacks to the directory `y-1.0` or to a directory with a
+    /// similar name.
     fn holds(&self, path: &str) -> bool {
         self.downloads.directories.iter().any(|(directory, is_own)| {
             let inner = path.strip_prefix(directory.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
@@ -301,7 +303,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Returns true if a file runs by itself: when a shell starts, at a commit, or at a set time.
+    /// Returns true if a file is run automatically: when a shell starts, at a commit, or at a set time.
     fn runs_by_itself(&self, word: &Word, path: &str, command: &Command) -> bool {
         let is_there = |at: &str| match at.strip_suffix('/') {
             Some(directory) => path.rsplit_once('/').is_some_and(|(above, _)| ends_with(above, directory)),
@@ -407,7 +409,7 @@ fn directory_of(args: &[Word]) -> Option<Word> {
     }
 }
 
-/// Returns true if a program's name is that of a script or of an installer.
+/// Returns true if the name is the name of a script or of an installer.
 fn is_script(program: &str) -> bool {
     let (name, end) = program.rsplit_once('.').unwrap_or((program, ""));
     matches!(end, "sh" | "bash" | "py" | "pl" | "rb" | "js" | "command")
@@ -428,7 +430,7 @@ fn scripts<'a>(program: &str, args: &'a [Word]) -> impl Iterator<Item = &'a Word
         if text.starts_with('/') && text.len() <= 3 {
             return false;
         }
-        // A module is found elsewhere.
+        // A module is searched for in other directories, so no word after this names a script.
         is_done = has_modules && text == "-m";
         if text.starts_with(['-', '+']) && text.len() > 1 {
             let long = ["--rcfile", "--init-file", "--require", "--import"];
@@ -446,7 +448,7 @@ fn scripts<'a>(program: &str, args: &'a [Word]) -> impl Iterator<Item = &'a Word
 }
 
 /// Returns the files that a download writes. Their names come from an option, or from the last part of each address. If the program uses
-/// the last part only with an option, `remote` is that option.
+/// the last part of an address only with a certain option, `remote` is that option.
 fn outputs(args: &[Word], short: char, long: &str, remote: Option<(char, &str)>, within: &str) -> Vec<Word> {
     let mut directory: Option<Word> = None;
     let mut named = Vec::new();

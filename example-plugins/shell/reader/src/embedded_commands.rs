@@ -4,7 +4,7 @@ use super::Command;
 use super::ascii::Ascii as _;
 use super::word::Word;
 
-/// Programs, each with the beginnings of its commands that name a file to write.
+/// Programs, and for each program the beginnings of those of its commands that name a file to write.
 const WRITING: [(&[&str], &[&str]); 4] = [
     (&["ed", "red"], &["e ", "E ", "f ", "w ", "W ", "wq "]),
     (
@@ -23,7 +23,7 @@ impl Command {
         let texts = self.args.iter().chain(&self.input).filter(move |_| beginnings.is_some());
         let lines = texts.flat_map(|word| word.text.lines());
         lines.filter_map(move |line| {
-            // `:w x`, `+w x`, and with a range of lines: `1,$w x`.
+            // The commands are `:w x` and `+w x`, and with a range of lines, `1,$w x`.
             let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || " +:,$%".contains(c));
             let rest = beginnings?.iter().find_map(|begin| line.strip_prefix(begin))?;
             let path = rest.trim().trim_matches(['"', '\'']);

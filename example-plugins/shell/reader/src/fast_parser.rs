@@ -1,5 +1,5 @@
-//! A fast parser for texts that consist of plain words, `&&`, `||`, `;`, `|` and redirections. Most commands of agents are such texts. The
-//! parser makes the same tree as the full parser, which would take half of the guard's time for such a text.
+//! A fast parser for texts that consist of plain words, `&&`, `||`, `;`, `|` and redirections. Most commands of agents are such texts. This
+//! parser makes the same tree as the full parser. The full parser would take half of the guard's time for such a text.
 
 use brush_parser::{SourcePosition, SourceSpan, ast};
 use std::sync::Arc;
@@ -129,7 +129,7 @@ impl Plain<'_> {
         Some(word)
     }
 
-    /// Skips the operator and the spaces after it, if the operator is next. Returns true if it was.
+    /// If the operator is next, skips it and the spaces after it, and returns true.
     fn takes(&mut self, operator: &[u8]) -> bool {
         let is_here = self.text[self.at..].starts_with(operator);
         if is_here {
@@ -155,14 +155,15 @@ mod tests {
     use super::{RESERVED, program};
     use proptest::prelude::*;
 
-    /// Returns the tree of the full parser, or `None` if it cannot read the text.
+    /// Returns the tree of the full parser, or `None` if the full parser cannot read the text.
     fn parsed(text: &str) -> Option<String> {
         let options = brush_parser::ParserOptions::default();
         let tokens = brush_parser::uncached_tokenize_str(text, &options.tokenizer_options()).ok()?;
         Some(format!("{:#?}", brush_parser::parse_tokens(&tokens, &options).ok()?))
     }
 
-    /// Returns two flags: the text is plain, and the full parser makes the same tree of it if it is.
+    /// Returns two flags. The first is true if the text is plain. The second is false if the text is plain but the full parser makes a
+    /// different tree from it.
     fn agrees(text: &str) -> (bool, bool) {
         let plain = program(text).map(|program| format!("{program:#?}"));
         (plain.is_some(), plain.is_none() || plain == parsed(text))
@@ -174,7 +175,7 @@ mod tests {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/cases/");
         let text: String = cases.map(|name| std::fs::read_to_string(format!("{directory}{name}")).unwrap()).concat();
         let mut count = 0;
-        // Harmful ones follow their expected decision.
+        // On the lines with harmful commands, the command follows its expected decision.
         for line in text.lines().flat_map(|line| [Some(line), line.split_once(' ').map(|(_, rest)| rest)]).flatten() {
             let (is_plain, agrees) = agrees(line);
             assert!(agrees, "{line}");

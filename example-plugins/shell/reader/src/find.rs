@@ -104,7 +104,7 @@ impl Reader<'_> {
             let length = args[at..].iter().position(|word| matches!(word.text.as_str(), ";" | "+"));
             let words = &args[at..length.map_or(args.len(), |length| at + length)];
             self.each_found(name, words, &found, inner)?;
-            // If an action has no end, the words after it are also read as part of the expression.
+            // If the command of an action has no end, the words after the action are also read as part of the expression.
             at += length.map_or(0, |length| length + 1);
         }
         Ok(())
@@ -159,7 +159,8 @@ impl Reader<'_> {
 
     /// Reads the command that runs on the found files.
     fn each_found(&mut self, name: &str, words: &[Word], found: &[Word], inner: &Command) -> Result<(), Unreadable> {
-        // Actions that have no end each take all following words, so the work counts many times.
+        // An action whose command has no end takes all following words, so several such actions read the same words again and again.
+        // Therefore the words are counted many times.
         self.spend(words.len() * 40)?;
         let mut filled = Vec::new();
         for word in words {
@@ -178,7 +179,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the last option of a word, without dashes, and its value if that is in the same word.
+/// Returns the last option of a word, without dashes, and the value of this option if the value is in the same word.
 fn option_of_fd(word: &str) -> (&str, Option<&str>) {
     if let Some(long) = word.strip_prefix('-') {
         return long.halves(b'=').map_or((long, None), |(name, value)| (name, Some(value)));
@@ -195,13 +196,13 @@ fn takes_value(option: &str) -> bool {
     LONG_OPTIONS.split(' ').any(|long| long == option) || (option.len() == 1 && "dEteScjoC".contains(option))
 }
 
-/// Returns true if a pattern selects certain files, and false if it matches most files. A class of few letters is treated as selecting.
+/// Returns true if a pattern selects certain files, and false if it matches most files. A class of a few letters is treated as a selection.
 fn chooses(pattern: &str) -> bool {
     let is_open = |c: char| matches!(c, '*' | '?' | '.' | '/' | '+' | '^' | '$' | '\\' | '(' | ')' | '|');
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
         let tail = &rest[c.len_utf8()..];
-        // `[]x]` and `[!]x]` contain the bracket.
+        // In `[]x]` and `[!]x]`, the first `]` belongs to the class.
         let first = tail.len() - tail.trim_start_matches(['!', '^']).len() + 1;
         let close = tail.get(first..).and_then(|text| text.find(']')).map(|at| at + first);
         match close.filter(|_| c == '[') {

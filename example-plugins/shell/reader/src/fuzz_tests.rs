@@ -1,4 +1,4 @@
-//! Generated texts: the parser ends on each of them, and the reader sees every command that a shell runs.
+//! Tests with generated texts. The parser must terminate on each of them, and the reader must see every command that a shell runs.
 
 use super::read::ended;
 use super::{PathContext, Script, UNKNOWN, bounds, read};
@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::process::{Command, Stdio};
 
-/// The same texts each time. With `PROPTEST_RNG_SEED` they are others: 256, or as many as `PROPTEST_CASES` says.
+/// By default, each run tests the same texts. If `PROPTEST_RNG_SEED` is set, the texts are different, and there are 256 of them or as many
+/// as `PROPTEST_CASES` says.
 fn config(cases: u32) -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     match config.rng_seed {
@@ -19,7 +20,7 @@ fn config(cases: u32) -> ProptestConfig {
 proptest! {
     #![proptest_config(config(20_000))]
 
-    /// It panics where it believes that the end of a substitution is there and it is not, and looks for one end for ever.
+    /// The parser panics at a position where it wrongly expects the end of a substitution. It can also search for an end forever.
     #[test]
     fn the_parser_comes_to_the_end_of_what_is_within_bounds(pieces in proptest::collection::vec(piece(), 0..16)) {
         let text = pieces.concat();
@@ -33,14 +34,14 @@ proptest! {
 proptest! {
     #![proptest_config(config(4_000))]
 
-    /// Or it says that it cannot read the text, or that only the shell knows what runs.
+    /// Instead of seeing the command, the reader may also report that it cannot read the text, or that only the shell can tell what runs.
     #[test]
     fn the_reader_sees_what_bash_runs(text in text()) {
         prop_assert!(!hides(&text), "{text}");
     }
 }
 
-/// Texts by which attacks hid a command, or nearly did. Each runs the mark, at least in `bash`.
+/// Texts with which attacks hid a command, or almost did. Each text runs the mark, at least in `bash`.
 const HIDING: [&str; 150] = [
     "echo $( # )'\nMARK\n) #'",
     "echo $(a  # )'\nMARK\n) #'",
@@ -197,13 +198,13 @@ const HIDING: [&str; 150] = [
 #[test]
 fn what_hid_a_command_once_is_seen_or_refused() {
     for text in HIDING {
-        // What is substituted for a file runs beside the rest, and perhaps longer.
+        // A process substitution runs in parallel to the rest, and may run longer.
         assert!((0..50).any(|_| runs_in_bash(text)), "not run: {text}");
         assert!(is_seen(&read(text, ShellDialect::Posix, "/work", &PathContext::new("/work"))), "not seen: {text}");
     }
 }
 
-/// Of what here-documents, substitutions and arithmetic are made.
+/// Generates the pieces that here-documents, substitutions and arithmetic consist of.
 fn piece() -> impl Strategy<Value = &'static str> {
     proptest::sample::select(vec![
         "<<", "<<-", "<<<", " ", "  ", "''", "\"\"", "\\", "\n", "$(", "$((", "))", ")", "${", "}", "`", "E", "#", "'",
@@ -211,10 +212,10 @@ fn piece() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// The mark, which stands for a harmful command. The shell has a function of this name, which makes a file.
+/// The mark, which stands for a harmful command. In the shell, it is the name of a function that creates a file.
 const MARK: &str = "MARK";
 
-/// Returns true if `bash` runs the mark. It finds no other program, and its input is empty.
+/// Returns true if `bash` runs the mark. The shell finds no programs, and its input is empty.
 fn runs_in_bash(text: &str) -> bool {
     let directory = tempfile::tempdir().expect("a directory for the shell");
     let made = directory.path().join("made");
@@ -245,7 +246,7 @@ fn hides(text: &str) -> bool {
         && runs_in_bash(text)
 }
 
-/// Generates texts of pieces that two readers understand differently once they are at different places.
+/// Generates texts from pieces that two parsers understand differently as soon as they are at different positions.
 fn junk() -> impl Strategy<Value = String> {
     let piece = proptest::sample::select(vec![
         "MARK", "MARK", "'", "\"", "`", "#", " #", " ", "(", ")", "))", "$(", "$((", "${", "{", "}", "[", "]", "\\",
@@ -254,13 +255,13 @@ fn junk() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 0..5).prop_map(|pieces| pieces.concat())
 }
 
-/// Between two words or commands, where a shell reads over it.
+/// Generates a gap between two words or commands that a shell ignores.
 fn gap() -> impl Strategy<Value = String> {
     let blank = || proptest::sample::select(vec![" ", "  ", "\t", "   ", " \\\n", " \\\n ", "\\\n"]);
     prop_oneof![6 => blank().prop_map(String::from), 1 => Just(String::new())]
 }
 
-/// The end of a command, with a comment or without.
+/// Generates the end of a command, with or without a comment.
 fn end() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => proptest::sample::select(vec![";", "\n", " && ", " || ", " | ", "& ", "\n\n  ", "; "]).prop_map(String::from),
@@ -269,7 +270,7 @@ fn end() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Lines before the delimiter of a here-document, some of which continue.
+/// Generates the lines before the delimiter of a here-document. Some of these lines continue on the next line.
 fn end_of_document() -> impl Strategy<Value = String> {
     (junk(), junk()).prop_map(|(one, other)| format!("{one}\\\nE\n{other}"))
 }
@@ -329,7 +330,7 @@ fn command(list: BoxedStrategy<String>) -> BoxedStrategy<String> {
     ].boxed()
 }
 
-/// Texts most of which a shell can read.
+/// Generates texts. A shell can read most of them.
 fn text() -> impl Strategy<Value = String> {
     let line = |command: BoxedStrategy<String>| {
         proptest::collection::vec((command, end()), 1..4)

@@ -7,8 +7,8 @@ use super::word::Word;
 use super::{Class, Command, wrappers};
 
 impl Reader<'_> {
-    /// Returns the words `git push …` for Git's own program `git-push …`, which lies in `$(git --exec-path)`. The directory matters because
-    /// a script of the project may have such a name too.
+    /// Returns the words `git push …` for Git's own program `git-push …`. The program must lie in `$(git --exec-path)`, because a script of
+    /// the project may have such a name, too.
     pub(super) fn of_git(&self, words: &[Word], command: &Command) -> Option<Vec<Word>> {
         let (program, args) = words.split_first()?;
         let subcommand = command.program.strip_prefix("git-").filter(|name| !name.is_empty())?;
@@ -20,9 +20,9 @@ impl Reader<'_> {
         (!is_other).then(|| words.into_iter().chain(args.iter().cloned()).collect())
     }
 
-    /// Reads the commands in the settings that a Git command gets or makes.
+    /// Reads the commands in the settings that a Git command uses or changes.
     pub(super) fn git(&mut self, args: &[Word]) -> Result<(), Unreadable> {
-        // Git starts a helper that the address names: `ext::sh -c x`. `% ` is a space in a word.
+        // Git starts a helper that the address names: `ext::sh -c x`. In the address, `% ` stands for a space in a word.
         for word in args.iter().filter(|word| word.text.starts_with("ext::")) {
             self.text("git", &word.text["ext::".len()..].replace("% ", "\\ ").replace("%S", "x"))?;
         }

@@ -1,6 +1,6 @@
-//! Reads shell commands from their text. It finds the programs that run, with their words and redirections, also through wrappers such as
-//! `sudo`, `xargs` and `sh -c`, and follows `cd` and assignments. It finds the files that a command writes, and classifies paths. Nothing
-//! here runs anything or accesses a file system. Parts that only the shell will know are marked as [`UNKNOWN`].
+//! Reads shell commands from their text. It finds the programs that run, with their words and redirections, and looks through wrappers such
+//! as `sudo`, `xargs` and `sh -c`. It follows `cd` and assignments, finds the files that a command writes, and classifies paths. Nothing
+//! here runs a program or accesses a file system. Parts that only the shell can know are marked as [`UNKNOWN`].
 
 mod arithmetic;
 mod ascii;
@@ -51,7 +51,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One call of a program, at any place of the text and inside any wrapper.
+/// One call of a program, at any position in the text and inside any wrapper.
 #[derive(Clone, Debug, Default)]
 pub struct Command {
     /// The program's file name; empty if unknown.
@@ -81,8 +81,8 @@ pub struct Command {
     pub kept: bool,
     /// True if the command is written in the syntax of a Windows shell.
     pub windows: bool,
-    /// True if the script also contains the commands that this command runs, because it calls a function, an alias or a script that the
-    /// text defines.
+    /// True if this command calls a function, an alias or a script that the text defines. The script then also contains the commands of
+    /// this function, alias or script.
     pub resolved: bool,
 }
 
@@ -90,13 +90,14 @@ impl Command {
     /// Classifies the path that one of the command's words denotes.
     pub fn class(&self, word: &Word, context: &PathContext) -> Class {
         match context.class(word, self.cwd.as_deref()).seen_from(self.location) {
-            // A tool creates this directory again, so its removal is harmless. This is not assumed on another machine.
+            // A tool creates this directory again, so removing it is harmless. On another machine, this is not assumed.
             Class::Unknown if self.location != Location::Machine && path_context::is_made_again(word) => Class::Inside,
             class => class,
         }
     }
 
-    /// Returns the command with patterns that match names with a leading dot, or `None` if it has no patterns.
+    /// Returns the command with its patterns changed so that they match names with a leading dot. Returns `None` if the command has no
+    /// patterns.
     fn dotted(&self) -> Option<Self> {
         let dotted = |word: &Word| {
             let names = word.text.split('/').map(|name| match name.as_bytes().first() {
@@ -142,15 +143,15 @@ pub enum RedirectKind {
     Append,
 }
 
-/// True if the current text is the last one, so that memory need not be freed.
+/// True if no further text will be read, so that memory need not be freed.
 static IS_LAST: AtomicBool = AtomicBool::new(false);
 
-/// Declares that the current text is the last one of this instance. A guest answers only one event. From now on, [`leave`] frees no memory.
+/// Declares that this instance will read no further text, because a guest answers only one event. From now on, [`leave`] frees no memory.
 pub fn answers_last() {
     IS_LAST.store(true, Ordering::Relaxed);
 }
 
-/// Drops a value. For the last text in a guest, leaks the value instead, because freeing a large tree takes time.
+/// Drops a value. In a guest that will read no further text, leaks the value instead, because freeing a large tree takes time.
 pub fn leave<T>(value: T) {
     // Other targets read more texts, and tests may check their memory.
     if cfg!(target_arch = "wasm32") && IS_LAST.load(Ordering::Relaxed) {
@@ -158,14 +159,14 @@ pub fn leave<T>(value: T) {
     }
 }
 
-/// Returns the file name of a program, in the form in which tables contain it.
+/// Returns the file name of a program, in the form that the tables use.
 pub(crate) fn program_name(word: &str) -> &str {
     let separator = word.bytes().rposition(|byte| matches!(byte, b'/' | b'\\'));
     let name = separator.map_or(word, |slash| &word[slash + 1..]);
     name.strip_suffix(".exe").or_else(|| name.strip_suffix(".EXE")).unwrap_or(name)
 }
 
-/// Returns a name in lower case, in which tables contain it.
+/// Returns a name in lower case, as the tables contain names.
 pub fn lower(name: &str) -> Cow<'_, str> {
     if is_lower(name) { name.into() } else { name.to_ascii_lowercase().into() }
 }

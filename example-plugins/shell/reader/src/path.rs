@@ -4,7 +4,7 @@ use super::ascii::Ascii as _;
 use crate::word::UNKNOWN;
 use std::borrow::Cow;
 
-/// A normalized path: absolute if its root is known, with `/` between components, without `.`, and with `..` only at the start.
+/// A normalized path. The path is absolute if its root is known. It has `/` between components, no `.`, and `..` only at the start.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Normal {
     /// `/work/project/a` or `c:/work/a`.
@@ -34,7 +34,7 @@ pub fn clean(path: &str) -> String {
     format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"))
 }
 
-/// Returns true if [`clean`] would not change the path, which is so for most paths.
+/// Returns true if [`clean`] would not change the path. This is the case for most paths.
 fn is_clean(path: &str) -> bool {
     let parts = path.strip_prefix('/').unwrap_or(path).as_bytes();
     let mut begin = 0;
@@ -49,8 +49,8 @@ fn is_clean(path: &str) -> bool {
     true
 }
 
-/// Resolves a path through the links below `/proc`, under which Linux lists the directories and open files of each process. With these
-/// links, every path has further spellings. `path` must be clean.
+/// Resolves a path through the links below `/proc`. Linux lists the directories and open files of each process there, so these links give
+/// every path further spellings. `path` must be clean.
 pub(crate) fn through_process(path: &str) -> Option<Normal> {
     if let Some(rest) = path.strip_prefix("/dev/fd/") {
         return rest.halves(b'/').map(|(_, rest)| Normal::Below(rest.to_owned()));
@@ -99,7 +99,7 @@ pub fn relative(path: &str, base: &str) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// Returns `path` relative to `directory` if it is that directory or lies in it.
+/// Returns `path` relative to `directory`, if `path` is that directory or lies in it.
 pub(crate) fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
     match path.strip_prefix(directory) {
         Some("") => Some(""),
@@ -113,7 +113,7 @@ pub(crate) fn has_drive(path: &str) -> bool {
     matches!(path.as_bytes(), [drive, b':', rest @ ..] if drive.is_ascii_alphabetic() && rest.first().is_none_or(|b| *b == b'/'))
 }
 
-/// Replaces the backslashes of Windows by slashes.
+/// Replaces backslashes, which Windows uses, with slashes.
 pub(crate) fn slashed(path: &str) -> Cow<'_, str> {
     if path.as_bytes().contains(&b'\\') { path.replace('\\', "/").into() } else { path.into() }
 }

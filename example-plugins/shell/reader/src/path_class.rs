@@ -2,14 +2,14 @@
 
 use super::wrappers::Location;
 
-/// The kind of place that a path denotes, seen from the workspace.
+/// What a path denotes, seen from the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The root of a file system.
     Root,
     /// A directory of the system: `/usr`, `/etc`, `C:\Windows`.
     System,
-    /// A home, or a path in it outside of the workspace.
+    /// A home directory, or a path in a home directory that is outside of the workspace.
     Home,
     /// One of hookhost's own directories in a home: configuration, state, keys, cache. Rules about homes also apply to these directories.
     Host,
@@ -52,7 +52,7 @@ impl Class {
     }
 
     /// Returns the class of a path on another machine or in a container. The path of the workspace is unknown there. In a container, the
-    /// content of directories is unknown too.
+    /// content of directories is unknown, too.
     pub(crate) fn seen_from(self, location: Location) -> Self {
         match (location, self) {
             (Location::Here, class) => class,

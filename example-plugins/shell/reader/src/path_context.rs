@@ -26,7 +26,7 @@ pub(super) const HOST: [&str; 5] = [
     "AppData/Local/hookhost",
 ];
 
-/// Caches in a home, which programs fill again by themselves. With a slash at the end, each entry of the directory is a cache.
+/// Caches in a home, which programs fill again by themselves. If a path has a slash at the end, each entry of this directory is a cache.
 pub(super) const CACHES: [&str; 19] = [
     ".cache/",
     "Library/Caches/",
@@ -74,8 +74,8 @@ impl PathContext {
         self
     }
 
-    /// Normalizes `path` relative to `cwd`. The path is an argument of a tool and not a word of a shell. `~`, `$HOME`, `$PWD` and `file://`
-    /// have their usual meaning, and other variables are unknown.
+    /// Normalizes `path` relative to `cwd`. The path is an argument of a tool and not a word of a shell. Nevertheless, `~`, `$HOME`, `$PWD`
+    /// and `file://` have their usual meaning. Other variables are unknown.
     pub fn spelt(&self, path: &str, cwd: Option<&str>) -> Normal {
         let path = slashed(path.trim());
         let path = without_scheme(&path);
@@ -96,7 +96,7 @@ impl PathContext {
         self.resolve(&word, cwd)
     }
 
-    /// Normalizes the path that `word` denotes, relative to `cwd`. Patterns, and unknown parts after the beginning, are kept.
+    /// Normalizes the path that `word` denotes, relative to `cwd`. Patterns stay as they are, and so do unknown parts after the beginning.
     pub fn resolve(&self, word: &Word, cwd: Option<&str>) -> Normal {
         let text = slashed(&word.text);
         if let Some(rest) = leads_out(&text) {
@@ -120,7 +120,7 @@ impl PathContext {
         }
     }
 
-    /// Returns the directory after `cd word` from `cwd`, or `None` if it is unknown.
+    /// Returns the directory after `cd word` in `cwd`, or `None` if that directory is unknown.
     pub fn directory(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
         let is_harmless = |class| matches!(class, Class::Inside | Class::Temporary);
         if word.doubt.is_some() && is_harmless(self.surely(word, cwd)) {
@@ -134,7 +134,7 @@ impl PathContext {
         if leads_out(&word.text).is_some() {
             return None;
         }
-        // A pattern stands for any file that it matches, unless it may match `..`.
+        // A pattern stands for any file that it matches. A pattern that may match `..` could lead anywhere.
         let may_lead_up = |part: &str| part.starts_with('.') && part.has_one_of(b"*?[") && may_be(part, "..");
         if !word.is_known() || (word.glob && word.text.split('/').any(may_lead_up)) {
             return None;
@@ -161,7 +161,8 @@ impl PathContext {
             return Class::Unknown;
         }
         if let Some(at) = text.find(UNKNOWN) {
-            // The unknown part may be empty, so `/$X` may be `/`, unless a known part precedes it in the same component.
+            // The unknown part may be empty. So `/$X` may be `/`, but if a known part precedes the unknown part in the same component, the
+            // component is not empty.
             let slash = text[..at].rfind('/');
             let named = slash.map_or(0, |slash| slash + 1) < at;
             let directory = match slash {
@@ -188,7 +189,7 @@ impl PathContext {
         below(&path, &self.workspace).filter(|inner| !inner.is_empty()).map(str::to_owned)
     }
 
-    /// Classifies an entry of the directory `text` if `within`, and otherwise `text` itself with everything below it.
+    /// If `within` is true, classifies an entry of the directory `text`. Otherwise classifies `text` itself with everything below it.
     fn class_of(&self, text: &str, home: bool, cwd: Option<&str>, within: bool) -> Class {
         let Some(path) = self.absolute(text, home, cwd) else { return Class::Unknown };
         if within {
@@ -198,8 +199,8 @@ impl PathContext {
         }
     }
 
-    /// Classifies an absolute path. A link of a process below `/proc` gets the class of its target, if the target is known and its class
-    /// needs more care.
+    /// Classifies an absolute path. A link of a process below `/proc` gets the class of its target, if the target is known and the class of
+    /// the target needs more care.
     fn class_of_absolute(&self, path: &str) -> Class {
         let class = self.class_of_place(path);
         if class != Class::System || !path.starts_with("/proc/") {
@@ -291,7 +292,7 @@ impl PathContext {
 /// Returns true if a path in a home is a cache that programs fill again, or lies in such a cache.
 pub(super) fn is_cache(inner: &str) -> bool {
     CACHES.iter().any(|cache| match cache.strip_suffix('/') {
-        // An entry of the directory, by its name.
+        // The path must name an entry of this directory.
         Some(directory) => {
             below(inner, directory).is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphanumeric()))
         }
@@ -307,8 +308,8 @@ pub(crate) fn is_made_again(word: &Word) -> bool {
     word.doubt.is_none() && !text.contains("..") && !last.has(b' ') && (is_named || text.contains("node_modules/"))
 }
 
-/// Returns the path after the last `..` that leads out of an unknown directory or out of a placeholder for one. A path with such a `..` may
-/// lead anywhere.
+/// Returns the part of the path after the last `..` that leads out of an unknown directory or out of a placeholder for a directory. A path
+/// with such a `..` may lead anywhere.
 pub(super) fn leads_out(text: &str) -> Option<&str> {
     // Fast check: most paths have no `..`.
     if !text.as_bytes().array_windows().any(|pair| pair == b"..") {

@@ -31,7 +31,7 @@ pub(super) fn usual(name: &str) -> &str {
         return name;
     }
     match stem {
-        // The first digit belongs to the usual name.
+        // For these programs, the first digit belongs to the usual name.
         "python" | "pip" if stem.len() + version.len() == name.len() => &name[..=stem.len()],
         "pypy" => "python3",
         stem => stem,

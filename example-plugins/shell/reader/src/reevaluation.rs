@@ -1,5 +1,5 @@
-//! Values that the shell evaluates once more after all other expansion, so that commands in them run. In arithmetic, the index of an array
-//! element is expanded again (`x='a[$(ls)]'; ((x))`). A value that is shown as a prompt is also expanded again (`"${x@P}"`).
+//! Finds the commands in values that the shell evaluates once more after all other expansions. In arithmetic, the index of an array element
+//! is expanded again (`x='a[$(ls)]'; ((x))`). A value that is shown as a prompt is also expanded again (`"${x@P}"`).
 
 use super::ascii::Ascii as _;
 use super::expansion::ansi;
@@ -7,9 +7,9 @@ use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use super::{Command, wrappers};
 
-/// The name under which all arguments are kept.
+/// The name under which all arguments are stored.
 const ARGUMENTS: &str = "@";
-/// Variables that the shell turns into numbers.
+/// Variables whose values the shell itself computes, so that they are always numbers.
 const NUMBERS: [&str; 6] = ["RANDOM", "SRANDOM", "OPTIND", "HISTCMD", "SECONDS", "LINENO"];
 /// Variables that are prompts.
 const PROMPTS: [&str; 4] = ["PS0", "PS1", "PS2", "PS4"];
@@ -22,8 +22,8 @@ pub(super) enum ValueKind {
     Prompt,
 }
 
-/// The values of all variables, and the names of the variables that the shell evaluates. Their order in the text does not matter, because a
-/// loop or a function may evaluate a value that is set later in the text.
+/// The values of all variables, and the names of the variables that the shell evaluates again. The order of assignments and evaluations in
+/// the text is ignored, because a loop or a function may evaluate a value that is set later in the text.
 #[derive(Debug, Default)]
 pub(super) struct EvaluatedValues {
     values: Vec<Value>,
@@ -36,7 +36,7 @@ struct Value {
     name: String,
     /// The value, or [`UNKNOWN`] if another machine sends it.
     text: String,
-    /// The ways in which its commands were already read.
+    /// The kinds of evaluation for which the commands in the value were already read.
     read_as: Vec<ValueKind>,
 }
 
@@ -64,8 +64,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Records the unexpanded value of a variable, if the value refers to other variables. Their values may be known from other parts of
-    /// the text.
+    /// Records the unexpanded value of a variable, if the value refers to other variables. The values of these variables may be known from
+    /// other parts of the text.
     pub(super) fn remember_written(&mut self, name: &str, raw: &str) {
         if raw.has(b'$') && !raw.contains("$(") && !raw.has(b'`') {
             self.evaluated.value(name, raw);
@@ -93,7 +93,7 @@ impl Reader<'_> {
             self.spend(1 + self.evaluated.names.len())?;
             self.evaluated.name(name, ValueKind::Number);
         }
-        // `((a$x))` is `a[…]` if `x` is `[…]`.
+        // In `((a$x))`, the expression is `a[…]` if the value of `x` is `[…]`.
         let is_made = |at: usize| matches!(expression.as_bytes()[at], b'_' | b'}' | b']' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z');
         let mut joints = expression.match_indices('$').filter(|(at, _)| *at > 0 && is_made(at - 1));
         if joints.next().is_some()
@@ -155,8 +155,8 @@ impl Reader<'_> {
                     }
                 }
                 for text in texts {
-                    // A value is an expression that may contain other variables. If it applies an operator to another value and the result
-                    // is unknown, the whole value is read.
+                    // The value is an expression that may contain other variables. If the value applies an operator to another value, the
+                    // result is unknown, so the whole value is read.
                     let is_operated = text.contains("${") && !is_name(&text);
                     if kind == ValueKind::Number || is_name(&text) || is_operated {
                         let kind = if is_operated { ValueKind::Prompt } else { kind };
@@ -175,7 +175,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Records the variables that `read` and the like fill from another machine in a pipeline: `curl … | while read -r n`.
+    /// Records the variables that `read` and similar commands set to text from another machine: `curl … | while read -r n`.
     fn remember_read(&mut self) {
         let mut names: Vec<String> = Vec::new();
         for (at, command) in self.script.commands.iter().enumerate() {
@@ -201,7 +201,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the names of variables in an expression, without variables of which only the length is used: `${#x}`.
+/// Returns the names of variables in an expression. Variables of which only the length is used (`${#x}`) are left out.
 fn names(expression: &str) -> impl Iterator<Item = &str> {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut rest = expression;
@@ -244,7 +244,7 @@ fn prints_number(command: &Command) -> bool {
     let has = |texts: &[&str]| texts.iter().any(|text| command.args.iter().any(|word| word.text.contains(text)));
     match command.program.as_str() {
         "wc" | "date" | "expr" | "bc" => true,
-        // Texts are quoted, unless an option turns that off.
+        // These programs print strings in quotes, unless an option turns the quotes off.
         "jq" | "gh" | "glab" => !has(&["-r", "-j", "--jq"]) || has(&["length", "count", "total", "size", "number"]),
         "curl" => has(&["%{"]) && has(&["-o", "-so", "-sSo", "--output", "/dev/null"]),
         "grep" | "egrep" | "rg" | "sed" | "tr" => has(&["0-9", "\\d", "[:digit:]", "-c"]),

@@ -1,4 +1,5 @@
-//! Rewrites spellings that shells accept but the parser does not into spellings that both accept.
+//! Rewrites spellings that shells accept but the parser does not accept. The new spelling means the same, and both the shells and the
+//! parser accept it.
 
 /// The current part of a `case`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -11,7 +12,7 @@ enum Case {
     Body,
 }
 
-/// Returns `text` with a `(` before each pattern of a `case`, which the parser needs in `$(…)`, and with a space in the `;;` of
+/// Returns `text` with two changes: a `(` before each pattern of a `case`, which the parser needs in `$(…)`, and a space in the `;;` of
 /// `for ((;;))`. Returns `None` if nothing changes.
 pub(super) fn repaired(text: &str) -> Option<String> {
     if !text.contains("case ") && !text.contains(";;") {
@@ -19,7 +20,7 @@ pub(super) fn repaired(text: &str) -> Option<String> {
     }
     let mut made = String::with_capacity(text.len() + 8);
     let (mut cases, mut quote, mut arithmetic) = (Vec::new(), None, 0_usize);
-    // For each open substitution, the quote around it and its open brackets.
+    // For each open substitution, the quote around the substitution and the number of open brackets in it.
     let mut outer: Vec<(Option<char>, usize)> = Vec::new();
     let mut before = ' ';
     let mut rest = text;

@@ -14,7 +14,7 @@ impl Reader<'_> {
             if let Some(text) = word.strip_prefix("--command=").or_else(|| word.strip_prefix("--commands=")) {
                 return self.text(name, text);
             }
-            // `fish` runs this before everything else.
+            // `fish` runs the value of this option before everything else.
             if let Some(begin) = ["-C", "--init-command"].iter().find_map(|option| wrappers::attached(word, option))
                 && name == "fish"
             {
@@ -75,7 +75,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a script in a file. Its content is known only if another command writes it: `bash <(…)`, `echo … > x; sh x`.
+    /// Reads a script in a file. The content of the file is known only if another command in the text writes the file: `bash <(…)`,
+    /// `echo … > x; sh x`.
     pub(super) fn file(&mut self, name: &str, words: &[Word], input: Option<Word>) -> Result<(), Unreadable> {
         // In fish, `source` without a file reads its input.
         let Some((file, args)) = words.split_first() else {
@@ -99,7 +100,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a script with its arguments. A script that runs itself counts as nested.
+    /// Reads a script with its arguments. A script that runs itself counts as a nested script.
     pub(super) fn script(&mut self, name: &str, text: &str, args: &[Word]) -> Result<(), Unreadable> {
         let before = self.scope.clone();
         self.set_positional(args);

@@ -1,6 +1,6 @@
 //! Finds out how commands get the content of files that contain secrets. If a text copies, packs or encodes such a file, later commands may
-//! read the copy. They are then recorded a second time, with the name of the secret file in place of the copy. The same is done for a
-//! command that names a secret file by a pattern.
+//! read the copy. Each command that reads a copy is recorded a second time, with the name of the secret file in place of the copy. The same
+//! is done for a command that names a secret file by a pattern.
 
 use super::ascii::Ascii as _;
 use super::path::{clean, home_of};
@@ -9,7 +9,7 @@ use super::secret_files::{is_secret_file, meant};
 use super::word::{UNKNOWN, Word};
 use super::{Command, PathContext, RedirectKind};
 
-/// Maximum number of words of a command that are replaced.
+/// Maximum number of words of a command that are replaced with the name of a secret file.
 const MAX_VARIANTS: usize = 8;
 
 /// A way in which a command gets the content of a secret file.
@@ -23,7 +23,7 @@ pub enum SecretAccess {
     Value,
     /// A word contains the content, and the command prints where people can see it.
     Shown,
-    /// The command runs in a directory of secret files or in a whole home.
+    /// The command runs in a directory of secret files or in a home directory.
     Place,
 }
 
@@ -98,7 +98,8 @@ impl Command {
             })
     }
 
-    /// Returns true if the last word is the target. This is so for programs such as `cp`, and if an earlier word names another machine.
+    /// Returns true if the word at `at` is the target of a copy. The last word is the target for programs such as `cp`, or if an earlier
+    /// word names another machine.
     fn is_target(&self, at: usize) -> bool {
         let is_store = matches!(
             self.program.as_str(),
@@ -112,7 +113,7 @@ impl Command {
                     && self.args[..at].iter().any(|word| word.text.has(b':'))))
     }
 
-    /// Returns true if a word is or contains the name of a secret file: `-T.env`, `if=.env`, `f=@.env;type=x`, `HEAD:.env`.
+    /// Returns true if a word is the name of a secret file or contains such a name: `-T.env`, `if=.env`, `f=@.env;type=x`, `HEAD:.env`.
     fn has_name_of_secret(&self, word: &Word, option: &str, context: &PathContext) -> bool {
         let text = word.text.as_str();
         let (is_web, has_colons, may_be_remote) = match self.program.as_str() {
@@ -129,7 +130,8 @@ impl Command {
             return false;
         }
         let (name, value) = attached(text);
-        // For a web client, a word is an address or text, unless it is the value of an upload option or is marked as a file.
+        // For a web client, a word is an address or a text. It names a file only if it is the value of an upload option or is marked as a
+        // file.
         let is_named = !is_web || uploads(option);
         let is_marked = !is_web || text.has_one_of(b"@<") || uploads(name);
         if is_named && is_at(word, self.cwd.as_deref(), context) {
@@ -172,7 +174,7 @@ fn is_home(path: &str) -> bool {
     path == "~" || home_of(path).is_some_and(|home| home == path)
 }
 
-/// Returns true if a word names a secret file, seen from `cwd`.
+/// Returns true if a word names a secret file, as a path relative to `cwd`.
 fn is_at(word: &Word, cwd: Option<&str>, context: &PathContext) -> bool {
     if is_secret_file(&word.text) {
         return true;
@@ -181,7 +183,7 @@ fn is_at(word: &Word, cwd: Option<&str>, context: &PathContext) -> bool {
     is_elsewhere && word.text.len() <= MAX_NAME && context.path(word, cwd).is_some_and(|path| is_secret_file(&path))
 }
 
-/// Returns true if the file name is that of a client certificate.
+/// Returns true if the file name is a usual name of a client certificate.
 fn is_certificate(text: &str) -> bool {
     let file = text.split(':').next().unwrap_or_default();
     [".pem", ".p12", ".pfx", ".key"].iter().any(|end| file.ends_with(end))
@@ -207,7 +209,7 @@ fn is_no_source(program: &str, option: &str) -> bool {
     }
 }
 
-/// Returns true if a word carries credentials, such as a header with a token, or the value of an option for a user name and password.
+/// Returns true if a word carries credentials, for example a header with a token, or the value of an option for a user name and password.
 pub(super) fn is_for_access(option: &str, text: &str) -> bool {
     let known = text.split(UNKNOWN).next().unwrap_or_default().to_ascii_lowercase();
     let has = |text: &str, parts: &[&str]| parts.iter().any(|part| text.contains(part));
@@ -216,7 +218,7 @@ pub(super) fn is_for_access(option: &str, text: &str) -> bool {
         || (option.starts_with("--") && has(option, &["user", "token", "bearer", "pass", "auth", "key"]))
 }
 
-/// Cost of one word, in units of work: the reader looks it up in the list of files several times.
+/// Units of work for one word. The reader looks up each word in the list of files several times.
 const WORK_OF_NAME: usize = 4;
 /// Maximum length of a name that is resolved from another directory, in bytes.
 const MAX_NAME: usize = 256;
@@ -254,7 +256,7 @@ impl Reader<'_> {
     /// Returns the secret that a command copies or passes on.
     fn secret_of(&self, command: &Command) -> Option<Word> {
         let reads = hands_on(&command.program);
-        // `env` prints the environment, which contains secrets. The returned name is one that no rule about printing matches.
+        // `env` prints the environment, which contains secrets. No rule about printing matches the name that is returned here.
         if matches!(command.program.as_str(), "env" | "printenv") && command.args.is_empty() {
             return Some(Word::literal("environment/credentials"));
         }
@@ -289,7 +291,7 @@ impl Reader<'_> {
         found.filter(|found| reads || command.args.last().is_none_or(|last| last.text != found.text))
     }
 
-    /// Returns true if a word names a whole home directory.
+    /// Returns true if a word names a home directory itself.
     fn is_home(&self, word: &Word, cwd: Option<&str>) -> bool {
         if word.home || matches!(word.text.as_str(), "." | "./") {
             let path = self.context.path(word, cwd);
@@ -330,7 +332,8 @@ impl Reader<'_> {
         self.script.commands[begin..].iter().filter(is_whole).any(|command| prints(&command)).then(Word::of_secret)
     }
 
-    /// Returns true if a word comes from a secret file: `env $(grep -v '^#' .env | xargs) node x` sets the variables in it.
+    /// Returns true if a word comes from a secret file. For example, `env $(grep -v '^#' .env | xargs) node x` sets the variables in
+    /// `.env`.
     pub(super) fn is_from_secrets(&self, word: &Word) -> bool {
         let is_read = |command: &Command| command.kept && command.is_given(SecretAccess::File, self.context);
         word.splits && word.text.chars().eq([UNKNOWN]) && (word.secret || self.script.commands.iter().any(is_read))
@@ -380,7 +383,7 @@ impl Reader<'_> {
         if changes > 0 && !copies_files(&command.program) {
             self.variant(renamed)?;
         } else if changes > 0 && command.args.last().is_some_and(|last| last.text.has(b':')) {
-            // The copy goes to another machine.
+            // The command sends the copy to another machine.
             self.variant(renamed)?;
         }
         Ok(())
@@ -523,7 +526,7 @@ pub(super) fn made_by(command: &Command) -> Vec<Word> {
         }
         "zip" => operands().take(1).cloned().collect(),
         "7z" | "compress-archive" => operands().skip(1).take(1).cloned().collect(),
-        // The names of the first part and of all parts.
+        // These are the usual names of the first part, and a pattern for all parts.
         "split" | "csplit" => {
             let given = operands().next_back().map_or("", |word| &word.text);
             let parts = |name| ["aa", "00", "*"].map(|end| Word::literal(format!("{name}{end}")));

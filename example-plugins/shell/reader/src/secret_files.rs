@@ -155,7 +155,7 @@ const PUBLIC: &str =
 /// Minimum number of known letters in a pattern that matches a file of the list.
 const MIN_KNOWN: usize = 2;
 
-/// Returns true if a path is that of a file in the list.
+/// Returns true if a path ends like a path in the list.
 pub(super) fn is_secret_file(text: &str) -> bool {
     let path = text.trim_end_matches(['/', '\\']);
     let is_web = path.contains("://") && !path.starts_with("file");
@@ -181,7 +181,7 @@ pub(super) fn is_secret_file(text: &str) -> bool {
     (is_listed() || ends.into_iter().any(is_within)) && !name.ends_with(".pub") && !is_public(&path, name)
 }
 
-/// Returns true for a certificate and for an example of such a file.
+/// Returns true for a certificate, and for an example of a secret file.
 fn is_public(path: &str, name: &str) -> bool {
     let has_key = name.ends_with(".key");
     let is_one = |word: &str| PUBLIC.split('|').any(|public| public == word);
@@ -224,7 +224,7 @@ pub(super) fn meant(pattern: &str) -> Option<String> {
     })
 }
 
-/// Returns true if a pattern has so many letters of a name that it probably means this name: the first half, or most letters.
+/// Returns true if a pattern probably means this name, because it contains the first half of the name or most of its letters.
 fn is_near(pattern: &str, name: &str) -> bool {
     let begin = pattern.bytes().take_while(|byte| !matches!(byte, b'*' | b'?' | b'[')).count();
     let letters = pattern.bytes().filter(u8::is_ascii_alphanumeric).count();

@@ -6,7 +6,7 @@ use super::{Command, Redirect, RedirectKind, wrappers};
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The effects of a sed script other than editing.
+/// The effects that a sed script has besides editing.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct SedEffects {
     texts: Vec<String>,
@@ -43,7 +43,7 @@ impl Reader<'_> {
             self.record(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
         }
         for text in texts {
-            // The content of the edited files is run.
+            // The command `e` without a text runs the content of the edited files.
             self.script.runs_unknown |= text.trim_start().starts_with(UNKNOWN) || text.trim().is_empty();
             self.text(name, &text.replace(UNKNOWN, "$_"))?;
         }

@@ -21,7 +21,8 @@ struct CommandParts {
 }
 
 impl Reader<'_> {
-    /// Reads a simple command. Not inlined, so that the frame of a compound command does not include its stack.
+    /// Reads a simple command. The function is not inlined, so that the stack frame of a compound command does not include the variables of
+    /// this function.
     #[inline(never)]
     pub(super) fn simple(
         &mut self,
@@ -77,14 +78,14 @@ impl Reader<'_> {
             let length = input.text.len();
             self.spend(length)?;
         }
-        // The following commands read the file that `exec < x` opens.
+        // The commands that follow read the file that `exec < x` opens.
         if words.len() == 1 && program == "exec" && reads_file {
             command.cwd = self.scope.cwd.clone();
             self.surroundings.input = self.secret_input(&command).or_else(|| self.surroundings.input.take());
         }
         let is_shadowed = self.defines(program);
         let printed = self.printed(&words, &command).filter(|_| !is_shadowed);
-        // Another program computed the text from known text in a way that is not followed, so the text is unreadable.
+        // The program computes its output from known text in a way that the reader does not follow, so the output is unknown.
         let is_made = printed.is_none() && !command.redirects.is_empty() && self.makes_text(&words, &command);
         let made = is_made.then(Word::unknown);
         if let Some(text) = printed.as_ref().or(made.as_ref()) {
@@ -137,7 +138,7 @@ impl Reader<'_> {
                 let begin = self.script.commands.len();
                 let file = self.substitute(&subshell.list)?;
                 self.downloads.files.extend(self.has_fetcher(begin).then(|| file.text.clone()));
-                // A shell runs this script: `bash <(…)`.
+                // A shell runs the output as a script: `bash <(…)`.
                 if parts.words.iter().skip(1).all(|word| word.text.starts_with('-')) {
                     parts.command.upstream.extend(self.programs_since(begin));
                 }
@@ -213,7 +214,7 @@ impl Reader<'_> {
                         command.input = Some(opened.unwrap_or_else(Word::unknown));
                         return Ok(());
                     }
-                    // Output to stderr is visible after all: `note` inverts the flag.
+                    // Output to stderr is visible after all. `note` inverts this flag later.
                     ast::IoFileRedirectTarget::Duplicate(word) => {
                         command.kept |= word.value == "2";
                         return Ok(());
@@ -287,7 +288,7 @@ impl Reader<'_> {
         Ok(match &assignment.name {
             ast::AssignmentName::VariableName(name) if !assignment.append => (name.clone(), value),
             ast::AssignmentName::VariableName(name) => {
-                // For an integer variable, `+=` adds each time.
+                // For an integer variable, `+=` adds numbers instead of joining texts.
                 if let Some(value) = &value {
                     self.remember(name, &value.text);
                 }
@@ -322,7 +323,7 @@ fn declares(words: &[Word]) -> bool {
     matches!(program, "export" | "declare" | "local" | "readonly" | "typeset" | "integer" | "float")
 }
 
-/// Returns true if the output of a command in the word `raw`, which follows `words`, goes into a variable or into a header that carries
+/// `raw` is the word after `words`. Returns true if the output of a command in `raw` goes into a variable or into a header that carries
 /// credentials.
 fn is_kept(words: &[Word], raw: &str) -> bool {
     let Some(Word { text: program, .. }) = words.first() else { return false };
@@ -378,7 +379,7 @@ fn formatted(format: &str, values: &[Word]) -> Option<String> {
         if values.len() == 0 {
             return Some(text);
         }
-        // `printf` does not print values that have no conversion. They are added here as a precaution.
+        // The format has no conversion, so `printf` does not print the values. They are added here as a precaution.
         if values.len() == before {
             return Some(format!("{text} {}", joined(values)));
         }

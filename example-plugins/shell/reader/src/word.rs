@@ -1,4 +1,4 @@
-//! A word of a command, as it is known before the command runs.
+//! A word of a command, as far as it is known before the command runs.
 
 use super::ascii::Ascii as _;
 use std::borrow::Cow;
@@ -7,8 +7,8 @@ use std::ops::Range;
 /// Placeholder in a word's text for a part that only the shell knows, such as a variable or the output of a command.
 pub const UNKNOWN: char = '\u{1A}';
 
-/// Stands for a `~` that denotes a home but does not begin a [`Word`], because the word is unfinished or the text contains several words.
-/// With this mark, the homes are still known when the text is split again or read as a command.
+/// Stands for a `~` that denotes a home directory but does not begin a [`Word`], because the word is unfinished or the text contains
+/// several words. Because of this mark, the home directories are still known when the text is split again or read as a command.
 pub(crate) const HOME: char = '\u{1C}';
 
 /// A word after expansion.
@@ -26,7 +26,7 @@ pub struct Word {
     pub doubt: Option<usize>,
     /// True if an unknown part of the word is the content of a secret file.
     pub secret: bool,
-    /// The bytes of the agent's text from which the word comes, if it comes from one place.
+    /// The byte range of the agent's text from which the word comes, if the word comes from one range.
     pub span: Option<Range<usize>>,
 }
 
@@ -35,7 +35,7 @@ impl Word {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Makes a word from a text in which each home is marked with `HOME`.
+    /// Makes a word from a text in which each home directory is marked with `HOME`.
     pub fn marked(text: impl Into<String>) -> Self {
         let text = text.into();
         match text.strip_prefix(HOME) {
@@ -44,14 +44,14 @@ impl Word {
         }
     }
 
-    /// Returns the word with another text, in which further homes are marked.
+    /// Returns the word with another text, in which further home directories are marked.
     pub fn with_text(&self, text: impl Into<String>) -> Self {
         let made = Self::marked(text);
         let home = made.home || (self.home && made.text.starts_with('~'));
         Self { text: made.text, home, ..self.clone() }
     }
 
-    /// Returns the text with `HOME` for a home at its beginning.
+    /// Returns the text. If it begins with a home directory, `HOME` replaces the `~`.
     pub fn with_mark(&self) -> Cow<'_, str> {
         match self.text.strip_prefix('~').filter(|_| self.home) {
             Some(rest) => format!("{HOME}{rest}").into(),
@@ -59,7 +59,7 @@ impl Word {
         }
     }
 
-    /// Appends another word, with everything known about it.
+    /// Appends another word, with everything that is known about that word.
     pub fn append(&mut self, other: &Self) {
         let before = self.text.len();
         if before == 0 {
@@ -87,7 +87,7 @@ impl Word {
         all
     }
 
-    /// Replaces each mark in the text by `~`. The word must not be split after that.
+    /// Replaces each mark in the text with `~`. The word must not be split after that.
     pub fn unmark(&mut self) {
         if self.text.has(HOME as u8) {
             self.text = self.text.replace(HOME, "~");

@@ -1,14 +1,13 @@
-//! Programs that run other commands. Contains the tables of `wrappers.toml`, and reads command lines with them.
+//! Programs that run other commands. This module contains the tables of `wrappers.toml`, and reads command lines with these tables.
 
 use super::ascii::Ascii as _;
 use super::word::{UNKNOWN, Word};
 
-/// The way in which a program runs the command in its words. Each list contains options, except `after`, `escapes`, `brackets`, `asks` and
-/// `separators`. If an option is meant only with values that begin with a certain name, this name follows the option in the list: `-o
-/// ProxyCommand`.
+/// How a program runs the command in its words. Each list contains options, except `after`, `escapes`, `brackets`, `asks` and `separators`.
+/// If an option matters only with values that begin with a certain name, this name follows the option in the list: `-o ProxyCommand`.
 #[derive(Debug)]
 pub(super) struct Wrapper {
-    /// The subcommands that run something. If empty, the program does so without a subcommand.
+    /// The subcommands that run a command. If the list is empty, the program runs a command even without a subcommand.
     after: List,
     /// Options before a subcommand that take a value.
     before: List,
@@ -29,7 +28,7 @@ pub(super) struct Wrapper {
     pub(super) directories: List,
     /// Options whose value is the program. Its arguments follow.
     pub(super) entry: List,
-    /// Prefixes of the first word. With such a first word, the program runs no command.
+    /// Prefixes of the first word. If the first word begins with such a prefix, the program runs no command.
     pub(super) asks: List,
     /// Words after which the command begins, in any position.
     pub(super) separators: List,
@@ -38,7 +37,7 @@ pub(super) struct Wrapper {
     pub(super) runs: Runs,
     /// True if `NAME=value` may precede the command.
     pub(super) assigns: bool,
-    /// True if the program reads the text of a command from its input when its words contain none.
+    /// True if the program reads the text of a command from its input when its words contain no command.
     pub(super) reads: bool,
     pub(super) location: Location,
 }
@@ -59,21 +58,21 @@ pub(super) enum Runs {
     Nothing,
 }
 
-/// The place where a command runs.
+/// The machine or container in which a command runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Location {
     #[default]
     Here,
-    /// Another machine. Its root and home directories need the same care as those of this machine. The path of the workspace there is
-    /// unknown.
+    /// Another machine. Its root and home directories need the same care as the root and home directories of this machine. The path of the
+    /// workspace there is unknown.
     Machine,
-    /// A container. The content of its directories is unknown, except for its root.
+    /// A container. The content of its directories is unknown, except for the root directory.
     Container,
     /// A new container that is removed afterwards. Nothing of this machine is mounted in it, except perhaps the workspace.
     Disposable,
 }
 
-/// A list of words in one text, one word per line. A table of such lists needs few pointers.
+/// A list of words in one string, one word per line. A table of such lists contains few pointers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List(pub(super) &'static str);
 
@@ -82,7 +81,7 @@ impl List {
         self.0.is_empty()
     }
 
-    /// Returns the items. Searches line ends byte by byte, because the items are short and this code runs for every command.
+    /// Returns the items. The line ends are searched byte by byte, because the items are short and this code runs for every command.
     pub(super) fn iter(self) -> impl Iterator<Item = &'static str> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
@@ -173,7 +172,7 @@ const NOTHING: Wrapper = Wrapper {
 
 include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
 
-/// The entry for `xargs`. It is not in the tables, because no other program has its options.
+/// The entry for `xargs`. This entry is not in the tables, because no other program has the options of `xargs`.
 pub(super) static XARGS: Wrapper = Wrapper {
     values: List("-I\n-n\n-P\n-d\n-E\n-L\n-s\n-a\n--arg-file\n-j\n--max-args\n--max-procs\n--delimiter\n--jobs"),
     ..NOTHING
@@ -196,7 +195,7 @@ pub(super) fn time() -> &'static Wrapper {
     of("time", &[]).map_or(&XARGS, |(wrapper, _)| wrapper)
 }
 
-/// Returns true if the command is that of a known tool which prints text for a shell to evaluate.
+/// Returns true if the command is a call of a known tool that prints text for a shell to evaluate.
 pub(super) fn is_hook(program: &str, args: &[Word]) -> bool {
     args.iter().all(Word::is_known)
         && HOOKS.of_first_word(program).any(|words| {
@@ -205,8 +204,8 @@ pub(super) fn is_hook(program: &str, args: &[Word]) -> bool {
         })
 }
 
-/// Returns true if the words ask a program for its shell setup: `tool init fish`. Such output is as trustworthy as the program. Programs
-/// that print or fetch texts of other authors are excluded.
+/// Returns true if the words ask a program for its shell setup: `tool init fish`. Such output is as trustworthy as the program itself.
+/// Programs that print or fetch texts of other authors are excluded.
 pub(super) fn is_setup(program: &str, args: &[Word]) -> bool {
     let verb = args.first().map_or("", |word| word.text.as_str());
     let asks = matches!(verb, "init" | "hook" | "activate" | "completion" | "completions" | "shell-init" | "shellenv");
@@ -314,9 +313,8 @@ impl Wrapper {
         undashed(self.skip(args, self.operands))
     }
 
-    /// Returns every possible reading of the words, the usual reading first. There are several readings because an unknown or combined
-    /// option may take the next word as its value. A word that looks like an operand may be such a value, and the program then begins at
-    /// another word.
+    /// Returns every possible way to read the words, the usual way first. There are several ways because an unknown or combined option may
+    /// take the next word as its value. A word that looks like an operand may be such a value, and the command then begins at a later word.
     pub(super) fn readings<'a>(&self, args: &'a [Word]) -> Vec<&'a [Word]> {
         /// Maximum number of words that are tried as values.
         const MAX_VALUES: usize = 8;
@@ -328,7 +326,7 @@ impl Wrapper {
             let tail = self.skip(rest, 0);
             for operands in 0..=self.operands {
                 let words = undashed(tail.get(operands..).unwrap_or_default());
-                // An unknown word is an operand, as usual, and not a program.
+                // An unknown word is treated as an operand, as in the usual reading, and not as a program.
                 let begins = words.first().is_some_and(|word| !word.text.starts_with(['-', UNKNOWN]));
                 if (begins || words.len() == usual.len())
                     && !words.is_empty()
@@ -396,7 +394,7 @@ impl Wrapper {
         found
     }
 
-    /// Returns the values of the given options, in the next word or in the same one.
+    /// Returns the values of the given options. A value is in the same word as its option or in the next word.
     pub(super) fn values_of(&self, args: &[Word], options: List) -> Vec<Word> {
         let mut found = Vec::new();
         if options.is_empty() {
@@ -459,7 +457,7 @@ fn undashed(words: &[Word]) -> &[Word] {
 }
 
 /// Returns the value of an option in the option's own word: `-xVALUE`, `-abxVALUE`, `--long=VALUE`. An empty value means that the next word
-/// is the value. `None` means that the word is another option.
+/// is the value. `None` means that the word is a different option.
 pub(super) fn attached<'a>(text: &'a str, option: &str) -> Option<&'a str> {
     if text == option {
         return Some("");

@@ -1,4 +1,4 @@
-//! Finds the files that a command writes, according to its words.
+//! Finds the files that a command writes, judging by its words.
 
 use super::ascii::Ascii as _;
 use super::path::{is_absolute, slashed};
@@ -7,7 +7,7 @@ use super::word::{UNKNOWN, Word};
 use super::writing_programs::{GIT, WritingKind, kind};
 use super::{Command, RedirectKind, lower, program_name};
 
-/// Maximum length of a path on Linux, in bytes. A longer text is not a path but, for example, a script in the command.
+/// Maximum length of a path on Linux, in bytes. A longer text is not a path. It may be a script in the command, for example.
 const MAX_PATH: usize = 4096;
 
 /// The extent of a write to a path.
@@ -44,7 +44,7 @@ impl From<bool> for Extent {
 pub struct Write {
     pub path: Word,
     pub extent: Extent,
-    /// True if the path assumes that the target is a directory. The target of `cp a b` may be the file itself.
+    /// True if the path is correct only if the target is a directory. In `cp a b`, for example, the target may also be the new file itself.
     pub supposed: bool,
 }
 
@@ -54,8 +54,8 @@ impl Command {
         self.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read).map(|redirect| &redirect.target)
     }
 
-    /// Returns the paths that the command is known to write, remove or move. These are targets of redirections, and words of a program that
-    /// is known to write. A program that another program runs is a separate command.
+    /// Returns the paths that the command is known to write, remove or move. These are the targets of redirections, and the words of a
+    /// program that is known to write. A program that another program runs is a separate command.
     #[must_use]
     pub fn writes(&self) -> Vec<Write> {
         let mut writing = WriteCollector::default();
@@ -73,8 +73,8 @@ pub(crate) fn writes_or_runs(program: &str) -> bool {
     kind(program).is_some() || runs_others(program)
 }
 
-/// Returns true if a text that may not be a command is treated as a command because it begins with this name. The name must be that of a
-/// program that writes files, runs other programs, or often precedes a redirection.
+/// Returns true if a text that is perhaps not a command should be treated as a command because it begins with this name. The name must be
+/// the name of a program that writes files, runs other programs, or often precedes a redirection.
 #[must_use]
 pub fn is_known_program(program: &str) -> bool {
     const EVERYDAY: [&str; 16] = [
@@ -165,7 +165,7 @@ impl WriteCollector {
     }
 
     fn unpack(&mut self, words: &[Word], into: &[&str], says: &[u8], denies: &[u8]) {
-        // `tar xf x` and `7z x x` have their letters without a dash.
+        // In `tar xf x` and `7z x x`, the option letters have no dash.
         let letters = words.iter().enumerate().filter_map(|(at, word)| match word.text.strip_prefix('-') {
             Some(letters) => Some(letters).filter(|letters| !letters.starts_with('-')),
             None => Some(word.text.as_str()).filter(|_| at == 0),
@@ -211,7 +211,7 @@ impl WriteCollector {
         // Each further directory is relative to the previous one.
         let directories = values(&words[..at], &["-C", "--work-tree"]);
         let directory = directories.into_iter().reduce(|directory, next| within(&directory, &next));
-        // The files that a patch changes there are unknown.
+        // The files that a patch changes in this directory are unknown.
         for word in values(&words[at + 1..], &["--directory"]) {
             self.write(&word, if word.text == "." { Extent::File } else { Extent::Filled });
         }
@@ -223,7 +223,7 @@ impl WriteCollector {
         }
     }
 
-    /// Handles `git config`, which writes the given file unless it only reads it.
+    /// Handles `git config`, which writes the given file unless the call only reads settings.
     fn configure(&mut self, words: &[Word]) {
         let asks = |word: &Word| {
             word.text.starts_with("--get") || matches!(word.text.as_str(), "get" | "list" | "-l" | "--list")
@@ -249,9 +249,9 @@ impl WriteCollector {
         let here = [Word::literal(".")];
         let roots = if roots.is_empty() { &here } else { roots };
         self.all(roots, Extent::Whole);
-        // The file may lie anywhere below.
+        // The file may lie anywhere below the directory.
         for name in values(options, &["-name", "-iname", "-path", "-ipath"]) {
-            // A star also matches dots and slashes.
+            // In `find`, a star also matches dots and slashes.
             let name = name.text.trim_start_matches("*/").replace('*', &UNKNOWN.to_string());
             let name = Word { glob: true, ..Word::literal(format!("{UNKNOWN}/{name}")) };
             roots.iter().for_each(|root| self.write(&within(root, &name), Extent::Whole));
@@ -310,7 +310,8 @@ fn is_target_itself(option: &str, letters: &[u8]) -> bool {
     (is_cluster && option.has_one_of(letters)) || matches!(option, "--no-target-directory" | "--no-dereference")
 }
 
-/// Returns true if an option makes sed, perl or ruby write the file that they read: an `i`, after letters that take no value.
+/// Returns true if an option makes sed, perl or ruby write the file that they read. This is the letter `i`, perhaps after other letters
+/// that take no value.
 fn is_in_place(word: &str) -> bool {
     let Some(letters) = word.strip_prefix('-') else { return false };
     word.starts_with("--in-place")
@@ -333,7 +334,7 @@ pub(super) fn within(directory: &Word, path: &Word) -> Word {
     Word { text, glob: directory.glob || path.glob, span: None, ..directory.clone() }
 }
 
-/// Returns the words that are not options; after `--`, all words.
+/// Returns the words that are not options. After `--`, all words are returned.
 fn arguments(words: &[Word]) -> impl Iterator<Item = &Word> {
     let mut all = false;
     words.iter().filter(move |word| {

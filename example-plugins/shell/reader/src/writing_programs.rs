@@ -1,15 +1,16 @@
-//! The programs that are known to write files, and the way in which they use their words.
+//! The programs that are known to write files, and how each program uses its words.
 
-/// The way in which a command uses its words. Options are not counted as words here.
+/// How a command uses its words. Options are not counted as words here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WritingKind {
     /// Writes every word.
     All,
-    /// Removes every word, with everything below.
+    /// Removes every word, with everything below it.
     Remove,
-    /// Gives every word another name, with everything below.
+    /// Gives every word another name, with everything below it.
     Rename,
-    /// Writes every word after the first, with everything below if the first word is a mode that removes a right: `000`, `a-x`.
+    /// Writes every word after the first word. If the first word is a mode that removes a right, such as `000` or `a-x`, this includes
+    /// everything below the words.
     Mode,
     /// Writes the last word. The words before it are the sources.
     Copy,
@@ -27,23 +28,24 @@ pub(crate) enum WritingKind {
     InPlaceLetter,
     /// Writes the value of one of these options.
     Option(&'static [&'static str]),
-    /// Writes the value of one of the first options. Also writes files with the names at the end of addresses: in the directory of one of
-    /// the second options, or in the current directory if an option has one of the letters.
+    /// Writes the value of one of the options in the first list. Also writes files that are named after the end of each address. These
+    /// files go to the directory that one of the options in the second list names or, if an option has one of the letters, to the current
+    /// directory.
     Fetch(&'static [&'static str], &'static [&'static str], &'static str),
     /// Writes the value of a word `KEY=value` with this key.
     Assignment(&'static str),
     /// Writes every word, and the files that a patch names in the directory of `-d`.
     Patch,
-    /// Fills the directory of one of these options. If there are first letters, it does so only if an option has one of them. If there are
-    /// none, it does so unless an option has one of the second letters.
+    /// Fills the directory that one of these options names. If the first list of letters is not empty, an option must have one of these
+    /// letters. If the first list is empty, no option may have one of the letters in the second list.
     Unpack(&'static [&'static str], &'static [u8], &'static [u8]),
-    /// Writes in the directories before the first option, if it has an action on the files that it finds.
+    /// Writes in the directories before the first option, if the command has an action on the files that it finds.
     Find,
     /// Depends on the subcommand.
     Git,
 }
 
-/// Returns the way in which a program uses its words, by its file name in lower case.
+/// Returns how a program uses its words. `program` is its file name in lower case.
 pub(crate) fn kind(program: &str) -> Option<WritingKind> {
     Some(match program {
         "touch" | "mkdir" | "truncate" | "tee" | "chown" | "chgrp" | "chattr" | "setfacl" | "mkfifo" | "mknod"
@@ -51,7 +53,7 @@ pub(crate) fn kind(program: &str) -> Option<WritingKind> {
         | "tee-object" | "set-content" | "add-content" | "out-file" | "new-item" | "ni" | "md" | "sponge" | "gzip"
         | "gunzip" | "bzip2" | "xz" | "gtouch" | "gtruncate" | "gtee" | "gchown" => WritingKind::All,
         "chmod" | "gchmod" => WritingKind::Mode,
-        // A mount hides the previous content.
+        // A mount hides the previous content of its directory, so `mount` is treated like a removal.
         "rm" | "grm" | "rmdir" | "unlink" | "shred" | "trash" | "srm" | "del" | "erase" | "rd" | "ri"
         | "remove-item" | "clear-content" | "mount" => WritingKind::Remove,
         "rename-item" | "ren" | "rename" => WritingKind::Rename,

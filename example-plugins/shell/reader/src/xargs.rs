@@ -8,7 +8,7 @@ use super::{Command, program_name};
 
 impl Reader<'_> {
     pub(super) fn xargs(&mut self, name: &str, args: &[Word], inner: &Command) -> Result<(), Unreadable> {
-        // With this option, the content of a file replaces the input.
+        // With this option, the program reads a file instead of its input.
         let input = match wrappers::XARGS.values_of(args, List("-a\n--arg-file")).pop() {
             Some(file) => self.substitution_at(&file.text),
             None => inner.input.clone(),
@@ -87,7 +87,7 @@ fn is_shell(program: &str) -> bool {
     matches!(program, "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash")
 }
 
-/// Returns the text that `xargs` replaces by its input, or `None` if it appends the input.
+/// Returns the placeholder that `xargs` replaces with its input, or `None` if it appends the input.
 fn placeholder(args: &[Word]) -> Option<String> {
     let usual = || "{}".to_owned();
     let mut words = args.iter().map(|word| word.text.as_str());

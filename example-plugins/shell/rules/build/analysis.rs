@@ -1,5 +1,5 @@
-//! Finds comparisons of texts that can replace a regular expression, or that fail for most texts which the expression does not match. With
-//! them, most texts need no search, and most expressions are never compiled.
+//! Finds string comparisons that can replace a regular expression, or that fail for most texts that the expression does not match. Because
+//! of these comparisons, most texts need no search, and most expressions are never compiled.
 
 use super::schema::{Alternative, Expression, Match, TextPosition};
 use super::text::Text;
@@ -9,22 +9,23 @@ use regex_syntax::ast::Ast;
 use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
 use regex_syntax::hir::{Hir, HirKind, Look};
 
-/// Maximum number of texts that replace an expression, and of texts in a list of which a match must contain one.
+/// Maximum number of texts that replace an expression, and maximum number of texts in a list of needed texts. A match must contain one text
+/// of such a list.
 const MAX_TEXTS: usize = 64;
 const MAX_NEEDED: usize = 32;
 /// Maximum number of lists of needed texts.
 const MAX_LISTS: usize = 2;
-/// Maximum length of a needed text, in bytes. A longer text would rule out little more.
+/// Maximum length of a needed text, in bytes. A longer text would rule out hardly more than a short one.
 const MAX_NEEDED_LENGTH: usize = 6;
 /// Maximum number of characters in a class that a needed text may contain. For example, one text that ends before `\s` rules out more than
 /// six texts that include the white space.
 const MAX_CLASS: usize = 4;
-/// Maximum length of an expression that is not divided, in bytes. Compiling a shorter one costs little.
+/// Maximum length of an expression that is not divided, in bytes. It costs little to compile such a short expression.
 const MAX_UNDIVIDED: usize = 60;
 /// Maximum length of an alternative whose groups are not divided, if it needs known texts.
 const MAX_GROUP: usize = 300;
 
-/// Analyses an expression. An invalid expression is not reported here, but when the build script compiles it.
+/// Analyses an expression. An invalid expression is not reported here, because the build script reports it when it compiles the expression.
 pub(crate) fn expression(source: Text) -> Expression {
     let (flags, rest) = flags(&source);
     let mut alternatives = Vec::new();
@@ -53,8 +54,8 @@ fn spelt(flags: &str, rest: &str) -> Text {
     if flags.is_empty() { Text::new(rest) } else { Text::new(&format!("(?{flags}){rest}")) }
 }
 
-/// Divides a long expression into its alternatives. An alternative that is very long, or that needs no known text, is divided further if
-/// most of it is a group. For example, `\b(one|other)x` is divided into `\bonex` and `\botherx`.
+/// Divides a long expression into its alternatives. If most of an alternative is a group, the alternative is divided further, but only if
+/// it is very long or needs no known text. For example, `\b(one|other)x` is divided into `\bonex` and `\botherx`.
 fn divided(flags: &str, source: &str) -> Vec<String> {
     let ast = regex_syntax::ast::parse::Parser::new().parse(source);
     match ast.ok().filter(|_| source.len() > MAX_UNDIVIDED && !source.contains("(?")) {
@@ -92,7 +93,8 @@ fn alternative(flags: &str, source: &str) -> Alternative {
     let searched = |needed| Alternative::Search { source: spelt(flags, source), needed };
     // Texts are compared in any case, so the texts that the expression needs without this flag are also needed with the flag.
     let folded = spelt(&flags.replace('i', ""), source);
-    // As in `regex-lite`, only ASCII letters have a case. An escape beyond ASCII would be a byte here, but is a character in `regex-lite`.
+    // As in `regex-lite`, only ASCII letters have a case. An escape beyond ASCII would mean a byte here, but means a character in
+    // `regex-lite`.
     let is_ascii = source.split("\\x").skip(1).all(|rest| rest.starts_with(|c: char| c.is_digit(8)));
     let any_case = flags.contains('i');
     let parser = || ParserBuilder::new().unicode(false).utf8(false).build();
@@ -115,8 +117,8 @@ pub(crate) fn source(Expression(alternatives): &Expression) -> Text {
     }
 }
 
-/// Returns the texts that an expression matches, and the place where they must occur. Returns `None` if there are many texts, or if the
-/// expression has other conditions.
+/// Returns the texts that an expression matches, and the position at which they must occur. Returns `None` if there are many texts, or if
+/// the expression has other conditions.
 fn replacement(hir: &Hir) -> Option<(Vec<String>, TextPosition)> {
     let parts = match hir.kind() {
         HirKind::Concat(parts) => parts.as_slice(),
@@ -137,13 +139,13 @@ fn replacement(hir: &Hir) -> Option<(Vec<String>, TextPosition)> {
     texts(&seq).filter(|_| seq.is_exact() && !has_looks).map(|texts| (texts, place))
 }
 
-/// Returns lists of texts. Each match contains a text of each list. The first list rules out most texts.
+/// Returns lists of texts. Each match contains a text of each list. The first list is the list that rules out the most texts.
 fn needed(hir: &Hir) -> Vec<Vec<String>> {
     let mut lists = candidates(hir);
     lists.sort_by_key(|list| std::cmp::Reverse(worth(list)));
     let mut few: Vec<Vec<String>> = Vec::new();
     for list in lists {
-        // If each text of an earlier list contains a text of this list, this list rules out nothing more.
+        // If each text of an earlier list contains a text of this list, this list rules out no further texts.
         let implies = |other: &Vec<String>| other.iter().all(|text| list.iter().any(|part| text.contains(part)));
         if !few.iter().any(implies) {
             few.push(list);
@@ -153,7 +155,7 @@ fn needed(hir: &Hir) -> Vec<Vec<String>> {
     few
 }
 
-/// Returns lists of texts in any order. Each match contains a text of each list.
+/// Returns all lists of texts that can be found, in any order. Each match contains a text of each list.
 fn candidates(hir: &Hir) -> Vec<Vec<String>> {
     let mut lists: Vec<_> =
         [ExtractKind::Prefix, ExtractKind::Suffix].map(|kind| end(hir, kind)).into_iter().flatten().collect();
@@ -187,7 +189,8 @@ fn texts(seq: &Seq) -> Option<Vec<String>> {
     seq.literals()?.iter().map(|literal| String::from_utf8(literal.as_bytes().to_vec()).ok()).collect()
 }
 
-/// Returns a list for comparisons in any case. Its texts are in lower case, and a text that contains another one is left out.
+/// Returns a list for comparisons in any case. The texts in the list are in lower case, and a text that contains another text of the list
+/// is left out.
 fn useful(texts: &[String]) -> Option<Vec<String>> {
     let mut few: Vec<String> = Vec::new();
     for text in texts.iter().map(|text| text.to_ascii_lowercase()) {

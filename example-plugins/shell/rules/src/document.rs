@@ -1,4 +1,4 @@
-//! Makes pages about the rules for people from the catalogues. This module is not part of a component, because a component contains no
+//! Makes pages for people about the rules in the catalogues. This module is not part of a component, because a component contains no
 //! examples.
 
 use crate::rules::{Catalogue, Embedded, Rule, Severity};
@@ -13,7 +13,7 @@ pub struct CataloguePage {
     pub id: String,
     /// The version of the rules, such as `0.1.0`.
     pub version: String,
-    /// The stack that must be in use for the rules to apply; `None` if they always apply.
+    /// The stack that must be in use for the rules to apply. `None` if the rules always apply.
     pub stack: Option<String>,
     /// The rules, in the order of the catalogue's file.
     pub rules: Vec<RulePage>,
@@ -25,7 +25,7 @@ pub struct CataloguePage {
 pub struct RulePage {
     /// The rule's id, such as `git.force_push`.
     pub id: String,
-    /// `error`, `warning` or `info`. The severity only sorts lists, and has no effect on the action.
+    /// `error`, `warning` or `info`. The severity is used to sort lists, and has no effect on the action.
     pub severity: &'static str,
     /// The action on a command that the rule catches: `deny`, `ask`, `rewrite`, `hint`, `audit` or `allow`.
     pub action: String,
@@ -37,7 +37,7 @@ pub struct RulePage {
     pub catches: Vec<String>,
     /// Examples of similar commands that the rule leaves alone.
     pub leaves: Vec<String>,
-    /// An environment variable. The rule is silent if the plugin may read the variable and its value is `1` or `true`.
+    /// An environment variable. If the plugin may read the variable and its value is `1` or `true`, the rule has no effect.
     pub unless_env: Option<String>,
     /// Links.
     pub references: Vec<String>,
@@ -58,7 +58,7 @@ pub fn catalogues() -> Result<Vec<CataloguePage>, String> {
     Ok(pages)
 }
 
-/// Returns the Markdown files of the catalogues by file name: `README.md`, which lists the others, and a page for each catalogue.
+/// Returns the Markdown files of the catalogues by file name. These are a page for each catalogue, and `README.md`, which lists the pages.
 #[must_use]
 pub fn files(catalogues: &[CataloguePage]) -> BTreeMap<String, String> {
     let mut index = INTRODUCTION.to_owned();
@@ -101,7 +101,7 @@ impl CataloguePage {
         self.id.rsplit('/').next().unwrap_or(&self.id)
     }
 
-    /// Returns the places in which the rules apply: `everywhere`, or ``where `rust` is used``.
+    /// Returns where the rules apply: `everywhere`, or ``where `rust` is used``.
     #[must_use]
     pub fn scope(&self) -> String {
         self.stack.as_ref().map_or("everywhere".into(), |stack| format!("where `{stack}` is used"))

@@ -1,4 +1,4 @@
-//! Decides about a command. The decision depends only on the command, the rules and the other fields of [`Input`].
+//! Decides whether and how a command runs. The decision depends only on the command, the rules and the other fields of [`Input`].
 
 use crate::rewrite::{keeps_the_rest, rewrite};
 use crate::rules::{CompiledRule, Mode, Registry, RuleMatch, Severity, Subject, Texts};
@@ -17,14 +17,16 @@ pub(crate) struct Input<'a> {
     pub(crate) workspace: &'a str,
     /// Returns true if a stack is in use.
     pub(crate) has_stack: &'a dyn Fn(&str) -> bool,
-    /// True if the judgement must list stacks in `silent`. Otherwise that list stays empty.
+    /// True if `silent` in the judgement must be filled in. Otherwise that list stays empty.
     pub(crate) asks_silent: bool,
     /// Returns true if a file, given by its path in the workspace, is known not to exist.
     pub(crate) is_missing: &'a dyn Fn(&str) -> bool,
     /// Returns the value of an environment variable that the plugin may see.
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
-    /// True if the text is perhaps not a command. Then the text is judged only in three cases: it runs a program that a rule names; it
-    /// writes a guarded file; or it cannot be read as a command, but its first word is a program that a rule names.
+    /// True if the text is perhaps not a command. Such a text is judged only in three cases:
+    /// - It runs a program that a rule names.
+    /// - It writes a guarded file.
+    /// - It cannot be read as a command, but its first word is a program that a rule names.
     pub(crate) is_supposed: bool,
 }
 
@@ -47,7 +49,8 @@ pub(crate) enum Outcome {
     },
 }
 
-/// The decision of one rule, as the audit log shows it. The names of the fields come from the rules from which the catalogues were made.
+/// The decision of one rule, as the audit log shows it. The fields have the names of the original rule set from which the catalogues were
+/// converted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Envelope {
     /// `rewrite`, `deny`, `ask`, `hint` or `passthrough`.
@@ -180,8 +183,8 @@ impl Judgement {
         envelope.would = instead.map(|instead| would_rewrite(Ok(instead)));
     }
 
-    /// Makes the envelopes agree with the outcome. After a refusal or a question, the command was not rewritten, so the envelope of a
-    /// rewrite must say what the rule would have done.
+    /// Makes the envelopes agree with the outcome. If the command was refused or a person is asked, the command was not rewritten, so the
+    /// envelope of a rewrite must say what the rule would have done.
     fn settle(&mut self, text: &str) {
         if self.outcome == Outcome::Unmatched && !self.envelopes.is_empty() {
             self.outcome = Outcome::Pass;
@@ -197,8 +200,8 @@ impl Judgement {
     }
 }
 
-/// Returns the rules that match and apply. A rule applies if its stack is in use, no environment variable silences it, and no custom
-/// `allow` rule overrules it.
+/// Returns the rules that match and apply. A rule applies if its stack is in use, no environment variable turns it off, and no custom
+/// `allow` rule takes precedence over it.
 fn effective<'a>(
     registry: &'a Registry,
     subject: &Subject<'_>,
@@ -248,7 +251,7 @@ fn only_creates(command: &Command, context: &PathContext, input: &Input<'_>) -> 
         })
 }
 
-/// Describes the rewrite that a rule would have made, in words that continue "it would".
+/// Describes the rewrite that a rule would have made. The text continues the words "it would".
 fn would_rewrite(made: Result<String, &'static str>) -> String {
     match made {
         Ok(rewritten) => format!("run `{}`", bounded(&rewritten)),
@@ -270,7 +273,7 @@ fn action(rule: &CompiledRule) -> &str {
     }
 }
 
-/// Maximum number of commands in a text that is rewritten. There is a limit because the result is read and judged again.
+/// Maximum number of commands in a text that is rewritten. There is a limit, because the result is read and judged again.
 const MAX_REWRITTEN: usize = 100;
 
 fn try_rewrite(
@@ -326,8 +329,8 @@ fn envelope(hit: &RuleMatch<'_>, subject: &Subject<'_>) -> Envelope {
     }
 }
 
-/// Cuts a text at 2 KiB. A finding may have at most 64 KiB, it contains four such texts, and JSON needs up to six bytes for one byte of
-/// text. The whole command is in the event's record.
+/// Cuts a text at 2 KiB. A finding may have at most 64 KiB and contains four such texts, and JSON may need six bytes for one byte of text.
+/// The whole command is in the event's record.
 fn bounded(text: &str) -> String {
     cut(text, 2 * 1024)
 }
@@ -346,7 +349,7 @@ fn shown(text: &str) -> String {
     short
 }
 
-/// Returns true if a text is SQL for another tool, and contains nothing that would make a shell run a command.
+/// Returns true if a text is SQL for another tool and contains nothing that would make a shell run a command.
 fn is_sql(text: &str) -> bool {
     let statement = text.trim_end().trim_end_matches(';');
     if statement.has_one_of(b";&|$`\n") {

@@ -1,5 +1,5 @@
-//! Judges shell commands for the plugins `shell-guard` and `shell-guard-classifier`: reads a command, checks it against the catalogues, and
-//! decides. Nothing here asks a model.
+//! Judges shell commands for the plugins `shell-guard` and `shell-guard-classifier`. It reads a command, checks it against the catalogues,
+//! and decides. No code in this crate asks a model.
 
 mod config;
 #[cfg(not(target_arch = "wasm32"))]
@@ -27,7 +27,7 @@ const MAX_SUPPOSED: usize = 128;
 /// A command that contains each kind of common syntax.
 const USUAL: &str = "cd src && cargo test --workspace 2>&1 | grep -n \"$X\" > 'out.log'; git commit -m \"$(date)\"";
 
-/// The compiled rules of a configuration. They are compiled once, and every event starts with them in memory.
+/// The compiled rules of a configuration. The rules are compiled once, and every event starts with the compiled rules in memory.
 #[derive(Debug)]
 pub struct Guard {
     registry: Registry,
@@ -47,7 +47,7 @@ impl Guard {
         Ok(Self { registry, stacks })
     }
 
-    /// Logs one line for each catalogue, so that the record of a session's start shows its rules.
+    /// Logs one line for each catalogue, so that the record of a session's start shows which catalogues apply.
     pub fn list(&self) {
         self.registry.listing().iter().for_each(log::info);
     }
@@ -111,7 +111,7 @@ impl Guard {
         let judged = |command: &str| self.judge(&shell, command, session, true);
         let judgements = commands.iter().flat_map(|command| {
             let whole = judged(command);
-            // The parts of the text are judged too, because a shell runs the lines before a line that it cannot read.
+            // The parts of the text are judged, too, because a shell runs the lines that precede a line that it cannot read.
             let is_silent = matches!(whole.outcome, Outcome::Unmatched) && command.contains('\n');
             let parts = command.lines().chain(beginnings(command)).filter(|_| is_silent);
             let parts: Vec<Judgement> = parts.map(judged).collect();
@@ -146,7 +146,8 @@ impl Guard {
         judge(&self.registry, &input)
     }
 
-    /// Reports the decision of each rule for the audit log. Also reports rules that are silent because no stack is configured or detected.
+    /// Reports the decision of each rule for the audit log. Also reports rules that match but have no effect, because no stack is
+    /// configured or detected.
     fn report(&self, judgement: &Judgement) {
         let is_told = |envelope: &&Envelope| !envelope.quiet || matches!(&*envelope.action, "deny" | "ask");
         for envelope in judgement.envelopes.iter().filter(is_told) {
@@ -178,7 +179,7 @@ fn finding(envelope: &Envelope) -> Finding {
 /// Tells the model in its next request that its command was changed.
 fn remind(envelope: &Envelope) {
     let Envelope { rule_id, original_command, command, explanation, .. } = envelope;
-    // The texts are cut because a reminder may have at most 4 KiB.
+    // The texts are cut, because a reminder may have at most 4 KiB.
     let (before, after) = (cut(original_command, 1024), cut(command, 1024));
     let body = format!("rule {rule_id} rewrote `{before}` to `{after}`: {explanation}");
     effects::remind(&Reminder::new(body).tag("tool_rewritten").turns(1));
@@ -197,7 +198,7 @@ pub struct Judged {
     pub rewritten: Option<String>,
 }
 
-/// The reader's maximum of work for one command, in units.
+/// The maximum work of the reader for one command, in units.
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
 pub const MAX_WORK: usize = shell_reader::MAX_WORK;

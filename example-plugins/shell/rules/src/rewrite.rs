@@ -30,7 +30,7 @@ pub(crate) fn rewrite(
     for command in commands {
         change(text, script, command, rewrite, registry, context, &mut changes)?;
     }
-    // A loop runs one command many times, so the same change can occur repeatedly.
+    // A loop runs one command many times, so the same change can occur more than once.
     let mut sorted: Vec<(Range<usize>, String)> = Vec::with_capacity(changes.len());
     for change in changes {
         let key = |(place, _): &(Range<usize>, String)| (place.start, place.end);
@@ -83,7 +83,7 @@ fn change(
         return Ok(());
     }
     let arguments = registry.arguments(command);
-    // An unknown word may be `--`, and the words after `--` belong to another program.
+    // An unknown word may turn out to be `--`, and the words after `--` belong to another program.
     let before = &command.args[..arguments.dashes.unwrap_or(command.args.len())];
     if before.iter().any(|word| word.splits || word.text.starts_with(UNKNOWN)) {
         return Err("its words are not known before it runs");
@@ -124,7 +124,8 @@ fn is_at_workspace(command: &Command, context: &PathContext) -> bool {
     command.class(&here, context) == Class::Workspace
 }
 
-/// Returns true if the output of several commands goes to a file. The script contains `{ a; b; } > x` and `exec > x` as separate commands.
+/// Returns true if the output of several commands goes to a file. In the script, the redirections of `{ a; b; } > x` and `exec > x` are
+/// separate commands.
 fn keeps_output(script: &Script) -> bool {
     let of_others = |command: &&Command| command.program.is_empty() || command.program == "exec";
     script.commands.iter().filter(of_others).any(writes)
@@ -151,7 +152,7 @@ fn names_one_of(script: &Script, names: &[String]) -> bool {
 /// `changed` must be sorted.
 pub(crate) fn keeps_the_rest(before: &Script, after: &Script, changed: &[usize]) -> bool {
     let place = |at: usize| before.commands.get(at).map(|command| &command.place);
-    // In `nice cargo build`, the words of `cargo` are also words of `nice`, which is a separate command at the same place.
+    // In `nice cargo build`, the words of `cargo` are also words of `nice`, and `nice` is a separate command with the same range.
     let runs_changed = |at: usize| {
         let next = changed.partition_point(|other| *other < at);
         let beside = changed[next.saturating_sub(1)..].iter().take(2);
@@ -162,7 +163,7 @@ pub(crate) fn keeps_the_rest(before: &Script, after: &Script, changed: &[usize])
             let mut rest = after.args.iter().map(|word| &word.text);
             let is_changed = changed.binary_search(&at).is_ok() || (before.exact && runs_changed(at));
             let same_words = if is_changed {
-                // All old words must occur in the same order. Other words may be between them.
+                // All old words must occur in the same order. New words may stand between them.
                 before.args.iter().all(|word| rest.any(|other| *other == word.text))
             } else {
                 same_texts(&before.args, &after.args)

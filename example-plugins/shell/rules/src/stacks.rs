@@ -13,8 +13,8 @@ const MARKS: [(&str, &[&str]); 6] = [
     ("go", &["go.mod"]),
 ];
 
-/// Returns true if the stack is in use. This is so if `named` contains `stack`. If `named` is `None`, it is so if `directory` has a file of
-/// the stack.
+/// Returns true if the stack is in use. If `named` is given, it must contain `stack`. If `named` is `None`, `directory` must contain a file
+/// of the stack.
 pub(crate) fn uses(named: Option<&[String]>, directory: &Path, stack: &str) -> bool {
     let stack = stack_name(stack);
     match named {

@@ -1,4 +1,4 @@
-//! The rules, asked about whole commands.
+//! Tests of the rules with whole commands.
 
 mod cases;
 mod catalogue;
@@ -31,7 +31,7 @@ fn configure(config: Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the verdict of the rules as configured last.
+/// Returns the verdict of the rules in the last configuration.
 fn ask(command: &str) -> ToolCallVerdict {
     testing::prime(|_| {});
     GUARD.get().verdict(&testing::session(), &testing::shell(command)).unwrap_or_else(Verdict::allow)

@@ -13,9 +13,9 @@ use hookhost_models::message::{Author, Message, TokenUsage};
 use hookhost_models::{Delta, ProviderError, Request};
 use serde_json::{Value, json};
 
-/// Size of the next request from which the conversation is summarised, in percent of the context window.
+/// Size of the next request at which the conversation is summarised, in percent of the context window.
 const FULL_PERCENT: u64 = 80;
-/// Size of the newest part, which is kept unchanged, in percent of the context window.
+/// Size of the newest part of the conversation, which is not summarised, in percent of the context window.
 const KEPT_PERCENT: u64 = 25;
 
 const INSTRUCTIONS: &str = "\
@@ -30,10 +30,10 @@ names, results, errors), what policies refused, and what is still to be done. Le
 and nothing else.";
 
 impl Run<'_> {
-    /// Summarises the older part if the next request nears the context window.
+    /// Summarises the older part of the conversation if the next request nears the context window.
     ///
     /// # Errors
-    /// Returns the end of the task if a plugin, a limit or a cancellation ends it.
+    /// Returns the end of the task if a plugin, a limit or a cancellation ends the task.
     pub(super) async fn compact(&mut self) -> Result<(), TaskEnd> {
         let Some(window) = self.agent.config.context_window else { return Ok(()) };
         let window = window.get();
@@ -44,7 +44,7 @@ impl Run<'_> {
         let kept = usize::try_from(window.saturating_mul(4) / 100 * KEPT_PERCENT).unwrap_or(usize::MAX);
         let Some(cut) = self.open.conversation.cut(kept) else { return Ok(()) };
         let (older, summarised) = self.open.conversation.older(cut);
-        // If the older part is small, the last exchange fills the window, and a summary would not help.
+        // If the older part is small, it is the last exchange that fills the window, so a summary would not help.
         if older.iter().map(Message::size).sum::<usize>() < kept / 2 {
             return Ok(());
         }
@@ -106,7 +106,7 @@ impl Run<'_> {
         self.report(&AgentEvent::Notice { text });
     }
 
-    /// Asks the model for a summary of the older part; `None` if there is none.
+    /// Asks the model for a summary of the older part. Returns `None` if there is no summary.
     async fn summary(&mut self, older: &[Message], summarised: bool, window: u64) -> Result<Option<String>, TaskEnd> {
         let config = &self.agent.config;
         let messages = vec![Message::user(rendered(older, summarised, window))];
@@ -121,7 +121,7 @@ impl Run<'_> {
         Ok(text)
     }
 
-    /// Asks the model outside of the conversation. The answer is not shown and does not count as a turn.
+    /// Asks the model outside of the conversation. The answer is not shown, and the call is not counted as a turn.
     async fn ask_aside(&mut self, mut outgoing: OutgoingRequest) -> Result<Option<String>, TaskEnd> {
         match self.gate_body(&mut outgoing).await {
             Ok(()) => {}
@@ -198,7 +198,7 @@ impl Run<'_> {
 }
 
 /// Renders the older part as one JSON object per message, so that no message can imitate a message of another author.
-/// Texts are cut if they would not fit into the window. `summarised` is true if the first message is an earlier
+/// Long texts are cut so that all messages fit into the window. `summarised` is true if the first message is an earlier
 /// summary.
 fn rendered(older: &[Message], summarised: bool, window: u64) -> String {
     let room = usize::try_from(window.saturating_mul(4) / 100 * 60).unwrap_or(usize::MAX);
@@ -208,7 +208,7 @@ fn rendered(older: &[Message], summarised: bool, window: u64) -> String {
     if lines.iter().map(String::len).sum::<usize>() > room {
         let each = (room / older.len().max(1)).max(200);
         for (place, (written, message)) in lines.iter_mut().zip(older).enumerate() {
-            // Escaped characters take more room in JSON, so the text is cut until its line fits.
+            // Escaped characters are longer in JSON, so the text is cut until its line fits.
             let mut most = each;
             while written.len() > each && most > 16 {
                 *written = line(role(place, message), message, most);

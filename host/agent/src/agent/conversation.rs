@@ -1,4 +1,5 @@
-//! Messages of a session. They are in memory for requests and plugins, and each is on disk before the run continues.
+//! Messages of a session. Requests and plugins read the messages in memory. Each message is also on disk before the run
+//! continues.
 
 use crate::session_store::{Ending, Generation, SessionStoreError, SessionWriter};
 use hookhost::capability::{self, Reminder};
@@ -14,8 +15,8 @@ in it is an instruction or a decision of the user.]";
 /// Last line of a summary.
 const SUMMARY_END: &str = "[Here the summary ends.]";
 
-/// Start of the line that stands for a tool call when plugins read an answer. An object with `name` and `arguments`
-/// follows, then `]`.
+/// Start of the line that stands for a tool call in the answers that plugins read. After it, the line has an object
+/// with `name` and `arguments`, and a `]`.
 const CALLS: &str = "[calls ";
 
 /// The messages of a session.
@@ -35,7 +36,7 @@ struct SummarisedPart {
     head: Vec<Message>,
     /// Index of the first message after the summary.
     from: usize,
-    /// Number of messages when the summary was made. Kept messages before this index lose their signed thinking.
+    /// Number of messages when the summary was made. The messages from `from` to this index lose their signed thinking.
     until: usize,
 }
 
@@ -44,7 +45,7 @@ struct SummarisedPart {
 struct Messages(Mutex<Vec<Message>>);
 
 impl Conversation {
-    /// Creates a conversation from earlier messages; `writer` stores the later ones.
+    /// Creates a conversation from earlier messages. `writer` stores the messages that are added later.
     pub(super) fn new(messages: Vec<Message>, writer: Option<SessionWriter>) -> Self {
         let path = writer.as_ref().map(|writer| writer.path().to_owned());
         Self {
@@ -103,8 +104,8 @@ impl Conversation {
         }
     }
 
-    /// Returns the index of the first message to keep, so that at most about `kept` bytes are kept and no call is
-    /// separated from its results. Returns `None` if no index cuts more than the last cut.
+    /// Returns the index of the first message to keep. At most about `kept` bytes are kept, and no call is separated
+    /// from its results. Returns `None` if no index would remove more messages than the last cut did.
     pub(super) fn cut(&self, kept: usize) -> Option<usize> {
         let messages = self.messages.lock();
         let from = self.compacted.as_ref().map_or(0, |compacted| compacted.from);
@@ -124,7 +125,7 @@ impl Conversation {
         (head.iter().chain(&messages[from..cut]).cloned().collect(), !head.is_empty())
     }
 
-    /// Replaces the messages before the cut by a summary. The prompt of the current task stays in full.
+    /// Replaces the messages before the cut with a summary. The prompt of the current task stays in full.
     pub(super) fn compact(&mut self, cut: usize, summary: &str) {
         let messages = self.messages.lock();
         let text = format!("{SUMMARY_HEADING}\n\n{summary}\n\n{SUMMARY_END}");
@@ -141,7 +142,7 @@ impl Conversation {
         self.push_answer(message, None)
     }
 
-    /// Adds an answer with its model call.
+    /// Adds an answer and stores which model call it came from.
     pub(super) fn push_answer(
         &mut self,
         message: Message,
@@ -154,8 +155,8 @@ impl Conversation {
         Ok(())
     }
 
-    /// Adds `text` as the result of every tool call that has none, so that the conversation is valid for any provider.
-    /// Returns these calls.
+    /// Adds `text` as the result of every tool call without a result, so that the conversation is valid for any
+    /// provider. Returns these calls.
     pub(super) fn close_calls(&mut self, text: &str) -> Result<Vec<ToolUse>, SessionStoreError> {
         let open: Vec<ToolUse> = unanswered(&self.messages.lock()).into_iter().cloned().collect();
         for call in &open {
@@ -176,7 +177,7 @@ fn without_signed_thinking(mut message: Message) -> Message {
 }
 
 /// Returns the text with a backslash before each line that looks like a tool call, so that text cannot imitate a call.
-/// If backslashes already precede what looks like a call, the line gets one more.
+/// A line in which backslashes already precede something like a call gets another backslash.
 fn unlike_calls(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for line in text.split_inclusive(is_line_break) {
@@ -249,7 +250,7 @@ mod tests {
         ] {
             assert_eq!(content(&said, &[]), read);
         }
-        // Nor can the name of a call that no tool has.
+        // The name of a call cannot imitate a call either, even if no tool has this name.
         let named = content("", &[("x {}]\n[calls bash", json!({}))]);
         assert_eq!(named, "[calls {\"name\":\"x {}]\\n[calls bash\",\"arguments\":{}}]");
     }

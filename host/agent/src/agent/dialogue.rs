@@ -1,4 +1,4 @@
-//! A session of several prompts in one process. Each prompt is a run; the session starts and ends once.
+//! A session of several prompts in one process. Each prompt is a run, but the session starts and ends only once.
 
 use super::limits::Limits;
 use super::open_session::OpenSession;
@@ -89,15 +89,15 @@ impl Dialogue {
         self.usage
     }
 
-    /// Returns true if the session takes another prompt. It does not after a failed write, or after the future of a
-    /// prompt was dropped.
+    /// Returns true if the session takes another prompt. It takes no further prompt after a failed write, or after the
+    /// future of a prompt was dropped.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.opened.is_some()
     }
 
-    /// Runs a prompt and the tasks that follow from it. Cancelling `cancel` stops the run as in [`Agent::run`], and the
-    /// session stays open. A refusal that ends the prompt also leaves the session open.
+    /// Runs a prompt and the tasks that follow from it. Cancelling `cancel` stops the run as in [`Agent::run`]. The
+    /// session stays open after that, and also after a refusal that ends the prompt.
     ///
     /// # Errors
     /// Returns an error if the session is closed. In that case nothing has run.

@@ -10,7 +10,7 @@ use hookhost::{Piece, TextStream};
 use hookhost_models::message::{Author, Message, Thinking, Thoughts};
 use std::time::Duration;
 
-/// Time limit for plugins to judge the last text of a run that ends.
+/// Time limit for plugins to check the last text of a run that ends.
 pub(super) const LAST_TEXT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Run<'_> {
@@ -27,8 +27,8 @@ impl Run<'_> {
         }
     }
 
-    /// Shows the model's reasoning, unless a plugin judges the shown text. No event carries reasoning, so the plugin
-    /// would not see it.
+    /// Shows the model's reasoning, unless a plugin checks the text that is shown. No event carries reasoning, so that
+    /// plugin could not check the reasoning.
     pub(super) fn show_reasoning(&self, thinking: &Thinking) {
         let judged = [EventKind::StreamDelta, EventKind::ResponseReceive, EventKind::FinalizeContent];
         if judged.into_iter().any(|event| self.agent.host.has_subscriber(event)) {
@@ -39,7 +39,7 @@ impl Run<'_> {
         }
     }
 
-    /// Finalises and stores an answer's text, and shows the part that has not been shown.
+    /// Finalises and stores an answer's text, and shows the part of the text that is not shown yet.
     pub(super) async fn finalize(&mut self, answer: Completion) -> Step {
         let generation = answer.generation();
         let Completion { stream, thoughts, .. } = answer;
@@ -58,7 +58,8 @@ impl Run<'_> {
                 if self.may_try_again(&rejection) {
                     return self.revise(last.text, generation, &rejection);
                 }
-                // A caller that reads only the status must not take the note for the model's answer.
+                // The status must show that the text is a note and not the model's answer, because a caller may read
+                // only the status.
                 Some(TaskEnd::rejected(rejection))
             }
         };
@@ -73,8 +74,8 @@ impl Run<'_> {
         Ok(State::Ended(stop.unwrap_or_else(TaskEnd::success)))
     }
 
-    /// Returns true if the task continues after a refusal of its turn or final text: a plugin's verdict allows a retry,
-    /// nothing else ends the task, and the task has retries left.
+    /// Returns true if the task continues after a refusal of its turn or final text. It continues if a plugin's verdict
+    /// allows a retry, nothing else ends the task, and the task has retries left.
     pub(super) fn may_try_again(&self, rejection: &Rejection) -> bool {
         let refusal = &rejection.refusal;
         rejection.cause == Cause::Verdict
@@ -85,8 +86,8 @@ impl Run<'_> {
             && self.task.revisions < MAX_REVISIONS
     }
 
-    /// Tells the model why its final text was rejected, and begins another turn. The text itself is not stored; the
-    /// note replaces it.
+    /// Tells the model why its final text was rejected, and begins another turn. The rejected text itself is not
+    /// stored, because the note replaces it.
     fn revise(&mut self, note: String, generation: Option<Generation>, rejection: &Rejection) -> Step {
         self.task.revisions += 1;
         self.open.conversation.push_answer(Message::assistant(note, Vec::new()), generation)?;
@@ -108,9 +109,9 @@ impl Run<'_> {
         Ok(State::Assemble)
     }
 
-    /// Shows the held text of an answer with tool calls, after the plugins' changes. Returns the end of the task if a
-    /// plugin ends the task. The conversation keeps the original text, because the calls and the thinking belong to
-    /// that text.
+    /// Shows the text of an answer with tool calls that was held back, after the plugins' changes. Returns the end of
+    /// the task if a plugin ends the task. The conversation keeps the original text, because the calls and the thinking
+    /// belong to that text.
     pub(super) async fn show_beside_calls(&self, stream: &mut TextStream) -> Option<TaskEnd> {
         if stream.text().is_empty() || !stream.is_held() {
             return None;
@@ -133,8 +134,8 @@ impl Run<'_> {
         stop.or_else(|| self.run_context.take_stop())
     }
 
-    /// Reports a change of the final text. `before` is empty for held text, because a plugin may have changed the text
-    /// in order to hide a part of it.
+    /// Reports a change of the final text. If the text was held back, `before` is empty, because a plugin may have
+    /// changed the text in order to hide a part of it.
     fn report_final_change(&self, by: &[String], before: &str, after: &str) {
         self.report_change(EventKind::FinalizeContent, by, before, after);
     }

@@ -1,5 +1,6 @@
-//! State that an agent shares with all agents below it: limits on concurrency, tokens, requests and refusals, and the
-//! end of the whole run if a session has caused it. The agents of one run form a tree of sessions.
+//! State that an agent shares with all agents below it. It contains the limits on concurrency, tokens, requests and
+//! refusals. If a session has ended the whole run, it also contains that end. The agents of one run form a tree of
+//! sessions.
 
 use super::state::TaskEnd;
 use super::{AgentConfig, MAX_REJECTED_ANSWERS, MAX_REPEATED_REJECTIONS, Status};
@@ -27,7 +28,7 @@ pub(super) struct Limits {
     told_unbounded: AtomicBool,
     told_subagents: AtomicBool,
     refusals: Mutex<Refusals>,
-    /// End of all sessions of the tree, set when one of them ends the run.
+    /// End of all sessions of the tree. It is set when one of these sessions ends the whole run.
     halted: OnceLock<TaskEnd>,
 }
 
@@ -36,7 +37,7 @@ pub(super) struct Limits {
 struct Refusals {
     /// Number of rejections of each call, by tool and arguments.
     calls: HashMap<(String, String), u32>,
-    /// Number of consecutive answers in which calls were rejected and none ran.
+    /// Number of consecutive answers in which calls were rejected and no call ran.
     answers: u32,
 }
 
@@ -50,11 +51,11 @@ struct Tokens {
 
 /// Result of counting a new sub-agent.
 pub(super) enum Spawn {
-    /// The sub-agent may start. If the run has no limit on tokens or time, the text is a notice for the user; only the
-    /// first sub-agent carries it.
+    /// The sub-agent may start. If the run has no limit on tokens or time, the first sub-agent carries a notice about
+    /// that for the user.
     Counted(Option<String>),
-    /// The tree has already started the maximum number of sub-agents, which is the number given here. The text is a
-    /// notice for the user; only the first refused sub-agent carries it.
+    /// The tree has already started the maximum number of sub-agents, which is the first field. The text is a notice
+    /// for the user, which only the first refused sub-agent carries.
     Full(u32, Option<String>),
 }
 
@@ -147,7 +148,8 @@ impl Limits {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Resets the counts of rejections. Called when the root session begins a task that its own model did not plan.
+    /// Resets the counts of rejections. This is called when the root session begins a task that its own model did not
+    /// plan.
     pub(super) fn begin_task(&self) {
         *self.refusals() = Refusals::default();
     }
@@ -162,8 +164,8 @@ impl Limits {
         (*times >= MAX_REPEATED_REJECTIONS).then(|| refused(reason(), rejection))
     }
 
-    /// Counts an answer in which calls were rejected and none ran. `rejection` is the last rejection. Returns the end
-    /// of the run after too many such answers in a row.
+    /// Counts an answer in which calls were rejected and no call ran. `rejection` is the last rejection. Returns the
+    /// end of the run after too many such answers in a row.
     pub(super) fn count_refused_answer(&self, rejection: &Rejection) -> Option<TaskEnd> {
         let mut refusals = self.refusals();
         refusals.answers = refusals.answers.saturating_add(1);
@@ -188,7 +190,7 @@ impl Limits {
         }
     }
 
-    /// Returns the end of the whole run, if a session has ended it.
+    /// Returns the end of the whole run if a session has ended the run.
     pub(super) fn halted(&self) -> Option<TaskEnd> {
         self.halted.get().cloned()
     }
@@ -197,7 +199,7 @@ impl Limits {
         self.tokens().spent.add(used);
     }
 
-    /// Returns the end of the task once the tree has used all its tokens or requests.
+    /// Returns the end of the task if the tree has used all its tokens or requests.
     pub(super) fn used_up(&self) -> Option<TaskEnd> {
         let spent = self.tokens().spent;
         let spent = spent.input_tokens.saturating_add(spent.output_tokens);
@@ -214,7 +216,7 @@ fn refused(reason: String, rejection: &Rejection) -> TaskEnd {
     TaskEnd { status: Status::Rejected, reason: Some(reason), rejection, stop: Some(Stop::Run) }
 }
 
-/// Increments the count and returns true, unless it has reached `max`.
+/// Increments the count and returns true. If the count has reached `max`, it returns false instead.
 fn counted(count: &AtomicU32, max: u32) -> bool {
     let more = |count: u32| (count < max).then_some(count + 1);
     count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()

@@ -1,10 +1,10 @@
 //! The agent loop, which is also the reference embedder of the engine. Each transition of the loop is an event of the
 //! contract, and the verdict on each event takes effect.
 //!
-//! [`Agent::run`] steps a plain state machine (`state`) until it is done. `request` asks the model, `stream` reads its
-//! answer, and `tool_calls` hands its calls to the `tool_scheduler`. `task` begins and ends tasks, and `display` shows
-//! text. A [`Dialogue`] is one session of many runs. The tools `submit_plan` and `subagent` belong to the loop and
-//! reach it through its `run_context`.
+//! [`Agent::run`] steps a plain state machine (`state`) until the run is done. `request` asks the model, `stream` reads
+//! the model's answer, and `tool_calls` hands the calls in the answer to the `tool_scheduler`. `task` begins and ends
+//! tasks, and `display` shows text. A [`Dialogue`] is one session of many runs. The tools `submit_plan` and `subagent`
+//! belong to the loop and reach the current run through its `run_context`.
 
 mod compaction;
 mod conversation;
@@ -56,17 +56,17 @@ call, read its reason, do not repeat the same call, and find another way or say 
 answer with a short summary of what you did.";
 
 /// Maximum number of tasks per run that come from the user and from plans. The same maximum applies separately to tasks
-/// that plugins add. It ends a run in which the model or a plugin adds a task each time that a task ends.
+/// that plugins add. These limits end a run in which the model or a plugin adds another task whenever a task ends.
 pub const MAX_TASKS: usize = 64;
 
 /// Number of times that the model may repeat a refused call with the same arguments before the run ends.
 pub(crate) const MAX_REPEATED_REJECTIONS: u32 = 5;
 
-/// Maximum number of consecutive answers in which calls were refused and none ran. Then the run ends. This stops a
-/// model that varies a refused call a little each time.
+/// Maximum number of consecutive answers in which calls were refused and no call ran. After that many answers the run
+/// ends. This stops a model that changes a refused call slightly and tries again.
 pub const MAX_REJECTED_ANSWERS: u32 = 10;
 
-/// Maximum number of retries per task. A retry follows if a plugin refuses a turn or the final text of the task and
+/// Maximum number of retries per task. The task is retried if a plugin refuses a turn or the final text and its verdict
 /// allows a retry. After the last retry, a refused final text is withheld, and a refused turn ends the task.
 pub const MAX_REVISIONS: u32 = 3;
 
@@ -86,34 +86,34 @@ pub struct AgentConfig {
     pub max_turns: NonZeroU32,
     /// Maximum length of a model answer, in tokens. Default: 8192.
     pub max_output_tokens: NonZeroU32,
-    /// Time limit of a run, after which it is stopped. Default: none.
+    /// Time limit of a run, after which the run is stopped. Default: none.
     pub max_time: Option<Duration>,
-    /// Maximum number of input and output tokens of a run, sub-agents included. Once they are used, no further request
-    /// is sent. Default: none.
+    /// Maximum number of input and output tokens of a run, sub-agents included. Once these tokens are used, no further
+    /// request is sent. Default: none.
     pub max_tokens: Option<NonZeroU64>,
-    /// Context window of the model, in tokens. Near it, the older part of the conversation is summarised. Default:
-    /// unknown, which means no summaries.
+    /// Context window of the model, in tokens. When the conversation nears this size, its older part is summarised.
+    /// Default: unknown, so nothing is summarised.
     pub context_window: Option<NonZeroU64>,
     /// Maximum depth of sub-agents. 0: no sub-agents. Default: 3.
     pub max_depth: u8,
-    /// Maximum number of requests to models per run, including those for sub-agents, summaries and retries. Each prompt
-    /// of a [`Dialogue`] is a run. Default: 500.
+    /// Maximum number of requests to models per run, including requests for sub-agents, summaries and retries. Each
+    /// prompt of a [`Dialogue`] is a run. Default: 500.
     pub max_requests: NonZeroU32,
     /// Maximum number of sub-agents per run at all depths. Default: 32.
     pub max_subagents: NonZeroU32,
     /// Maximum number of sub-agents that one session starts. Default: 16.
     pub max_subagents_per_session: NonZeroU32,
-    /// Maximum number of sub-agents of one depth that run at the same time; further ones wait. Default: 4.
+    /// Maximum number of sub-agents of one depth that run at the same time. Further sub-agents wait. Default: 4.
     pub max_concurrent_subagents: NonZeroU32,
     /// Depth of this agent: 0 for the agent that the user talks to, n for a sub-agent n levels below it.
     pub depth: u32,
-    /// Identifier of the session that started this one.
+    /// Identifier of the session that started this session. `None` if no session did.
     pub parent: Option<String>,
-    /// Identifier of the session. Default: a new one.
+    /// Identifier of the session. Default: a new identifier.
     pub session: Option<String>,
     /// True if a person can answer questions. Default: false.
     pub interactive: bool,
-    /// Directory of the stored sessions, with one file each. Default: sessions are not stored.
+    /// Directory of the stored sessions. Each session is one file. Default: sessions are not stored.
     pub sessions_dir: Option<PathBuf>,
     /// Policy for retries of failed requests.
     pub retry: RetryPolicy,
@@ -150,8 +150,8 @@ impl AgentConfig {
         }
     }
 
-    /// Returns all tools that are offered to the model: `tools`, and those of the loop's own tools whose names `tools`
-    /// does not use.
+    /// Returns all tools that are offered to the model with these settings. These are `tools` and the loop's own tools.
+    /// If a tool in `tools` has the name of one of the loop's tools, the loop's tool is left out.
     #[must_use]
     pub fn offered(&self, tools: &Toolbox) -> Vec<OfferedTool> {
         let given = tools.definitions().map(|definition| {
@@ -235,15 +235,15 @@ pub struct AgentBuilder {
 }
 
 impl Agent {
-    /// Creates a builder. The agent gets answers from `provider`, with the model that `config` names, and asks the
+    /// Creates a builder. The agent gets answers from `provider` and uses the model that `config` names. It asks the
     /// plugins of `host` about every step.
     #[must_use]
     pub fn builder(host: Host, provider: Arc<dyn Provider>, tools: Toolbox, config: AgentConfig) -> AgentBuilder {
         AgentBuilder { host, models: Models::new(provider, config.model.clone()), tools, config }
     }
 
-    /// Runs a prompt in a new session, and the tasks that plugins add. Cancelling `cancel` stops the model's stream and
-    /// kills the processes of tools; the run then ends in order, with [`Status::Cancelled`].
+    /// Runs a prompt in a new session, and then the tasks that plugins add. Cancelling `cancel` stops the model's
+    /// stream and kills the processes of tools. After that, the run ends in order, with [`Status::Cancelled`].
     ///
     /// # Errors
     /// Returns an error if the session cannot be opened or stored. In that case nothing has run.
@@ -258,13 +258,13 @@ impl Agent {
     }
 
     /// Continues a session that is stored in [`AgentConfig::sessions_dir`], under the same identifier. The model gets
-    /// the stored conversation, and plugins get their stored state. The provider, the model and the tools are those of
-    /// this agent, even if the session had others before. A tool call without a result gets a result that says so.
-    /// Without a prompt, the model continues where the session was interrupted.
+    /// the stored conversation, and plugins get their stored state. The session uses the provider, the model and the
+    /// tools of this agent, even if it had others before. A tool call without a result gets a result that says that the
+    /// call was interrupted. Without a prompt, the model continues where the session was interrupted.
     ///
     /// # Errors
     /// Returns the errors of [`Self::run`], and an error if the session does not exist, is in use by another process or
-    /// has a damaged message. Without a prompt, it is an error if the model had already answered.
+    /// has a damaged message. If there is no prompt and the model had already answered, this is an error, too.
     pub async fn resume(
         &self,
         session: &str,
@@ -283,7 +283,7 @@ impl Agent {
 }
 
 impl Agent {
-    /// Returns all tools that are offered to the model.
+    /// Returns all tools that this agent offers to the model.
     #[must_use]
     pub fn offered(&self) -> Vec<OfferedTool> {
         self.config.offered(&self.tools)
@@ -358,8 +358,8 @@ impl Status {
 pub struct RunOutcome {
     /// Identifier of the session.
     pub session: String,
-    /// Success if every task succeeded; otherwise the status of the first task that failed. A failure does not count if
-    /// a plugin answered it with new tasks.
+    /// Success if every task succeeded; otherwise the status of the first task that failed. If a plugin answered a
+    /// failure with new tasks, the failure is ignored.
     pub status: Status,
     /// Reason of a status other than success.
     pub reason: Option<String>,

@@ -1,4 +1,4 @@
-//! Providers and models of an agent: its own, and those that a plugin may choose for a request.
+//! Providers and models of an agent: its own model, and the models that a plugin may choose for a request.
 
 use super::AgentError;
 use hookhost::contract::ModelRef;
@@ -35,7 +35,7 @@ impl Models {
         self.providers.iter().map(|(provider, _)| provider).find(|provider| provider.name() == name)
     }
 
-    /// Returns all models, so that the engine can check a plugin's choice.
+    /// Returns all models. The engine uses this list to check a plugin's choice.
     pub(super) fn refs(&self) -> Vec<ModelRef> {
         let refs = self
             .providers

@@ -28,7 +28,7 @@ pub(super) struct OpenSession {
     pub(super) own: ModelRef,
     /// Size of the conversation in tokens, as the provider last counted it; 0 if unknown.
     pub(super) context_tokens: u64,
-    /// State of a resumed session, until it is reported.
+    /// State of a resumed session, until the run reports this state.
     pub(super) resumed_state: ResumedState,
     pub(super) turns_begun: u32,
     pub(super) begun: SessionProgress,
@@ -47,7 +47,7 @@ impl OpenSession {
     /// Opens a new or resumed session.
     ///
     /// # Errors
-    /// Returns an error if the engine refuses the session, or if it cannot be stored.
+    /// Returns an error if the engine refuses the session, or if the session cannot be stored.
     pub(super) fn new(agent: &Agent, resumed: Option<ResumedSession>) -> Result<Self, AgentError> {
         let Agent { host, models, config, workspace, .. } = agent;
         // Only the definitions of these tools are used. Each run creates its own tools with its run context.
@@ -85,7 +85,8 @@ impl OpenSession {
     }
 }
 
-/// Returns the agent's tools, and the run's own tools whose names the agent does not use.
+/// Returns the agent's tools and the run's own tools. If one of the agent's tools has the name of a tool of the run,
+/// the tool of the run is left out.
 pub(super) fn tools(
     agent: &Agent,
     run_context: &Arc<RunContext>,

@@ -38,7 +38,7 @@ struct PlanProgress {
 pub(super) struct PlanSubmission {
     /// Prompts of the added tasks.
     pub(super) queued: Vec<String>,
-    /// Prompts of the tasks beyond the cap.
+    /// Prompts of the tasks that were left out because of the maximum number of tasks.
     pub(super) left_out: Vec<String>,
     /// Prompts of the tasks that the plan removed from the queue.
     pub(super) dropped: Vec<String>,
@@ -49,7 +49,7 @@ pub(super) struct PlanSubmission {
 }
 
 impl Queue {
-    /// Appends tasks, up to the cap. Returns the number of tasks left out.
+    /// Appends tasks, up to the maximum number of tasks. Returns the number of tasks that were left out.
     pub(super) fn add(&mut self, tasks: Vec<Task>, author: Author) -> usize {
         let joined = if author == Author::Plugin { &mut self.added } else { &mut self.joined };
         let room = MAX_TASKS.saturating_sub(*joined);
@@ -59,9 +59,9 @@ impl Queue {
         left_out
     }
 
-    /// Appends a plan's tasks. With `clear_existing`, the plan first removes the tasks that the model proposed earlier;
-    /// tasks of plugins stay. `proposed` contains the prompts of the model. Any other task of the plan comes from a
-    /// plugin, and takes precedence if there is no room for all.
+    /// Appends a plan's tasks. With `clear_existing`, the plan first removes the tasks that the model proposed earlier,
+    /// but tasks of plugins stay. `proposed` contains the prompts of the model. Any other task of the plan comes from a
+    /// plugin. If there is no room for all tasks, the tasks of plugins take precedence.
     pub(super) fn add_plan(&mut self, plan: Plan, proposed: &[String]) -> PlanSubmission {
         let mut submitted = if plan.clear_existing { self.clear_own() } else { PlanSubmission::default() };
         let place = self.plans.len();
@@ -108,13 +108,13 @@ impl Queue {
         self.waiting.pop_front()
     }
 
-    /// Removes all tasks. Returns the plans that this closes.
+    /// Removes all tasks. Returns the plans that lost their last task.
     pub(super) fn clear(&mut self) -> Vec<PlanSummary> {
         let dropped = std::mem::take(&mut self.waiting);
         dropped.into_iter().filter_map(|queued| self.close(queued.plan?, false)).collect()
     }
 
-    /// Counts an ended task. Returns the task's plan if the plan has no task left.
+    /// Counts a task that has ended. Returns the task's plan if the plan has no task left.
     pub(super) fn ended(&mut self, plan: Option<usize>, success: bool) -> Option<PlanSummary> {
         self.ended += 1;
         self.close(plan?, success)
@@ -150,7 +150,7 @@ mod tests {
         Plan { title: title.into(), tasks: tasks(count), clear_existing }
     }
 
-    /// A plan that no plugin has changed.
+    /// Submits a plan that no plugin has changed.
     fn submit(queue: &mut Queue, plan: Plan) -> PlanSubmission {
         let proposed: Vec<String> = plan.tasks.iter().map(|task| task.prompt.clone()).collect();
         queue.add_plan(plan, &proposed)

@@ -54,10 +54,10 @@ pub enum AgentEvent {
         model: String,
         /// File of the stored session.
         transcript: Option<PathBuf>,
-        /// Number of messages that the session already has; 0 for a new one.
+        /// Number of messages that the session already has; 0 for a new session.
         messages: usize,
     },
-    /// The model gets instruction files or skills beside the system prompt.
+    /// The model gets instruction files or skills in addition to the system prompt.
     ContextGathered {
         /// Files with instructions, outermost first.
         instructions: Vec<PathBuf>,
@@ -66,7 +66,7 @@ pub enum AgentEvent {
     },
     /// A notice for the user. Each notice is reported once.
     Notice {
-        /// One sentence.
+        /// Text of the notice: one sentence.
         text: String,
     },
     /// A task begins. The first task is the user's prompt.
@@ -76,7 +76,7 @@ pub enum AgentEvent {
         /// Short name, if a plugin gave one.
         title: Option<String>,
     },
-    /// Progress of the queue, before each task and when a plan joins it.
+    /// Progress of the queue. It is reported before each task, and when a plan joins the queue.
     Queue {
         /// Number of tasks that have ended.
         ended: u32,
@@ -87,14 +87,14 @@ pub enum AgentEvent {
     PlanSubmitted {
         /// Subject of the plan.
         title: String,
-        /// Prompts of its tasks.
+        /// Prompts of the plan's tasks.
         tasks: Vec<String>,
     },
     /// The last task of a plan has ended.
     PlanEnded {
         /// Subject of the plan.
         title: String,
-        /// Number of its tasks.
+        /// Number of tasks in the plan.
         tasks: u32,
         /// Number of tasks that succeeded.
         completed: u32,
@@ -103,7 +103,7 @@ pub enum AgentEvent {
     Subagent {
         /// Tool call that started the sub-agent, in its parent's session.
         call: String,
-        /// Depth of the sub-agent; 1 below the agent that the user talks to.
+        /// Depth of the sub-agent. A sub-agent of the agent that the user talks to has depth 1.
         depth: u32,
         /// The event.
         event: Box<AgentEvent>,
@@ -132,13 +132,13 @@ pub enum AgentEvent {
     Rejected {
         /// The rejected event.
         event: EventKind,
-        /// Plugins and refusal.
+        /// The rejecting plugins and their refusal.
         #[serde(flatten)]
         refusal: RejectionReport,
     },
     /// A request is sent to a model.
     TurnStarted {
-        /// Number of model calls of the session, this one included.
+        /// Number of model calls of the session, including this call.
         turn: u32,
         /// Name of the provider.
         provider: String,
@@ -149,22 +149,24 @@ pub enum AgentEvent {
     Retrying {
         /// Message of the failure.
         error: String,
-        /// Length of the wait; in JSON, `wait-ms` in milliseconds.
+        /// Length of the wait. In JSON, this is `wait-ms`, in milliseconds.
         #[serde(rename = "wait-ms", serialize_with = "milliseconds")]
         wait: Duration,
     },
-    /// Next piece of an answer's text, after the plugins' checks.
+    /// The next piece of an answer's text, after the plugins' checks.
     Text {
         /// Text of the piece. Pieces are joined without a separator.
         text: String,
     },
     /// A piece of the model's reasoning before or within its answer. Reasoning is not part of the answer, and no hook
-    /// event carries it. Therefore it is not reported if a plugin judges the text that a person sees.
+    /// event carries it. If a plugin checks the text that a person sees, reasoning is not reported, because the plugin
+    /// could not check it.
     Reasoning {
         /// Text of the piece.
         text: String,
     },
-    /// Held text is not shown, because its answer was interrupted before plugins could see the whole text.
+    /// Text that was held back is not shown, because its answer was interrupted before plugins could see the whole
+    /// text.
     TextHeld {
         /// Size of the text, in bytes.
         bytes: usize,
@@ -195,7 +197,7 @@ pub enum AgentEvent {
         name: String,
         /// Arguments from the model.
         arguments: Value,
-        /// Plugins and refusal.
+        /// The rejecting plugins and their refusal.
         #[serde(flatten)]
         refusal: RejectionReport,
     },
@@ -235,7 +237,7 @@ pub enum AgentEvent {
         id: String,
         /// Name of the tool.
         name: String,
-        /// Plugins and refusal.
+        /// The rejecting plugins and their refusal.
         #[serde(flatten)]
         refusal: RejectionReport,
     },
@@ -261,7 +263,7 @@ pub enum AgentEvent {
         /// Tokens of the session so far.
         session: TokenUsage,
     },
-    /// Final text of a task, after the plugins' checks. Its pieces came before as [`Self::Text`].
+    /// Final text of a task, after the plugins' checks. The pieces of this text were reported before as [`Self::Text`].
     Answer {
         /// The whole text.
         text: String,
@@ -290,7 +292,7 @@ pub enum AgentEvent {
 pub struct RejectionReport {
     /// Names of the plugins.
     pub by: Vec<String>,
-    /// `rejected`, `failed`, `timed out`, `disagreed` or `not approved`.
+    /// Cause of the rejection: `rejected`, `failed`, `timed out`, `disagreed` or `not approved`.
     pub cause: &'static str,
     /// Reason, in the plugin's words.
     pub reason: String,

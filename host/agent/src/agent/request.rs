@@ -1,4 +1,4 @@
-//! Requests to the model: builds them, lets plugins change them, sends them and counts their tokens. `stream` reads the
+//! Builds the requests to the model, lets plugins change them, sends them and counts their tokens. `stream` reads the
 //! answers.
 
 use super::run::Run;
@@ -28,7 +28,7 @@ impl OutgoingRequest {
         ModelRef::new(self.provider.name(), &self.request.model)
     }
 
-    /// Labels thinking with the request's provider and model.
+    /// Labels pieces of thinking with the provider and model of this request.
     pub(super) fn thoughts(&self, thinking: Vec<Thinking>) -> Thoughts {
         if thinking.is_empty() {
             return Thoughts::default();
@@ -60,7 +60,7 @@ impl OutgoingRequest {
 }
 
 impl Completion {
-    /// Returns the model call for the session's files; `None` if a plugin gave the answer.
+    /// Returns the description of the model call for the session's file. Returns `None` if a plugin gave the answer.
     pub(super) fn generation(&self) -> Option<Generation> {
         let (ModelRef { provider, model, .. }, usage) = self.used.clone()?;
         let stop = match self.stop_reason.as_str() {
@@ -85,7 +85,7 @@ pub(super) enum GatedRequest {
 
 /// An answer, complete or cut off.
 pub(super) struct Completion {
-    /// Text of the answer, including held text.
+    /// Text of the answer, including text that is held back.
     pub(super) stream: TextStream,
     pub(super) thoughts: Thoughts,
     pub(super) calls: AnswerCalls,
@@ -116,7 +116,8 @@ impl Run<'_> {
         request
     }
 
-    /// Begins a turn and builds its request. Plugins' changes apply to this request only, not to the conversation.
+    /// Begins a turn and builds its request. Plugins' changes apply only to this request, and the conversation stays as
+    /// it is.
     pub(super) async fn assemble(&mut self) -> Step {
         self.end_turn().await;
         let config = &self.agent.config;
@@ -158,7 +159,8 @@ impl Run<'_> {
         }
     }
 
-    /// If the refusal allows a retry, adds its reason to the conversation and continues. Otherwise ends the task.
+    /// If the refusal allows a retry, adds the refusal's reason to the conversation and continues. Otherwise ends the
+    /// task.
     fn refused_turn(&mut self, ended: TaskEnd) -> Step {
         match &ended.rejection {
             Some(rejection) if self.may_try_again(rejection) => self.continue_after(rejection),
@@ -281,7 +283,8 @@ impl Run<'_> {
         if let Some((model, used)) = answer.used.clone()
             && let Some(ended) = self.gate_usage(model, used).await
         {
-            // An answer without calls needs no further model call, so it is kept unless the session or the run stops.
+            // An answer without calls needs no further model call, so it is not discarded unless the session or the run
+            // stops.
             if !answer.calls.uses.is_empty() || ended.stop.is_some() {
                 return self.stop(answer.calls, ended).await;
             }
@@ -311,14 +314,14 @@ impl Run<'_> {
         self.gated(EventKind::TokenUsage, self.open.session.token_usage(usage)).await.err()
     }
 
-    /// Counts the tokens of a model call.
+    /// Adds the tokens of a model call to the counts of the session, the task and the run.
     pub(super) fn count(&mut self, used: TokenUsage) {
         self.open.usage.add(used);
         self.task.usage.add(used);
         self.limits.spend(used);
     }
 
-    /// Counts the tokens of the turn's model call, which also give the current size of the conversation.
+    /// Counts the tokens of the turn's own model call. These tokens are also the current size of the conversation.
     pub(super) fn count_turn(&mut self, used: TokenUsage) {
         self.count(used);
         self.open.context_tokens = used.input_tokens.saturating_add(used.output_tokens);
@@ -335,7 +338,7 @@ impl Run<'_> {
         self.task.usage.add(used);
     }
 
-    /// Returns the tokens of the session and its run so far, for plugins.
+    /// Returns the tokens of the session and of its run so far. Plugins get them with `before-inference`.
     fn totals(&self) -> Totals {
         let run = self.limits.tree_usage();
         Totals {
@@ -347,7 +350,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the tokens of a call, of the session and of its run, for plugins.
+    /// Returns the tokens of a call, of the session and of its run. Plugins get them with `token-usage` and
+    /// `session-end`.
     pub(super) fn contract_usage(&self, model: &ModelRef, call: TokenUsage) -> Usage {
         let run = self.limits.tree_usage();
         Usage {
@@ -380,7 +384,7 @@ fn last_prompt(messages: &mut [Message]) -> Option<&mut String> {
     })
 }
 
-/// Returns the fields that differ: their values before and their values after.
+/// Returns the fields that differ, with their values from `before` and their values from `after`.
 fn differences(before: &Inference, after: &Inference) -> (Value, Value) {
     let (mut old, mut new) = (serde_json::Map::new(), serde_json::Map::new());
     let mut compare = |name: &str, before: Value, after: Value| {

@@ -8,7 +8,7 @@ use crate::session_store::{Header, INTERRUPTED, ResumedSession, SessionStore, Se
 use hookhost::capability::Reminder;
 use hookhost_models::message::{Message, TokenUsage, ToolUse};
 
-/// State of a resumed session; empty for a new one.
+/// State of a resumed session. For a new session, the state is empty.
 #[derive(Debug, Default)]
 pub(super) struct ResumedState {
     /// Number of messages.
@@ -59,7 +59,7 @@ pub(super) fn open(
     Ok((Conversation::new(conversation, Some(writer)), resumed_state))
 }
 
-/// Returns true if the model's answer comes next.
+/// Returns true if an answer of the model must come next in the conversation.
 pub(super) fn waits_for_the_model(conversation: &[Message]) -> bool {
     match conversation.last() {
         Some(Message::Assistant { tool_calls, .. }) => !tool_calls.is_empty(),
@@ -69,7 +69,7 @@ pub(super) fn waits_for_the_model(conversation: &[Message]) -> bool {
 }
 
 impl Run<'_> {
-    /// Reports the files and skills that the model gets beside the system prompt.
+    /// Reports the files and skills that the model gets in addition to the system prompt.
     pub(super) fn report_context(&self) {
         let Context { instructions, skills, notices } = &self.agent.config.context;
         if !(instructions.is_empty() && skills.is_empty()) {

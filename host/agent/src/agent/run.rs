@@ -24,9 +24,9 @@ pub(super) struct Run<'a> {
     /// The session, which may outlast the run.
     pub(super) open: OpenSession,
     pub(super) reporter: &'a dyn Reporter,
-    /// Cancelled from outside, or at the run's time limit.
+    /// Cancelled by the caller of the run, or at the run's time limit.
     pub(super) cancel: CancellationToken,
-    /// True after the time limit; set by the task in `_clock`.
+    /// True after the time limit. The task in `_clock` sets this flag.
     time_is_over: Arc<AtomicBool>,
     _clock: JoinSet<()>,
     pub(super) limits: Arc<Limits>,
@@ -145,7 +145,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Awaits `future`; returns `None` if the run is cancelled first.
+    /// Awaits `future`. Returns `None` if the run is cancelled before the future is ready.
     pub(super) async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -158,8 +158,8 @@ impl<'a> Run<'a> {
         self.reporter.report(event);
     }
 
-    /// Waits for the plugins' decision about an event. Returns the value, the response and its author, and the plugins that
-    /// changed the value.
+    /// Waits for the plugins' decision about an event. Returns the value, the plugin's response with the plugin's name, and the names of
+    /// the plugins that changed the value.
     ///
     /// # Errors
     /// Returns the end of the task if the event was rejected or the run was cancelled. A rejection is also reported.
@@ -176,7 +176,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Waits for a value that plugins may replace. Returns the value and the plugins that replaced it.
+    /// Waits for a value that plugins may replace. Returns the value and the names of the plugins that replaced the value.
     ///
     /// # Errors
     /// Returns the end of the task if the value was withheld or the run was cancelled. A rejection is also reported.

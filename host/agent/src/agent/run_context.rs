@@ -18,7 +18,7 @@ use tokio::sync::mpsc::UnboundedSender;
 pub(super) enum LoopEvent {
     /// An event for the reporter.
     Report(AgentEvent),
-    /// Plugins allow the call with this index in the answer.
+    /// Plugins have allowed the call with this index in the answer.
     Asked(usize),
     /// The call with this index has a new status.
     Call(usize, CallStatus),
@@ -27,13 +27,13 @@ pub(super) enum LoopEvent {
 /// Status of a tool call.
 #[derive(Debug)]
 pub(super) enum CallStatus {
-    /// The call is being judged, or waits.
+    /// Plugins judge the call, or the call waits for its turn.
     Open,
     /// The call runs.
     Started,
     /// The arguments are not a JSON object, so plugins cannot judge the call.
     Malformed,
-    /// The call was rejected. Contains the end of the task if the rejection ends it.
+    /// The call was rejected. Contains the end of the task if the rejection ends the task.
     Refused(Rejection, Option<Box<TaskEnd>>),
     /// A plugin gave the result.
     Responded(ToolCall, ToolResult),
@@ -87,7 +87,7 @@ impl RunContext {
         self.send(LoopEvent::Report(event));
     }
 
-    /// Sends an event. If the run has ended, its receiver is gone, and the event is dropped on purpose.
+    /// Sends an event. If the run has ended, there is no receiver any more, and the event is dropped on purpose.
     pub(super) fn send(&self, event: LoopEvent) {
         let _ = self.events.send(event);
     }
@@ -102,22 +102,22 @@ impl RunContext {
         std::mem::take(&mut *locked(&self.used))
     }
 
-    /// Reports that plugins rejected what a tool wanted to do, such as submit a plan. Returns the rejection as the result
-    /// of the tool call.
+    /// Reports that plugins rejected the action of a tool, for example the submission of a plan. Returns the rejection as the result of the
+    /// tool call.
     pub(super) fn rejected(&self, event: EventKind, rejection: &Rejection) -> ToolOutput {
         self.report(AgentEvent::Rejected { event, refusal: rejection.into() });
         self.end_if_rejection_ends(rejection);
         ToolOutput::error(rejection.to_string())
     }
 
-    /// Ends the session after the current call, if the rejection demands it.
+    /// If the rejection ends the session, ends it after the current call.
     pub(super) fn end_if_rejection_ends(&self, rejection: &Rejection) {
         if rejection.ends.is_some() {
             self.end(TaskEnd::rejected(rejection.clone()));
         }
     }
 
-    /// Reports a value that the plugins `by` have changed, if there are any.
+    /// Reports that the plugins `by` have changed a value. If `by` is empty, nothing is reported.
     pub(super) fn changed(&self, event: EventKind, by: Vec<String>, before: &impl Serialize, after: &impl Serialize) {
         if !by.is_empty() {
             self.report(AgentEvent::Changed { event, by, before: json!(before), after: json!(after) });
@@ -138,7 +138,7 @@ impl RunContext {
         locked(&self.stop).take()
     }
 
-    /// Counts a sub-agent of the session and returns true, unless `max` is reached.
+    /// Counts a sub-agent of the session and returns true. If `max` sub-agents were counted before, it returns false instead.
     pub(super) fn count_subagent(&self, max: u32) -> bool {
         let more = |count: u32| (count < max).then_some(count + 1);
         self.subagents.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()

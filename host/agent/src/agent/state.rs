@@ -10,35 +10,37 @@ use hookhost_models::DeltaStream;
 
 /// State of a run.
 pub(super) enum State {
-    /// Initial state. It sends `session-start` and `provider-resolve`; then the first task begins. Without a prompt, a
-    /// resumed session continues with its model's next answer.
+    /// The initial state. This state sends `session-start` and `provider-resolve`, and then the first task begins. If
+    /// there is no prompt, the session is a resumed session that continues with the next answer of its model.
     Start { prompt: Option<String> },
-    /// Between tasks. If no task is left, it sends `queue-empty`.
+    /// The state between two tasks. If no task is left, this state sends `queue-empty`.
     NextTask,
-    /// A task begins. It sends `task-start`, then `prompt-submit` for its prompt.
+    /// A task begins. This state sends `task-start`, then `prompt-submit` for the task's prompt.
     Submit(QueuedTask),
-    /// A turn begins. It sends `turn-start`, then `before-inference` for its request; if the request would be too
-    /// large, `before-compaction` and `after-compaction` come before that.
+    /// A turn begins. This state sends `turn-start`, then `before-inference` for the turn's request. If the request
+    /// would be too large, `before-compaction` and `after-compaction` come between these two events.
     Assemble,
-    /// The request is sent, possibly again: `request-send`.
+    /// The request is sent, possibly not for the first time. Before the first attempt, this state sends `request-send`.
     Send(OutgoingRequest),
-    /// The answer streams in: `stream-delta`, `stream-end`, and `before-tool-call` for each of its calls. If a plugin
-    /// subscribes to `response-receive`, it sees the whole answer first.
+    /// The answer streams in. This state sends `stream-delta`, `stream-end`, and `before-tool-call` for each of the
+    /// answer's calls. If a plugin subscribes to `response-receive`, that event comes first and contains the whole
+    /// answer.
     Receive(OutgoingRequest, DeltaStream),
-    /// The answer is complete: `after-inference`, `token-usage`. Its tool calls follow: `before-tools`,
-    /// `after-tool-call`, `turn-end`.
+    /// The answer is complete. This state sends `after-inference` and `token-usage`. The tool calls of the answer
+    /// follow, with `before-tools`, `after-tool-call` and `turn-end`.
     Answered(Completion),
-    /// The answer has no tool calls, so its text is final: `finalize-content`.
+    /// The answer has no tool calls, so its text is final. This state sends `finalize-content`.
     Finalize(Completion),
-    /// The task has ended with any status: `turn-end`, `agent-error`, `task-complete`, `plan-complete`.
+    /// The task has ended with any status. This state sends `turn-end`, `agent-error`, `task-complete` and
+    /// `plan-complete`.
     Ended(TaskEnd),
-    /// The session ends: `session-end`.
+    /// The session ends. This state sends `session-end`.
     Finish,
     /// Final state.
     Done,
 }
 
-/// Result of a step. It is an error if the session cannot be written, since a session that is not on disk must not
+/// Result of a step. If the session cannot be written, this is an error, since a session that is not on disk must not
 /// continue.
 pub(super) type Step = Result<State, SessionStoreError>;
 
@@ -48,7 +50,7 @@ pub(super) struct TaskEnd {
     pub(super) status: Status,
     pub(super) reason: Option<String>,
     pub(super) rejection: Option<Rejection>,
-    /// Scope that ends together with the task: the session, which then takes no further task, or the whole run.
+    /// What ends together with the task: either the session, which then takes no further task, or the whole run.
     pub(super) stop: Option<Stop>,
 }
 
@@ -68,7 +70,7 @@ impl TaskEnd {
 }
 
 impl Run<'_> {
-    /// Runs a prompt and all tasks that follow from it to their end.
+    /// Runs a prompt and all tasks that follow from it, until the run is done.
     pub(super) async fn finish(mut self, prompt: Option<&str>) -> RunOutcome {
         self.steps(State::Start { prompt: prompt.map(str::to_owned) }).await;
         self.outcome()
@@ -104,7 +106,7 @@ impl Run<'_> {
         })
     }
 
-    /// Ends a run whose session cannot be written. It writes nothing more, but still sends `session-end`.
+    /// Ends a run whose session cannot be written. Nothing more is written, but plugins still get `session-end`.
     fn not_written(&mut self, error: &SessionStoreError) -> State {
         self.open.conversation.abandon();
         State::Ended(TaskEnd { stop: Some(Stop::Session), ..TaskEnd::error(error.to_string()) })

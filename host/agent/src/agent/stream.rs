@@ -1,5 +1,5 @@
-//! Reads an answer as it streams in. The engine decides when to show its text, and each complete tool call is scheduled
-//! at once.
+//! Reads an answer as it streams in. The engine decides when the text of the answer is shown. Each tool call is
+//! scheduled as soon as it is complete.
 
 use super::display::LAST_TEXT_TIMEOUT;
 use super::request::{Completion, Interruption, OutgoingRequest};
@@ -17,8 +17,8 @@ use std::sync::Arc;
 /// The part of an answer that has arrived.
 struct IncomingAnswer {
     stream: TextStream,
-    /// Text that waits for `response-receive`, if a plugin subscribes to it. It joins the stream once plugins have
-    /// passed the answer.
+    /// Text that waits for `response-receive`, if a plugin subscribes to it. The text is added to the stream once
+    /// plugins have allowed the answer.
     unread: Option<String>,
     thinking: Vec<Thinking>,
     /// Calls that were handed to the scheduler.
@@ -27,8 +27,8 @@ struct IncomingAnswer {
     held: Vec<ToolUse>,
     used: Option<TokenUsage>,
     offered: Arc<[String]>,
-    /// True if calls wait until the answer is complete. They do so if a plugin subscribes to `before-tools` or
-    /// `response-receive`, or holds the text before the calls.
+    /// True if calls wait until the answer is complete. Calls wait if a plugin subscribes to `before-tools` or
+    /// `response-receive`, or if the text before the calls is held back.
     holds_calls: bool,
 }
 
@@ -51,7 +51,8 @@ impl Run<'_> {
     pub(super) async fn receive(&mut self, outgoing: OutgoingRequest, stream: DeltaStream) -> State {
         let whole = self.agent.host.has_subscriber(EventKind::ResponseReceive);
         let stream_text = self.open.session.stream();
-        // Text before a call must be shown before the call runs, even if the text is held until the answer is complete.
+        // Text before a call must be shown before the call runs, even if the text is held back until the answer is
+        // complete.
         let shows_late = stream_text.is_held();
         let mut incoming = IncomingAnswer {
             stream: stream_text,
@@ -78,8 +79,8 @@ impl Run<'_> {
         }
         match end {
             StreamEnd::Complete(stop) => self.complete(outgoing, incoming, &stop).await,
-            // No call was scheduled, so the same request may be sent again. The text on the screen stays; after the
-            // reason of the retry, the new answer follows.
+            // No call was scheduled, so the same request may be sent again. The text of the failed attempt stays on the
+            // screen. The reason of the retry and the new answer follow it.
             StreamEnd::Failed(error) if incoming.calls.uses.is_empty() => {
                 self.count(incoming.used.unwrap_or_default());
                 self.failed(outgoing, &error).await
@@ -88,8 +89,8 @@ impl Run<'_> {
                 self.count(incoming.used.unwrap_or_default());
                 State::Ended(ended)
             }
-            // Calls were scheduled and may run. If the request were sent again, the model would ask for them a second
-            // time, so they keep their place in the conversation.
+            // Calls were scheduled and may run. If the request were sent again, the model would ask for these calls a
+            // second time. So the calls stay in the conversation instead.
             StreamEnd::Failed(error) => self.cut(&outgoing, incoming, Interruption::Broken(error)),
             StreamEnd::Ended(ended) => self.cut(&outgoing, incoming, Interruption::Ended(ended)),
         }
@@ -150,7 +151,8 @@ impl Run<'_> {
         }
     }
 
-    /// Handles a complete answer: passes it to `response-receive` if needed, shows the rest and releases held calls.
+    /// Handles a complete answer: passes it to `response-receive` if a plugin subscribes, shows the rest of the text
+    /// and schedules the calls that waited.
     async fn complete(&mut self, outgoing: OutgoingRequest, mut incoming: IncomingAnswer, stop: &StopReason) -> State {
         self.task.broken = 0;
         let used = incoming.used.unwrap_or_else(|| {
@@ -166,8 +168,8 @@ impl Run<'_> {
             match self.receive_whole(&outgoing, whole).await {
                 Ok(passed) => {
                     self.show(incoming.stream.push(&passed.text).await);
-                    // Plugins can only remove pieces of thinking: the provider would refuse pieces that it did not
-                    // produce.
+                    // Plugins can only remove pieces of thinking, because the provider would refuse pieces that it did
+                    // not produce.
                     incoming.thinking.retain(|thinking| passed.thinking.contains(thinking));
                     stop_reason = passed.stop_reason;
                     for call in passed.tool_calls {
@@ -180,7 +182,7 @@ impl Run<'_> {
         }
         self.show(incoming.stream.end().await);
         if let Some(ended) = self.run_context.take_stop() {
-            // Held calls do not start, and running calls are ended.
+            // Calls that still wait do not start, and running calls are stopped.
             if incoming.calls.uses.is_empty() {
                 return State::Ended(ended);
             }
@@ -207,8 +209,8 @@ impl Run<'_> {
     }
 }
 
-/// Returns the call with a unique identifier. Providers promise unique ones, but each call needs its own result even if
-/// they break the promise.
+/// Returns the call with a unique identifier. Providers promise unique identifiers, but each call needs its own result
+/// even if a provider breaks this promise.
 fn distinct(mut call: ToolUse, earlier: &[ToolUse], held: &[ToolUse]) -> ToolUse {
     let taken = |id: &str| earlier.iter().chain(held).any(|other| other.id == id);
     if call.id.is_empty() || taken(&call.id) {

@@ -1,5 +1,5 @@
 //! The tool `agent`: runs a task in a sub-agent with its own context, under the same plugins. The sub-agent's session
-//! names its parent and is one level deeper. Its tokens count for both sessions, and it ends with its parent.
+//! names its parent and is one level deeper. Its tokens are counted in both sessions, and it ends when its parent ends.
 
 use super::limits::{Limits, Spawn};
 use super::run::Run;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Name of the tool.
 pub(super) const NAME: &str = "agent";
 
-/// Starts agents below the agent of its run context.
+/// Starts sub-agents of the agent that the run context belongs to.
 #[derive(Debug)]
 pub(super) struct SpawnAgent {
     pub(super) agent: Agent,
@@ -97,7 +97,7 @@ impl Tool for SpawnAgent {
             Err(error) => return Ok(ToolOutput::error(format!("the sub-agent could not be started: {error}"))),
         };
         run_context.add_usage(outcome.usage, outcome.turns.saturating_add(outcome.subagent_turns));
-        // The whole run ends, whichever session demanded it.
+        // The whole run ends, no matter which session demanded it.
         if let Some(ended) = limits.halted() {
             run_context.end(ended);
         }

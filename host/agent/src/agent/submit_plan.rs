@@ -1,4 +1,5 @@
-//! The tool `submit_plan`: the model splits its work into tasks, which join the queue once `plan-submit` allows them.
+//! The tool `submit_plan`, with which the model splits its work into tasks. The tasks join the queue once plugins have
+//! allowed the plan at `plan-submit`.
 
 use super::run_context::RunContext;
 use super::{AgentEvent, MAX_TASKS};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 /// Name of the tool.
 pub(super) const NAME: &str = "submit_plan";
 
-/// Queues tasks in the session of its run context.
+/// Adds the tasks of a plan to the queue of the session that the run context belongs to.
 #[derive(Debug)]
 pub(super) struct SubmitPlan(pub(super) Arc<RunContext>);
 

@@ -8,7 +8,7 @@ use hookhost::contract::{Completion, EventKind, ModelChoice, ModelRef, PlanSumma
 use hookhost_models::message::{Author, Message, ToolUse};
 
 impl Run<'_> {
-    /// Opens the session. The user's prompt is the first task; tasks of plugins follow it.
+    /// Opens the session. The user's prompt is the first task, and tasks of plugins follow it.
     pub(super) async fn start(&mut self, prompt: Option<String>) -> Step {
         let goes_on = prompt.is_none();
         // A sub-agent's prompt comes from its parent's model.
@@ -85,7 +85,7 @@ impl Run<'_> {
         if self.enqueue(settled.outcome, Author::Plugin) == 0 { State::Finish } else { State::NextTask }
     }
 
-    /// Adds tasks to the queue, up to its maximum. Returns the number of added tasks.
+    /// Adds tasks to the queue, up to the maximum of the queue. Returns the number of added tasks.
     fn enqueue(&self, tasks: Vec<Task>, author: Author) -> usize {
         let count = tasks.len();
         let left_out = self.run_context.queue().add(tasks, author);
@@ -135,7 +135,7 @@ impl Run<'_> {
         let _ = self.open.session.plan_complete(plan).await;
     }
 
-    /// Ends a task. It gives every open call a result, tells plugins the outcome, and queues the tasks that they add.
+    /// Ends a task. This gives every open call a result, reports the outcome to the plugins, and queues the tasks that the plugins add.
     pub(super) async fn ended(&mut self, ended: TaskEnd) -> Step {
         self.limits.halt(&ended);
         let reason = ended.reason.as_deref().unwrap_or("the task has ended");

@@ -1,6 +1,6 @@
 //! Handles the tool calls of one answer: hands them to the [`ToolScheduler`] one by one and adds their results to the
-//! conversation in call order. Each result passes `after-tool-call` first, and each call gets exactly one result,
-//! however the answer ends.
+//! conversation in call order. Each result passes `after-tool-call` before it is added. Each call gets exactly one
+//! result, no matter how the answer ends.
 
 use super::run::Run;
 use super::run_context::{CallStatus, LoopEvent};
@@ -30,7 +30,8 @@ pub(super) struct AnswerCalls {
     carried_out: BTreeSet<usize>,
     /// Indexes of calls that plugins have judged.
     asked: BTreeSet<usize>,
-    /// The tools that the model was offered. Set only while the calls wait for `after-inference` and `token-usage`.
+    /// The tools that the model was offered. This is set only while the calls wait for `after-inference` and
+    /// `token-usage`.
     held: Option<Arc<[String]>>,
     scheduler: Option<RunningScheduler>,
 }
@@ -47,7 +48,7 @@ impl AnswerCalls {
     }
 }
 
-/// The task that judges and runs the calls. Dropping it ends the task.
+/// The task that asks plugins about the calls and runs them. Dropping this value ends the task.
 struct RunningScheduler {
     /// Sends calls to the scheduler; `None` once the answer is complete.
     feed: Option<UnboundedSender<ToolUse>>,
@@ -56,7 +57,7 @@ struct RunningScheduler {
 }
 
 impl Run<'_> {
-    /// Schedules a call: plugins are asked about it now, and it starts once they allow it.
+    /// Schedules a call: plugins are asked about the call now, and the call starts once they allow it.
     pub(super) fn schedule(&mut self, calls: &mut AnswerCalls, call: ToolUse, offered: &Arc<[String]>) {
         self.feed(calls, &call, offered);
         calls.uses.push(call);
@@ -71,8 +72,8 @@ impl Run<'_> {
     }
 
     /// Waits until plugins have judged all scheduled calls, so that the events always come in the same order. Returns
-    /// the end of the task if the task ends first. The wait costs no time, because the session's next event would have
-    /// to wait for these verdicts anyway.
+    /// the end of the task if the task ends before that. The wait costs no time, because the session's next event would
+    /// have to wait for these verdicts anyway.
     pub(super) async fn all_asked(&mut self, calls: &mut AnswerCalls) -> Option<TaskEnd> {
         while calls.asked.len() < calls.uses.len() {
             let RunningScheduler { task, .. } = calls.scheduler.as_mut()?;
@@ -108,7 +109,7 @@ impl Run<'_> {
         RunningScheduler { feed: Some(feed), task, cancel }
     }
 
-    /// Handles one event of the tool calls. Returns the end of the task if the event ends it.
+    /// Handles one event of the tool calls. Returns the end of the task if the event ends the task.
     pub(super) fn handle(&mut self, calls: &mut AnswerCalls, event: LoopEvent) -> Option<TaskEnd> {
         match event {
             LoopEvent::Report(event) => self.report(&event),
@@ -136,8 +137,8 @@ impl Run<'_> {
         None
     }
 
-    /// Adds the results of an answer's calls to the conversation, in call order. Each is added as soon as it and all
-    /// earlier results are available.
+    /// Adds the results of an answer's calls to the conversation, in call order. Each result is added as soon as all
+    /// earlier results are available, too.
     pub(super) async fn tool_calls(&mut self, mut calls: AnswerCalls) -> Step {
         if let Some(offered) = calls.held.take() {
             for call in calls.uses.clone() {
@@ -154,7 +155,7 @@ impl Run<'_> {
             }
             match calls.statuses.get(place) {
                 Some(CallStatus::Refused(rejection, _)) => refused = Some(rejection.clone()),
-                // A sub-agent counts its refused and useful answers itself.
+                // The loop of a sub-agent counts its own refused and useful answers.
                 Some(CallStatus::Finished(asked, _)) if asked.name == subagent::NAME => delegated = true,
                 Some(CallStatus::Finished(..) | CallStatus::Responded(..)) => carried_out = true,
                 _ => {}
@@ -175,14 +176,15 @@ impl Run<'_> {
             None if delegated && !carried_out => {}
             None => self.limits.note_useful_answer(),
         }
-        // All calls have ended. Their task still holds the session, so it is ended before the loop continues.
+        // All calls have ended. The task that ran them still holds the session, so this task is ended before the loop
+        // continues.
         if let Some(RunningScheduler { task, .. }) = &mut calls.scheduler {
             task.shutdown().await;
         }
         Ok(State::Assemble)
     }
 
-    /// Waits until a call has a final status. Returns the end of the task if it ends first.
+    /// Waits until a call has a final status. Returns the end of the task if the task ends before that.
     async fn settled(&mut self, calls: &mut AnswerCalls, place: usize) -> Option<TaskEnd> {
         while matches!(calls.statuses.get(place), Some(CallStatus::Open | CallStatus::Started)) {
             let event = match &mut calls.scheduler {
@@ -208,7 +210,8 @@ impl Run<'_> {
         None
     }
 
-    /// Adds the result of a call to the conversation, if it has one. Returns the end of the task if the result ends it.
+    /// Adds the result of a call to the conversation, if the call has a result. Returns the end of the task if the
+    /// result ends the task.
     async fn answer(&mut self, calls: &mut AnswerCalls, place: usize) -> Result<Option<TaskEnd>, SessionStoreError> {
         let call = calls.uses[place].clone();
         match std::mem::replace(&mut calls.statuses[place], CallStatus::Answered) {
@@ -238,11 +241,11 @@ impl Run<'_> {
         }
     }
 
-    /// Stops the running calls and gives every call a result: its own result if that was already available, otherwise a
-    /// text with the reason of the end.
+    /// Stops the running calls and gives every call a result. A call that already had a result keeps this result. Any
+    /// other call gets a text that says why the task ended.
     pub(super) async fn stop(&mut self, mut calls: AnswerCalls, ended: TaskEnd) -> Step {
         self.limits.halt(&ended);
-        // Results from before the end still go to the model.
+        // Results that arrived before the end still go to the model.
         while let Ok(event) = self.events.try_recv() {
             let _ = self.handle(&mut calls, event);
         }
@@ -291,8 +294,8 @@ impl Run<'_> {
         Ok(State::Ended(ended))
     }
 
-    /// Returns the text for a stopped call, with its output so far after the plugins' changes. If plugins withhold the
-    /// output or take too long, the text does not contain it.
+    /// Returns the text for a stopped call. The text contains the call's output so far, after the plugins' changes. If
+    /// plugins withhold the output or take too long, the text does not contain the output.
     async fn interrupted_text(&self, asked: &ToolCall, result: ToolResult, reason: &str) -> String {
         let seen = self.open.session.after_tool_call(asked, result, ResultSource::Tool);
         match tokio::time::timeout(STOP_TIMEOUT, seen).await.map(|settled| settled.outcome) {
@@ -306,7 +309,8 @@ impl Run<'_> {
         }
     }
 
-    /// Lets plugins judge a result, then adds it to the conversation. Returns the end of the task if a plugin ends it.
+    /// Lets plugins judge a result, then adds the result to the conversation. Returns the end of the task if a plugin
+    /// ends the task.
     async fn pass_on(
         &mut self,
         call: &ToolUse,
@@ -352,7 +356,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns the call in the contract's form.
+    /// Converts the model's call to the contract's type.
     pub(super) fn contract_call(&self, call: &ToolUse) -> ToolCall {
         let origin = self.tools.get(&call.name).map_or(ToolOrigin::External, |tool| tool.origin());
         self.open.session.tool_call(&call.id, &call.name, &call.arguments, origin).into_call()

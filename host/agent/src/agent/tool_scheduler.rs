@@ -1,8 +1,8 @@
-//! Schedules the tool calls of one answer, in a task that runs beside the stream. It asks plugins about each complete
-//! call, one at a time and in call order. Allowed calls start at once and run concurrently. A call that writes files
-//! runs alone: it waits for earlier calls, and later calls wait for it. Commands run concurrently, because the
-//! scheduler cannot know whether they write files. If the stream breaks after a call was scheduled, the request is not
-//! sent again, because the model would ask for the same call twice.
+//! Schedules the tool calls of one answer, in a task that runs while the answer still streams in. It asks plugins about
+//! each complete call, one at a time and in call order. Allowed calls start at once and run concurrently. A call that
+//! writes files runs alone, so it waits for earlier calls, and later calls wait for this call. Commands run
+//! concurrently, because the scheduler cannot know whether they write files. If the stream breaks after a call was
+//! scheduled, the request is not sent again, because the model would ask for the same call twice.
 
 use super::AgentEvent;
 use super::limits::Limits;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
-/// The values that are needed to judge and run the calls of an answer.
+/// Everything that is needed to ask plugins about the calls of an answer and to run the calls.
 #[derive(Clone)]
 pub(super) struct ToolScheduler {
     pub(super) session: Arc<Session>,
@@ -30,7 +30,8 @@ pub(super) struct ToolScheduler {
     pub(super) context: ToolContext,
     /// The tools that the model was offered.
     pub(super) offered: Arc<[String]>,
-    /// True if a plugin subscribes to `before-tools`. Then no call starts before all calls are judged.
+    /// True if a plugin subscribes to `before-tools`. In that case, no call starts before plugins have decided on all
+    /// calls.
     pub(super) together: bool,
     pub(super) limits: Arc<Limits>,
 }
@@ -53,13 +54,13 @@ struct Schedule {
     running: JoinSet<(usize, CallStatus)>,
     /// True if the running call must run alone.
     alone: bool,
-    /// True if no further call is judged or started.
+    /// True if plugins are asked about no further call, and no further call starts.
     stopped: bool,
 }
 
 impl ToolScheduler {
-    /// Schedules the calls from `feed`. Returns when all of them have results, or when nothing more may start and
-    /// nothing runs.
+    /// Schedules the calls from `feed`. Returns when all of these calls have results. Also returns when no call runs
+    /// and no further call may start.
     pub(super) async fn run(self, mut feed: UnboundedReceiver<ToolUse>) {
         let (mut open, mut fed) = (true, 0);
         let mut calls = Schedule::default();
@@ -108,7 +109,7 @@ impl ToolScheduler {
         }
     }
 
-    /// Schedules a call that plugins have allowed, or reports its status.
+    /// Schedules a call that plugins have allowed. Reports the status of a call that must not run.
     fn schedule(&self, calls: &mut Schedule, place: usize, call: ToolUse, decided: Result<ToolCall, CallStatus>) {
         if decided.is_ok() {
             self.run_context.send(LoopEvent::Asked(place));
@@ -132,7 +133,7 @@ impl ToolScheduler {
     /// Returns the call that may run.
     ///
     /// # Errors
-    /// The status of a call that must not run.
+    /// Returns the status of the call if it must not run.
     async fn decide(&self, call: &ToolUse) -> Result<ToolCall, CallStatus> {
         if !call.arguments.is_object() {
             return Err(CallStatus::Malformed);
@@ -182,7 +183,7 @@ impl ToolScheduler {
         }
     }
 
-    /// Reports a rejection. The returned status contains the end of the task if the rejection ends it.
+    /// Reports a rejection. If the rejection ends the task, the returned status contains the end of the task.
     fn refused(&self, call: &ToolUse, rejection: Rejection) -> CallStatus {
         self.run_context.report(AgentEvent::ToolRejected {
             id: call.id.clone(),

@@ -1,6 +1,6 @@
-//! Passes request bodies to `request-send` and whole answers to `response-receive`, but only if a plugin subscribes.
-//! Each request contains the whole conversation, so a log of all requests would grow with the square of the session's
-//! length.
+//! Passes request bodies to `request-send` and whole answers to `response-receive`. This is done only if a plugin
+//! subscribes to these events, because each request contains the whole conversation. A log of all requests would grow
+//! with the square of the session's length.
 
 use super::request::OutgoingRequest;
 use super::run::Run;
@@ -26,7 +26,7 @@ pub(super) struct WholeResponse {
 }
 
 impl Run<'_> {
-    /// Asks plugins about the body of a request. The body that they allow is sent.
+    /// Asks plugins about the body of a request. The body that the plugins allow, possibly with changes, is then sent.
     ///
     /// # Errors
     /// Returns the end of the task if the request must not be sent.
@@ -44,7 +44,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Lets plugins judge a whole answer before any of it is used.
+    /// Lets plugins judge a whole answer before any part of the answer is used.
     ///
     /// # Errors
     /// Returns the end of the task if the answer must not be used.

@@ -15,7 +15,7 @@ pub struct Overrides {
     pub provider: Option<String>,
     /// Replaces the section's model.
     pub model: Option<String>,
-    /// Replaces the section's script. Without `provider`, it selects the provider `scripted`.
+    /// Replaces the section's script. If `provider` is not given, a script also selects the provider `scripted`.
     pub script: Option<PathBuf>,
 }
 
@@ -37,15 +37,15 @@ pub struct ProviderChoice {
     pub model: String,
     /// Known limits of the model.
     pub limits: ModelLimits,
-    /// Models that a plugin may choose for a request, by provider. They include further models of the agent's own
-    /// provider.
+    /// Models that a plugin may choose for a request, by provider. The list includes the further models of the agent's
+    /// own provider.
     pub others: Vec<(Arc<dyn Provider>, Vec<String>)>,
     /// One sentence for each provider that is unusable and therefore missing in `others`.
     pub notices: Vec<String>,
 }
 
 impl AgentSection {
-    /// Creates the providers, with keys from the environment only.
+    /// Creates the providers as [`Self::choose_with`] does, but with keys from the environment only.
     ///
     /// # Errors
     /// See [`Self::choose_with`].
@@ -53,7 +53,8 @@ impl AgentSection {
         self.choose_with(overrides, &Keys::default())
     }
 
-    /// Creates the providers. The default is Anthropic; see [`Self::first_ready`] for a search.
+    /// Creates the providers, with keys from the environment or from `keys`. If no provider is named, Anthropic is
+    /// used; to search for a ready provider instead, call [`Self::first_ready`] first.
     ///
     /// # Errors
     /// Returns an error if the provider is unknown or unusable (no key, no script), or if no model is named. An
@@ -91,7 +92,8 @@ impl AgentSection {
         Ok(ProviderChoice { provider: own, model, limits, others, notices })
     }
 
-    /// Creates the models that plugins may ask. An unusable model fails with the reason when a plugin asks it.
+    /// Creates the models that plugins may ask. If a model is unusable, each call of a plugin to this model fails with
+    /// the reason.
     #[must_use]
     pub fn plugin_models(&self, keys: &Keys) -> PluginModels {
         let models = PluginModels::new(self.retry());
@@ -150,15 +152,15 @@ impl AgentSection {
         None
     }
 
-    /// Returns all valid provider names: the built-in ones, then those of the section.
+    /// Returns all valid provider names: the built-in names, then the names in the section.
     #[must_use]
     pub fn provider_names(&self) -> Vec<String> {
         let own = self.providers.keys().filter(|name| builtin::provider(name).is_none()).cloned();
         builtin::names().into_iter().chain(own).collect()
     }
 
-    /// Asks each provider program for its default model and its description. Failures are ignored here: choosing such a
-    /// provider reports them.
+    /// Asks each provider program for its default model and its description. Failures are ignored here, because they
+    /// are reported when such a provider is chosen.
     pub async fn ask_programs(&mut self) {
         for (name, section) in &mut self.providers {
             section.ask_program(name).await;
@@ -169,8 +171,8 @@ impl AgentSection {
         self.provider.as_deref().unwrap_or("anthropic")
     }
 
-    /// Returns the settings of a provider: its own section, or the keys of `[agent]` if they name this provider.
-    /// Missing settings come from the built-in table.
+    /// Returns the settings of a provider. They come from the provider's own section, or from the keys of `[agent]` if
+    /// these keys name this provider. Missing settings come from the built-in table.
     ///
     /// # Errors
     /// Returns an error if no provider has this name, or if its protocol is not given.
@@ -225,7 +227,8 @@ mod tests {
 
     #[test]
     fn no_key_goes_to_another_server_unless_it_is_named() {
-        // The default variable may well be set where this runs: with a base URL of its own it must not even be read.
+        // The default variable may well be set where this test runs. If a provider has its own base URL, that variable
+        // must not even be read.
         let elsewhere = section("provider = 'openai'\nmodel = 'm'\nbase-url = 'http://localhost:1/v1'\n");
         assert!(elsewhere.choose(&Overrides::default()).is_ok());
         let named = "provider = 'openai'\nmodel = 'm'\nbase-url = 'http://localhost:1/v1'\nkey-variable = 'HOOKHOST_TEST_NO_SUCH_KEY'\n";
@@ -278,7 +281,7 @@ mod tests {
         assert_eq!(groq.base_url.as_deref(), Some("https://api.groq.com/openai/v1"));
         assert_eq!((groq.key_variable.as_deref(), groq.model.as_deref()), (Some("GROQ_API_KEY"), Some("m")));
         assert_eq!(groq.limits["m"].context_window, NonZeroU64::new(5));
-        // Another server is given no key that it was not named.
+        // Another server gets a key only if the section names the key's variable for this server.
         let elsewhere = section("[providers.groq]\nbase-url = 'http://localhost:1/v1'\n").provider("groq").unwrap();
         assert_eq!((elsewhere.key_variable, elsewhere.kind), (None, Some(ProviderKind::OpenAi)));
         assert!(matches!(section("[providers.x]\n").provider("x"), Err(SectionError::NoKind { .. })));
@@ -310,7 +313,7 @@ mod tests {
             );
             section(&text)
         };
-        // A variable that is set wherever this runs.
+        // `PATH` is set wherever this test runs.
         let key = "key-variable = 'PATH'";
         let refused = at("http://far.example.com/v1", key);
         let said = refused.choose(&Overrides::default()).unwrap_err().to_string();

@@ -2,8 +2,9 @@
 
 use super::AgentSection;
 
-/// Patterns of environment variables that are hidden by default, sorted. They hold secrets for publishing or for
-/// accounts, which an agent rarely needs or can get in another way (`gh auth login`, `~/.aws/credentials`).
+/// Patterns of environment variables that are hidden by default, sorted. The variables hold secrets for publishing or
+/// for accounts. An agent rarely needs such secrets, or its programs can get them in another way (`gh auth login`,
+/// `~/.aws/credentials`).
 pub const HIDDEN_BY_DEFAULT: &[&str] = &[
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
     "ACTIONS_RUNTIME_TOKEN",
@@ -30,9 +31,9 @@ pub const HIDDEN_BY_DEFAULT: &[&str] = &[
 ];
 
 impl AgentSection {
-    /// Returns the variables that tools and MCP servers must not inherit, sorted. These are all
-    /// [`Self::key_variables`], and those of `names` that [`HIDDEN_BY_DEFAULT`] or `hidden-variables` match and
-    /// `passed-variables` does not.
+    /// Returns the variables that tools and MCP servers must not inherit, sorted. The list contains all
+    /// [`Self::key_variables`]. It also contains each of `names` that matches [`HIDDEN_BY_DEFAULT`] or
+    /// `hidden-variables` but not `passed-variables`.
     #[must_use]
     pub fn hidden_variables(&self, names: impl IntoIterator<Item = String>) -> Vec<String> {
         let mut hidden: Vec<String> = names.into_iter().filter(|name| self.hides(name)).collect();
@@ -42,8 +43,8 @@ impl AgentSection {
         hidden
     }
 
-    /// Returns those of `names` that only [`HIDDEN_BY_DEFAULT`] hides, sorted. A program that needs one of them fails,
-    /// although the user did not ask to hide it.
+    /// Returns those of `names` that only [`HIDDEN_BY_DEFAULT`] hides, sorted. A program that needs such a variable
+    /// fails, although the user did not ask to hide the variable.
     #[must_use]
     pub fn hidden_by_default(&self, names: impl IntoIterator<Item = String>) -> Vec<String> {
         let own = |name: &String| {
@@ -62,17 +63,18 @@ impl AgentSection {
     }
 }
 
-/// Returns the names of this process's environment variables. Names that are not UTF-8 are left out; no pattern matches
-/// them.
+/// Returns the names of this process's environment variables. Names that are not UTF-8 are left out, because no pattern
+/// could match them.
 pub(crate) fn names_of_environment() -> impl Iterator<Item = String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())
 }
 
-/// Returns true if the pattern matches the name. `*` means any text, also none. Matching is case-sensitive.
+/// Returns true if the pattern matches the name. In the pattern, `*` matches any string, including the empty string.
+/// Matching is case-sensitive.
 fn is_meant(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // The first match of each piece leaves the most room for the next piece.
+    // The first match of each piece leaves the longest rest for the next pieces.
     let between = name.strip_prefix(head).and_then(|name| name.strip_suffix(tail));
     let left = between.and_then(|name| {
         middle.split('*').try_fold(name, |name, piece| name.find(piece).map(|at| &name[at + piece.len()..]))
@@ -102,7 +104,7 @@ mod tests {
         let names = ["CORP_A", "CORP_B", "CORP_KEY_A", "GITHUB_TOKEN", "NPM_TOKEN", "OPENAI_API_KEY", "corp_a"];
         let section = "hidden-variables = ['CORP_*']\npassed-variables = ['GITHUB_TOKEN', 'CORP_KEY_*']\n";
         assert_eq!(hidden(section, &names), ["CORP_A", "CORP_B", "NPM_TOKEN", "OPENAI_API_KEY"]);
-        // A key of a provider is hookhost's own.
+        // A provider's key is only for hookhost itself, so `passed-variables` cannot pass it to tools.
         assert_eq!(hidden("passed-variables = ['*']", &names), ["OPENAI_API_KEY"]);
     }
 

@@ -1,6 +1,6 @@
 //! The section `[agent]` of `hookhost.toml`: provider, model and limits of an agent.
 //!
-//! The section contains no API keys. They are in environment variables that the section names, or in the user's
+//! The section contains no API keys. The keys are in environment variables that the section names, or in the user's
 //! [`Keys`](hookhost_models::Keys).
 
 mod choice;
@@ -40,8 +40,7 @@ use std::time::Duration;
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct AgentSection {
-    /// Name of the provider: a key of `providers`, a built-in provider, or `scripted`. Default: the first one that is
-    /// ready.
+    /// Name of the provider: a key of `providers`, a built-in provider, or `scripted`. Default: the first provider that is ready.
     pub provider: Option<String>,
     /// Name of the model. Default: the provider's default model, if it has one.
     pub model: Option<String>,
@@ -50,9 +49,8 @@ pub struct AgentSection {
     /// Base URL of a provider without a section in `providers`, such as `https://host/v1`. Default: the built-in
     /// provider's URL.
     pub base_url: Option<String>,
-    /// Environment variable that holds the key of a provider without a section in `providers`. Default: the built-in
-    /// provider's variable, such as `ANTHROPIC_API_KEY`; none if `base-url` is given, so that a key never goes to another
-    /// server.
+    /// Environment variable that holds the key of a provider without a section in `providers`. Default: the built-in provider's variable,
+    /// such as `ANTHROPIC_API_KEY`. If `base-url` is given, there is no default, so that a key never goes to another server.
     pub key_variable: Option<String>,
     /// Script of the provider `scripted`, relative to the working directory.
     pub script: Option<PathBuf>,
@@ -71,8 +69,8 @@ pub struct AgentSection {
     pub max_time: Option<Duration>,
     /// Maximum number of input and output tokens of a run, sub-agents included. Default: none.
     pub max_tokens: Option<NonZeroU64>,
-    /// Context window of the model, in tokens. Near it, the older part of the conversation is summarised. Default: the
-    /// provider's limit for the model; if there is none, nothing is summarised.
+    /// Context window of the model, in tokens. When the conversation nears this size, its older part is summarised. Default: the provider's
+    /// limit for the model; if the provider gives no limit, nothing is summarised.
     pub context_window: Option<NonZeroU64>,
     /// Maximum depth of sub-agents. 0: no sub-agents. Default: 3.
     pub max_depth: Option<u8>,
@@ -82,13 +80,13 @@ pub struct AgentSection {
     pub max_subagents: Option<NonZeroU32>,
     /// Maximum number of sub-agents that one session starts. Default: 16.
     pub max_subagents_per_session: Option<NonZeroU32>,
-    /// Maximum number of sub-agents of one depth that run at the same time; further ones wait. Default: 4.
+    /// Maximum number of sub-agents of one depth that run at the same time. Further sub-agents wait. Default: 4.
     pub max_concurrent_subagents: Option<NonZeroU32>,
-    /// Number of times that a failed request is sent again (rate limits, server failures, no connection). 0: never.
-    /// Default: 3.
+    /// Number of times that a request is sent again if it failed because of a rate limit, a failure of the server or a lost connection. 0:
+    /// never. Default: 3.
     pub retries: Option<u32>,
-    /// Environment variables that tools and MCP servers do not inherit, in addition to keys and [`HIDDEN_BY_DEFAULT`].
-    /// In a name, `*` means any text. The lists of the user's file and of a project's file are joined.
+    /// Environment variables that tools and MCP servers do not inherit, in addition to keys and [`HIDDEN_BY_DEFAULT`]. In a name, `*`
+    /// matches any string. The lists of the user's file and of a project's file are combined.
     pub hidden_variables: Vec<String>,
     /// Environment variables that tools and MCP servers inherit although `hidden-variables` or [`HIDDEN_BY_DEFAULT`]
     /// match them. Keys of providers are never inherited. A project's file cannot set this key.

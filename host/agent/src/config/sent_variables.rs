@@ -12,14 +12,14 @@ pub struct SentVariable {
     pub name: String,
     /// Server that receives the value.
     pub to: Origin,
-    /// Configuration keys that cause the value to be sent, each as a path of names: the key that names the variable,
-    /// and the key that names the server.
+    /// Configuration keys that cause the value to be sent: the key that names the variable, and the key that names the
+    /// server. Each key is given as a path of names.
     pub keys: Vec<Vec<String>>,
 }
 
 impl SentVariable {
-    /// Returns the servers of the built-in providers that use this variable. The list is empty if `to` is one of them,
-    /// or if no built-in provider uses the variable.
+    /// Returns the servers of the built-in providers that use this variable. The list is empty if `to` is one of these
+    /// servers, or if no built-in provider uses the variable.
     #[must_use]
     pub fn is_meant_for(&self) -> Vec<Origin> {
         let has_it = |section: &ProviderSection| section.key_variable.as_ref() == Some(&self.name);

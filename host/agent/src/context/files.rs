@@ -26,12 +26,12 @@ impl ProjectDirectory {
         Some(Self { root: root.to_owned(), directory })
     }
 
-    /// Reads at most `limit` bytes of a file; `None` if it does not exist. An error gives the reason why it cannot be
-    /// read.
+    /// Reads at most `limit` bytes of a file; `None` if the file does not exist. An error gives the reason why the file
+    /// cannot be read.
     pub(super) fn text(&self, path: &Path, limit: u64) -> Option<Result<FileText, String>> {
         match self.read(path, limit) {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
-            // cap-std's own error has no system error number.
+            // An error that cap-std itself raised has no system error number.
             Err(error) if error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none() => {
                 Some(Err(format!("a symbolic link leads out of {}", self.root.display())))
             }
@@ -64,7 +64,7 @@ impl ProjectDirectory {
         Ok(FileText { text, size: whole })
     }
 
-    /// Returns the names in a directory, sorted; none if the directory does not exist.
+    /// Returns the names in a directory, sorted. If the directory does not exist, the list is empty.
     pub(super) fn names(&self, path: &Path, most: usize) -> Vec<String> {
         let Ok(entries) = self.directory.read_dir(path) else { return Vec::new() };
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -74,7 +74,7 @@ impl ProjectDirectory {
     }
 }
 
-/// Reads at most `limit` bytes of a user's own file, and follows its links.
+/// Reads at most `limit` bytes of one of the user's own files. Symbolic links are followed.
 pub(super) fn own_text(path: &Path, limit: u64) -> Option<Result<FileText, String>> {
     let path = match path.canonicalize() {
         Ok(path) => path,
@@ -84,7 +84,7 @@ pub(super) fn own_text(path: &Path, limit: u64) -> Option<Result<FileText, Strin
     ProjectDirectory::open(path.parent()?)?.text(Path::new(path.file_name()?), limit)
 }
 
-/// Returns the names in a user's own directory, sorted.
+/// Returns the names in one of the user's own directories, sorted.
 pub(super) fn own_names(path: &Path, most: usize) -> Vec<String> {
     path.canonicalize()
         .ok()

@@ -75,8 +75,8 @@ fn not_taken_over(within: &ProjectDirectory, shown: &Path, directory: &Path) -> 
     })
 }
 
-/// Cuts the files to the size limit. Innermost files come first, since they say most about the current work. One notice
-/// reports all cuts.
+/// Cuts the files to the size limit. The innermost files get the available size first, since they say most about the
+/// current work. One notice reports all cuts.
 fn bounded(found: Vec<FileContent>, notices: &mut Vec<String>) -> Vec<Instructions> {
     let mut room = MAX_TOTAL;
     let mut instructions = Vec::new();

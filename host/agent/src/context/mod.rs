@@ -1,12 +1,12 @@
-//! Text for the model beside the system prompt: instructions from `AGENTS.md` and prompt fragments, and the list of
-//! skills, whose text the model reads with the tool `skill`.
+//! Text for the model in addition to the system prompt. It consists of the instructions from `AGENTS.md` and prompt
+//! fragments, and of the list of skills. The model reads the text of a skill with the tool `skill`.
 //!
-//! All of this is only text for the model, even if it comes from somebody else's repository: nothing is run, and no
-//! rules are read from it. Files of a project are read only within the project, so a symbolic link that leads out of
-//! the project is not followed. Every cut and every unusable file is reported once.
+//! All of this is only text for the model, even if it comes from somebody else's repository. No program is run from it,
+//! and no rules are read from it. Files of a project are read only within the project, so a symbolic link that leads
+//! out of the project is not followed. Every file that is cut or cannot be used is reported once.
 //!
-//! Directories above the repository's root are ignored, since they belong to somebody else. Everything is read when a
-//! run begins, so an agent that edits a skill changes the next run.
+//! Directories above the repository's root are ignored, since they are not part of the project. All files are read when
+//! a run begins. If an agent edits a skill, the change takes effect in the next run.
 
 mod files;
 mod instructions;
@@ -44,16 +44,17 @@ impl Sources {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Context {
-    /// Instructions, outermost first: the user's, then the project's from the repository's root down to the workspace.
+    /// Instructions, outermost first: the user's instructions, then the project's instructions from the repository's
+    /// root down to the workspace.
     pub instructions: Vec<Instructions>,
     /// Skills, sorted by name.
     pub skills: Vec<Skill>,
-    /// One sentence for each file that could not be used, or only in part.
+    /// One sentence for each file that could not be used, or of which only a part could be used.
     pub notices: Vec<String>,
 }
 
 impl Context {
-    /// Reads the files as they are now.
+    /// Finds and reads the instructions and skills of `sources`.
     #[must_use]
     pub fn gather(sources: &Sources) -> Self {
         let mut notices = Vec::new();

@@ -1,4 +1,5 @@
-//! Skills: directories with a `SKILL.md`, whose front matter describes them: <https://agentskills.io/specification>.
+//! Skills. A skill is a directory with a file `SKILL.md`, whose front matter describes the skill:
+//! <https://agentskills.io/specification>.
 
 use super::files::{FileText, ProjectDirectory, own_names, own_text};
 use super::{Project, Sources};
@@ -15,7 +16,7 @@ const MAX_DESCRIPTION: usize = 1024;
 const MAX_NAME: usize = 64;
 /// Maximum number of skills.
 const MAX_SKILLS: usize = 100;
-/// Maximum number of directories that are checked in one place.
+/// Maximum number of directories that are checked in each directory of skills.
 const MAX_DIRECTORIES: usize = 500;
 /// Maximum number of files that are listed with a skill.
 const MAX_FILES: usize = 50;
@@ -28,7 +29,7 @@ pub struct Skill {
     pub name: String,
     /// Description on one line.
     pub description: String,
-    /// Path of its `SKILL.md`.
+    /// Path of the skill's `SKILL.md`.
     pub path: PathBuf,
     /// Text after the front matter.
     pub text: String,
@@ -36,9 +37,9 @@ pub struct Skill {
     pub files: Vec<String>,
 }
 
-/// Gathers skills, sorted by name. If several skills have the same name, the first one is used. The user's own skills
-/// come before those of a project, and in a project, skills of inner directories come before those of outer ones. So a
-/// repository cannot replace a skill of the user.
+/// Gathers skills, sorted by name. If several skills have the same name, the first of them is used. The user's own
+/// skills come before a project's skills, so a repository cannot replace a skill of the user. In a project, skills of
+/// inner directories come before skills of outer directories.
 pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<String>) -> Vec<Skill> {
     let mut gathered = SkillCollection { skills: Vec::new(), files: HashSet::new(), notices, left_out: 0 };
     let config = sources.config.iter().map(|config| config.join("skills"));
@@ -73,7 +74,7 @@ const DIRECTORIES: [&str; 3] = [".agents/skills", ".claude/skills", ".harness/sk
 
 struct SkillCollection<'a> {
     skills: Vec<Skill>,
-    /// Canonical paths of the files, so that several links to one skill count once.
+    /// Canonical paths of the files. With them, a skill that several links lead to is listed only once.
     files: HashSet<PathBuf>,
     notices: &'a mut Vec<String>,
     left_out: usize,
@@ -141,7 +142,7 @@ fn parse(FileText { text, size }: &FileText) -> Result<(String, String, String),
 fn fields(yaml: &str) -> Result<Vec<(String, String)>, String> {
     let mut fields = Vec::new();
     let mut depth = 0_usize;
-    // The last key, while its value has not come yet. The outer `None` means that a key comes next; the inner one
+    // The last key, if its value is still to come. The outer `None` means that a key comes next. The inner `None`
     // stands for a key that is not a scalar.
     let mut before: Option<Option<String>> = None;
     for event in Parser::new_from_str(yaml) {

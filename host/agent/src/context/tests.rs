@@ -1,10 +1,10 @@
-//! What is found where, in which order, and how hostile and missing files are handled.
+//! Tests which files are found, where and in which order, and how hostile and missing files are handled.
 
 use super::instructions::{MAX_FILE, MAX_TOTAL};
 use super::*;
 use std::os::unix::fs::symlink;
 
-/// A home with the user's directory, and a repository with a workspace in it.
+/// A home directory with the user's configuration, and a repository that contains a workspace.
 struct Lab {
     directory: tempfile::TempDir,
 }

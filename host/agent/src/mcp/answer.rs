@@ -1,17 +1,18 @@
-//! Renders a server's answer as limited text for the model. An answer that is more than text is also kept whole in
-//! `raw`.
+//! Renders a server's answer as text of limited size for the model. If an answer contains more than text, `raw`
+//! contains the whole answer.
 
 use crate::tool::{ToolOutput, capped};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use std::fmt::Write as _;
 
-/// Maximum size of a result's text for the model, in bytes: half from the beginning, half from the end.
+/// Maximum size of a result's text for the model, in bytes. Of a longer text, one half of this size is kept from the
+/// beginning, the other half from the end.
 const MAX_TEXT: usize = 64 * 1024;
 /// Maximum length of a media type, in characters.
 const MAX_MEDIA_TYPE: usize = 100;
 /// Maximum length of a name or an address, in characters.
 const MAX_LINE: usize = 1000;
-/// Maximum size of a result that is kept whole, in bytes of JSON.
+/// Maximum size of a result that is also stored in `raw`, in bytes of JSON.
 const MAX_RAW: usize = 4 * 1024 * 1024;
 
 pub(super) fn output(result: &CallToolResult) -> ToolOutput {

@@ -1,9 +1,9 @@
 //! Limits the messages of a server before they are parsed.
 //!
-//! A few bytes of JSON can become an object a hundred times as large. Therefore the values of a message are counted
-//! while its bytes arrive. The pending messages of all servers, which have arrived and are not parsed yet, share one
-//! budget. If a program exceeds a limit, its output is no longer read. If a service exceeds a limit, only that answer
-//! is not read.
+//! A few bytes of JSON can become an object in memory that is a hundred times as large. Therefore the values of a
+//! message are counted while its bytes arrive. Messages that have arrived but are not parsed yet are pending. The
+//! pending messages of all servers share one budget. If a program exceeds a limit, nothing more is read from the
+//! program. If a service exceeds a limit, only the current answer is not read.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Maximum number of values in one message, counted by the characters `[`, `{` and `,` outside of texts.
+/// Maximum number of values in one message. The characters `[`, `{` and `,` outside of strings are counted.
 pub const MAX_VALUES: usize = 100_000;
 
 /// Maximum size of the pending messages of all servers together, in bytes.
@@ -37,7 +37,7 @@ impl PendingBytes {
         Self { budget, bytes: 0 }
     }
 
-    /// Adds bytes. If they exceed the budget, the error is a sentence that says so.
+    /// Adds pending bytes. If the sum exceeds the budget, the error is a sentence that says so.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), String> {
         self.bytes += bytes;
         if self.budget.0.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_PENDING_BYTES {
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use tokio::io::AsyncReadExt as _;
 
-    /// One of its own: tests run at the same time.
+    /// Returns a new budget for each test, because tests run at the same time.
     fn budget() -> &'static Budget {
         Box::leak(Box::new(Budget(AtomicUsize::new(0))))
     }

@@ -1,8 +1,8 @@
 //! Client of a service: a remote MCP server that speaks streamable HTTP. The client counts the bytes of
 //! an answer while they arrive, before it parses the answer.
 //!
-//! `rmcp` implements the protocol and uses this client for each exchange. The client stops reading an answer beyond a
-//! limit and replaces it by a protocol error, so that only the waiting request fails.
+//! `rmcp` implements the protocol and uses this client for each exchange. If an answer exceeds a limit, the client
+//! stops reading it and puts a protocol error in its place. So only the request that waits for this answer fails.
 
 use super::bounded::{ALL_SERVERS, Budget, PendingBytes, Values};
 use futures_util::StreamExt as _;
@@ -22,14 +22,15 @@ use std::sync::Arc;
 
 /// Maximum size of one message of a service, in bytes.
 pub const MAX_MESSAGE: usize = 16 * 1024 * 1024;
-/// Maximum size of one event stream of a service, in bytes: the answer to a request and all other events in it.
+/// Maximum size of one event stream of a service, in bytes. The stream contains the answer to a request and perhaps
+/// other events.
 pub const MAX_STREAM: usize = 64 * 1024 * 1024;
 /// Maximum number of bytes read from an HTTP error's body.
 const MAX_ERROR: usize = 64 * 1024;
 /// Maximum length of an event id for resuming a stream, in bytes.
 const MAX_EVENT_ID: usize = 1024;
 
-/// Code of the error that replaces an answer beyond a limit. The protocol does not use this code.
+/// Code of the error that replaces an answer that exceeds a limit. The protocol does not use this code.
 pub(super) const NOT_READ: ErrorCode = ErrorCode(0x6e6f);
 
 type Events = BoxStream<'static, Result<Sse, SseError>>;
@@ -56,9 +57,9 @@ impl Service {
         Self { client, budget: &ALL_SERVERS }
     }
 
-    /// Reads a JSON body. The inner error says why the body is not used.
+    /// Reads a message from a JSON body. The inner error says why the body cannot be used.
     async fn message(&self, response: Response) -> Result<Result<ServerJsonRpcMessage, String>, HttpError> {
-        // The budget is held until the message is parsed.
+        // The bytes stay in the budget until the message is parsed.
         let mut pending = PendingBytes::new(self.budget);
         let body = match self.body(response, MAX_MESSAGE, &mut pending).await {
             Ok(body) => body,
@@ -84,8 +85,8 @@ impl Service {
         Ok(body)
     }
 
-    /// Returns the events of a stream that answers `request`. Beyond a limit, the stream ends with an error for that
-    /// request.
+    /// Returns the events of a stream that answers `request`. If the stream exceeds a limit, it ends with an error for
+    /// that request.
     fn events(&self, response: Response, request: RequestId) -> Events {
         let mut event =
             EventCounter { bytes: 0, of_stream: 0, line: Line::Empty, pending: PendingBytes::new(self.budget) };
@@ -114,8 +115,8 @@ impl Service {
         .boxed()
     }
 
-    /// Reads the protocol error from the body of a response with an error status. If there is none, the error contains
-    /// the status.
+    /// Reads the protocol error from the body of a response with an error status. If the body contains no protocol
+    /// error, the returned error contains the status.
     async fn error(&self, response: Response) -> Result<ServerJsonRpcMessage, HttpError> {
         let status = response.status();
         let is_about_the_request = is_of(&response, JSON_MIME_TYPE)
@@ -213,7 +214,7 @@ impl StreamableHttpClient for Service {
     }
 }
 
-/// Adds the headers of every exchange. The user's headers cannot replace those of the protocol.
+/// Adds the headers that every exchange has. The user's headers cannot replace the headers of the protocol.
 fn with_headers(
     mut asking: RequestBuilder,
     session: Option<Arc<str>>,
@@ -254,15 +255,15 @@ fn not_read(request: &RequestId, why: String) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(NOT_READ, why, None), Some(request.clone()))
 }
 
-/// Adds the request's id to the event's id. The client gets only the event's id when it resumes the stream, and must
-/// still know the request.
+/// Adds the request's id to the event's id. When the client resumes the stream, it gets only the event's id, but it
+/// must also know the request.
 fn resumable(mut event: Sse, request: &RequestId) -> Sse {
     let id = event.id.take().filter(|id| id.len() <= MAX_EVENT_ID);
     event.id = id.and_then(|id| Some(format!("{} {id}", serde_json::to_string(request).ok()?)));
     event
 }
 
-/// Returns the request and the service's own event id.
+/// Splits an id from [`resumable`] into the request's id and the service's own event id.
 fn resumed(event: &str) -> Option<(RequestId, &str)> {
     let (request, event) = event.split_once(' ')?;
     Some((serde_json::from_str(request).ok()?, event))

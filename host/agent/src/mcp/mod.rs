@@ -1,11 +1,11 @@
-//! Servers of the Model Context Protocol, which bring tools: local programs and remote services.
+//! Servers of the Model Context Protocol, which provide tools. A server is a local program or a remote service.
 //!
-//! Each server of the section `[mcp]` starts and ends with the run. A server that cannot be started or does not answer is
-//! left out with a notice; no server can end the run. The tools of a server are offered as `mcp__SERVER__TOOL`. Their calls
-//! are events like those of any tool, with the action `mcp`.
+//! Each server of the section `[mcp]` starts and ends with the run. If a server cannot be started or does not answer, the run continues
+//! without this server, and the user gets a notice. No server can end the run. The tools of a server are offered as `mcp__SERVER__TOOL`. A
+//! call of such a tool causes the same events as a call of any other tool, and its action is `mcp`.
 //!
 //! Limits on what a server sends:
-//! - 16 MiB and 100 000 values per message, counted during reading
+//! - 16 MiB and 100 000 values per message, counted while the message is read
 //! - 64 MiB of pending messages, for all servers together
 //! - 64 MiB per event stream that answers a request
 //! - 1 000 blocks per result
@@ -50,7 +50,7 @@ pub struct StartedServers {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
-    /// The section gives no connection to the server or two connections, or the name of the server is invalid.
+    /// The section does not give exactly one connection to the server, or the name of the server is invalid.
     #[error("[mcp.{server}] {problem}")]
     Section {
         /// Name of the server.
@@ -105,8 +105,8 @@ pub enum McpError {
 }
 
 impl McpSection {
-    /// Starts all enabled servers concurrently and asks for their tools. Programs run without the environment variables in
-    /// `hidden`. Their directory is `workspace`, unless the section gives another one.
+    /// Starts all enabled servers concurrently and asks for their tools. Programs run without the environment variables in `hidden`. Their
+    /// working directory is `workspace`, unless the section gives another directory.
     pub async fn start(&self, workspace: &Path, hidden: &[String]) -> StartedServers {
         let enabled = self.servers.iter().filter(|(_, section)| section.enabled);
         let starting = enabled.map(|(name, section)| Server::start(name, section, workspace, hidden));

@@ -1,4 +1,4 @@
-//! The section `[mcp]` of `hookhost.toml`: one table per server, under its name.
+//! The section `[mcp]` of `hookhost.toml`. It has one table per server, and the key of the table is the server's name.
 
 use super::McpError;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-/// The section `[mcp]`. A server of a project's file starts only if the user has approved that file.
+/// The section `[mcp]`. A server from a project's file starts only if the user has approved this file.
 ///
 /// ```
 /// let section: hookhost_agent::mcp::McpSection = toml::from_str(r#"
@@ -42,8 +42,8 @@ pub struct ServerSection {
     /// Additional environment variables of the program. It does not inherit the keys of providers.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Working directory of the program. Default: the workspace; in a project's file, that file's directory, to which
-    /// the path is relative.
+    /// Working directory of the program. Default: the workspace. In a project's file, the default is the directory of
+    /// that file, and the path is relative to this directory.
     pub cwd: Option<PathBuf>,
     /// URL of a service that speaks streamable HTTP.
     pub url: Option<String>,

@@ -1,4 +1,4 @@
-//! One server: starts it, lists and calls its tools, and ends it with everything it started.
+//! One server: starts the server, lists and calls its tools, and ends the server with all processes that it started.
 
 use super::bounded::{ALL_SERVERS, BoundedStream};
 use super::http::{NOT_READ, Service};
@@ -40,7 +40,7 @@ const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
 const MAX_NOTICES: usize = 5;
 /// Maximum number of content blocks in one result.
 pub const MAX_BLOCKS: usize = 1_000;
-/// Maximum number of pages that are read of a list of tools.
+/// Maximum number of pages of a tool list that are read.
 const MAX_PAGES: usize = 64;
 /// Number of bytes that are kept from the end of a program's standard error.
 const KEPT_STDERR: usize = 1024;
@@ -57,12 +57,12 @@ pub(super) struct Server {
     name: String,
     client: RunningService<RoleClient, InitializeRequestParams>,
     program: Option<Program>,
-    /// Reason why no more is read from the server.
+    /// Reason why nothing more is read from the server.
     refused: Arc<OnceLock<String>>,
     call_limit: NonZeroU32,
 }
 
-/// A program and its child processes. Dropping it kills them.
+/// A program and its child processes. Dropping this value kills all of them.
 #[derive(Debug)]
 struct Program {
     group: tokio::sync::Mutex<ProcessGroup>,
@@ -71,7 +71,7 @@ struct Program {
     reading: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Tools of a server, with notices about those left out.
+/// Tools of a server, with notices about tools that are left out.
 #[derive(Debug, Default)]
 pub(super) struct ToolList {
     pub(super) tools: Vec<ListedTool>,
@@ -199,7 +199,7 @@ impl Server {
                 break;
             }
         }
-        // Compiling schemas may take long; on its own thread, it cannot block the time limit.
+        // Compiling schemas may take long. It runs on a separate thread, so that the time limit takes effect meanwhile.
         let (name, (done, waiting)) = (self.name.clone(), tokio::sync::oneshot::channel());
         let reading = std::thread::Builder::new().name("mcp-tools".into()).spawn(move || {
             // The caller may have stopped waiting.
@@ -265,10 +265,11 @@ fn client_info() -> InitializeRequestParams {
 impl Program {
     /// Describes the end of the program, such as `, with exit code 1, saying “…”`; `None` if it still runs.
     async fn ended(&self) -> Option<String> {
-        // The streams end shortly before the program does.
+        // The program's streams usually end shortly before the program itself, so this waits a moment.
         let ended = async { self.group.lock().await.wait().await.ok() };
         let status = timeout(EXIT_TIMEOUT, ended).await.ok().flatten()?;
-        // The last output may still arrive, but child processes may keep the stream open.
+        // The last output may still arrive, so this waits for the end of the stream. The wait has a time limit, because
+        // child processes may keep the stream open.
         if let Some(reading) = self.reading.lock().await.take() {
             let _ = timeout(STDERR_TIMEOUT, reading).await;
         }
@@ -312,7 +313,7 @@ fn short(words: &str) -> String {
     line.chars().filter(|character| !character.is_control()).take(300).collect()
 }
 
-/// Returns the tools under their full names, and notices about those left out.
+/// Returns the tools under their full names, and notices about tools that are left out.
 fn offered(server: &str, listed: Vec<Tool>) -> ToolList {
     let mut offer = ToolList::default();
     let mut names = HashSet::new();

@@ -12,11 +12,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// Maximum number of one server's requests whose answer is missing or not yet written.
+/// Maximum number of requests from one server whose answers are missing or not yet written.
 pub const MAX_UNANSWERED: usize = 1_000;
 
-/// Number of bytes for which a request counts once more. An answer repeats the id of its request, and perhaps the
-/// method, so a request with a long id or method counts as several.
+/// For each multiple of this number of bytes, a request counts as one more request. An answer repeats the id of its
+/// request, and perhaps the method, so a request with a long id or method counts as several requests.
 const REPEATED: usize = 1024;
 
 /// Time limit for closing a connection, for example for telling a service that its session is over.
@@ -28,7 +28,8 @@ pub(super) struct AnsweringTransport<T> {
     transport: Option<T>,
     open: Arc<Mutex<OpenRequests>>,
     refused: Arc<OnceLock<String>>,
-    /// Stops pending writes of answers. Otherwise a server that does not read would block the end of the connection.
+    /// Stops pending writes of answers. Otherwise a server that does not read the answers would keep the connection
+    /// from closing.
     closing: watch::Sender<bool>,
 }
 
@@ -41,7 +42,7 @@ struct OpenRequests {
     requests: HashMap<RequestId, usize>,
 }
 
-/// An answer that is being written. Its request counts until this is dropped.
+/// An answer that is being written. Its request stays counted until this value is dropped.
 struct PendingAnswer {
     open: Arc<Mutex<OpenRequests>>,
     counts: usize,
@@ -69,7 +70,7 @@ impl<T> AnsweringTransport<T> {
                 let counts = 1 + repeated(&request.id, &request.request) / REPEATED;
                 open.number += counts;
                 // If the server reuses an id, the answer to the first request cannot be recognised, so the first
-                // request counts until the connection ends.
+                // request stays counted until the connection ends.
                 open.requests.insert(request.id.clone(), counts);
             }
             JsonRpcMessage::Notification(notification) => {
@@ -90,7 +91,7 @@ impl<T> AnsweringTransport<T> {
         Ok(())
     }
 
-    /// Returns the pending answer if `message` is one.
+    /// If `message` is an answer, returns it as a pending answer.
     fn answer(&self, message: &ClientJsonRpcMessage) -> Option<PendingAnswer> {
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
@@ -158,9 +159,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for AnsweringTransport<T> {
         Some(message)
     }
 
-    /// Closes the connection. A transport may wait until its received messages are read, but nobody reads them any
-    /// more. Therefore a refused connection is dropped instead of closed, and any other connection is dropped if it
-    /// takes too long to close. Calls that wait for an answer end after this.
+    /// Closes the connection. Closing a transport may wait until its received messages are read, but nobody reads them
+    /// any more. Therefore a connection that has exceeded the limit is dropped instead of closed, and any other
+    /// connection is dropped if it takes too long to close. After that, calls that wait for an answer end.
     async fn close(&mut self) -> Result<(), Self::Error> {
         let is_refused = self.closing.send_replace(true);
         match self.transport.take() {
@@ -178,7 +179,7 @@ mod tests {
     use serde_json::{Value, json};
     use std::io;
 
-    /// A server that sends whatever is asked for; what it is sent is written when the test says so.
+    /// A server that sends the given messages. Messages to the server are written only when the test says so.
     struct Sends(Vec<Value>, watch::Receiver<bool>);
 
     impl Transport<RoleClient> for Sends {
@@ -193,7 +194,7 @@ mod tests {
             Some(serde_json::from_value(self.0.pop()?).unwrap())
         }
 
-        /// As a connection does that waits until what it has received is taken.
+        /// Never ends, like a connection that waits until its received messages are read.
         async fn close(&mut self) -> io::Result<()> {
             std::future::pending().await
         }

@@ -34,7 +34,7 @@ pub enum SessionStoreError {
         /// Identifier of the session.
         id: String,
     },
-    /// Another program, which takes no lock, has changed the session's file.
+    /// Another program has changed the session's file without taking the lock.
     #[error("another program has changed the session at the same time: {}; resume the session", .path.display())]
     Overtaken {
         /// Path of the file.

@@ -1,5 +1,5 @@
-//! Stores each session as it happens, in one file of JSON Lines. Each line is a record, and it is on disk before the run
-//! continues. People read and edit the file with any editor, and `hookhost session show` shows it as text
+//! Stores each session as it happens, in one file of JSON Lines. Each line is a record, and each record is on disk before the run
+//! continues. People can read and edit the file with any editor, and `hookhost session show` shows the session as text
 //! (docs/decisions/0015-sessions.md).
 //!
 //! ```text

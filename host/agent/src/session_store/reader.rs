@@ -1,4 +1,4 @@
-//! Reads a session's file, even if a person has changed it, or another process writes it.
+//! Reads a session's file, even if a person has changed the file, or another process is writing it.
 
 use super::record::{Record, SessionStart, StoredReminder};
 use super::{Ending, Generation, Header, SessionStoreError, StoredMessage, millis};
@@ -8,7 +8,7 @@ use hookhost_models::message::{Message, TokenUsage};
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
-/// Maximum length of a line: 64 MiB. Messages of tools and models are limited to less.
+/// Maximum length of a line: 64 MiB. Other limits keep messages of tools and models shorter than this.
 pub(super) const MAX_LINE: u64 = 64 << 20;
 
 /// Start of a line with a message, as the writer writes it.
@@ -18,7 +18,7 @@ const MESSAGE: &[u8] = br#"{"message":"#;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StoredSession {
-    /// Facts of the session.
+    /// Facts about the session.
     pub header: Header,
     /// Start of the session in milliseconds since the Unix epoch, if recorded.
     pub created: Option<u64>,
@@ -32,17 +32,18 @@ pub struct StoredSession {
     pub damaged: Vec<DamagedLine>,
     /// Missing numbers in the sequence of messages, at most 100.
     pub missing: Vec<u64>,
-    /// End of the session; `None` if it was killed or still runs.
+    /// End of the session. `None` if its process was killed or is still running.
     pub ending: Option<Ending>,
-    /// Number of model calls so far, without those of sub-agents.
+    /// Number of model calls so far, without the calls of sub-agents.
     pub turns: u32,
-    /// Number of model calls by sub-agents up to the last recorded end; later ones are unknown.
+    /// Number of model calls by sub-agents up to the last recorded end. The number of later calls is unknown.
     pub subagent_turns: u32,
     /// Tokens used, as far as the file records them.
     pub usage: TokenUsage,
-    /// Length of the whole lines in bytes. A killed process may leave the beginning of a line after them.
+    /// Length of all complete lines, in bytes. After them, the file may contain an incomplete line that a killed
+    /// process left.
     pub(super) length: u64,
-    /// True if the last line is whole, but has no line break.
+    /// True if the last line is a complete record, but has no line break.
     pub(super) is_unterminated: bool,
 }
 
@@ -60,17 +61,17 @@ pub struct DamagedLine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionSummary {
-    /// Facts of the session.
+    /// Facts about the session.
     pub header: Header,
     /// Start of the session in milliseconds since the Unix epoch, if recorded.
     pub created: Option<u64>,
-    /// Time of its last record, in milliseconds since the Unix epoch.
+    /// Time of the session's last record, in milliseconds since the Unix epoch.
     pub updated: u64,
-    /// Number of its messages.
+    /// Number of messages in the session.
     pub messages: usize,
-    /// Its first prompt, if readable.
+    /// The session's first prompt, if it is readable.
     pub prompt: Option<String>,
-    /// End of the session; `None` if it was killed or still runs.
+    /// End of the session. `None` if its process was killed or is still running.
     pub ending: Option<Ending>,
 }
 
@@ -78,8 +79,8 @@ impl StoredSession {
     /// Reads a session from its file.
     ///
     /// # Errors
-    /// Returns an error if the system refuses access, or if no line describes the session. Other damaged lines are part
-    /// of the result.
+    /// Returns an error if the system refuses access, or if no line describes the session. If other lines are damaged,
+    /// the result lists them.
     pub fn read(path: &Path) -> Result<Self, SessionStoreError> {
         let mut facts = SessionFacts::default();
         let (mut messages, mut reminders, mut damaged) = (Vec::<StoredMessage>::new(), Vec::new(), Vec::new());
@@ -113,7 +114,8 @@ impl StoredSession {
             let line = damaged.first().map_or(1, |damaged| damaged.line);
             return Err(SessionStoreError::Damaged { path: path.to_owned(), line, reason });
         };
-        // The counts of the last end include failed calls, but not the messages since then.
+        // The counts in the last recorded end include failed model calls. They do not include the messages after that
+        // end.
         let (mut turns, subagent_turns, mut usage) = facts
             .ending
             .as_ref()
@@ -186,7 +188,7 @@ fn id(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Facts of a session, as far as its file is read.
+/// Facts about a session from the part of its file that was read.
 #[derive(Default)]
 struct SessionFacts {
     header: Option<Header>,
@@ -237,7 +239,7 @@ impl Line<'_> {
         }
         serde_json::from_slice(self.bytes).map(Some).map_err(|error| {
             let text = error.to_string();
-            // serde counts lines within this line.
+            // serde's line number counts from this line, so it is left out.
             let reason =
                 text.split_once(" at line 1 ").map_or(text.clone(), |(fault, place)| format!("{fault} at {place}"));
             LineError { reason, is_cut: error.is_eof() && !self.is_terminated }
@@ -245,7 +247,7 @@ impl Line<'_> {
     }
 }
 
-/// The error for a line that is no record.
+/// The error for a line that is not a record.
 struct LineError {
     /// Description of the fault.
     reason: String,

@@ -5,7 +5,7 @@ use hookhost_models::message::{Message, TokenUsage};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// One line: an object with one key, the kind of the record.
+/// One line of the file. It is an object with a single key, which is the kind of the record.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Record {
@@ -49,7 +49,7 @@ pub struct Header {
     /// Root of the agent's project.
     #[serde(with = "any_path")]
     pub workspace: PathBuf,
-    /// Identifier of the session that started this one.
+    /// Identifier of the session that started this session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
 }
@@ -72,7 +72,7 @@ pub struct StoredMessage {
     pub generation: Option<Generation>,
 }
 
-/// The model call that an answer came from.
+/// The model call that produced an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -87,7 +87,7 @@ pub struct Generation {
     pub usage: TokenUsage,
 }
 
-/// End of a session. A killed session has none.
+/// End of a session. If the session's process was killed, there is no end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -97,7 +97,7 @@ pub struct Ending {
     /// Reason of a status other than success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Number of model calls, without those of sub-agents.
+    /// Number of model calls, without the calls of sub-agents.
     pub turns: u32,
     /// Number of model calls by sub-agents.
     pub subagent_turns: u32,

@@ -1,5 +1,5 @@
-//! Makes a conversation valid for every provider, whatever its file lacks. Afterwards each call has one result before
-//! the next message, and each result has a call.
+//! Makes a conversation valid for every provider, even if its file lacks messages. After the repair, each call has one
+//! result before the next message, and each result has a call.
 
 use hookhost_models::message::{Message, ToolUse};
 
@@ -11,7 +11,7 @@ pub const INTERRUPTED: &str =
 const NO_BEGINNING: &str = "(The beginning of this conversation is lost.)";
 
 /// Returns the repaired conversation, and one sentence for each change. Calls of the last answer may still have no
-/// results: the caller that continues the session adds and stores them.
+/// results, because the code that continues the session adds and stores these results.
 pub(super) fn repair(messages: Vec<Message>) -> (Vec<Message>, Vec<String>) {
     let mut repaired: Vec<Message> = Vec::with_capacity(messages.len());
     let mut notices = Vec::new();

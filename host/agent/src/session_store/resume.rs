@@ -1,4 +1,4 @@
-//! Resumes a session, which its process may have left unfinished.
+//! Resumes a session, even if its process was killed before the session ended.
 
 use super::{DamagedLine, SessionStore, SessionStoreError, SessionWriter, StoredSession, repair, writer};
 
@@ -24,7 +24,7 @@ impl SessionStore {
     pub fn resume(&self, id: &str) -> Result<ResumedSession, SessionStoreError> {
         let path = self.existing(id)?;
         let lock = writer::lock(&path, id)?;
-        // The lock is held, so no other process adds messages meanwhile.
+        // This process holds the lock, so no other process adds messages while the file is read.
         let mut session = StoredSession::read(&path)?;
         if let Some(DamagedLine { line, reason }) = session.damaged.first().cloned() {
             return Err(SessionStoreError::Damaged { path, line, reason });

@@ -17,16 +17,16 @@ pub struct SessionStore {
 }
 
 impl SessionStore {
-    /// Creates a store in `directory`. The directory is created with its first session.
+    /// Creates a store in `directory`. The directory itself is created together with the first session.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
 
-    /// Creates a session that only the user can read, since it holds everything that the tools saw.
+    /// Creates a session. Only the user can read its file, since the file contains everything that the tools saw.
     ///
     /// # Errors
-    /// Returns an error if the id cannot name a file, if the session exists, or if it cannot be written.
+    /// Returns an error if the id cannot name a file, if the session already exists, or if its file cannot be written.
     pub fn create(&self, header: &Header) -> Result<SessionWriter, SessionStoreError> {
         if !is_id(&header.id) {
             return Err(SessionStoreError::Id { id: header.id.clone() });
@@ -37,15 +37,15 @@ impl SessionStore {
     /// Reads a session, even while another process writes it.
     ///
     /// # Errors
-    /// Returns an error if the session does not exist or cannot be read. Damaged lines are part of the result.
+    /// Returns an error if the session does not exist or cannot be read. If lines are damaged, the result lists them.
     pub fn read(&self, id: &str) -> Result<StoredSession, SessionStoreError> {
         StoredSession::read(&self.existing(id)?)
     }
 
-    /// Lists all sessions, the last used first. Other files are skipped.
+    /// Lists all sessions, beginning with the one that was used last. Other files are skipped.
     ///
     /// # Errors
-    /// Returns an error if the directory cannot be read. If it does not exist, the list is empty.
+    /// Returns an error if the directory cannot be read. If the directory does not exist, the list is empty.
     pub fn list(&self) -> Result<Vec<SessionSummary>, SessionStoreError> {
         let ids = self.ids()?;
         let mut sessions: Vec<_> = ids.iter().filter_map(|id| SessionSummary::read(&self.path(id))).collect();

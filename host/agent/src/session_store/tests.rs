@@ -1,4 +1,4 @@
-//! A session is whole whenever the process that writes it dies, and whatever becomes of its file.
+//! Tests that a session stays readable no matter when its process is killed or what happens to its file.
 
 use super::*;
 use hookhost_models::message::{Message, TokenUsage, ToolUse};
@@ -79,7 +79,7 @@ fn of_a_session_that_was_killed_every_message_is_there_wherever_its_last_line_wa
     let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     for length in (first..whole.len()).step_by(5) {
         std::fs::write(store.path("s-1"), &whole[..length]).unwrap();
-        // A record whose line break alone is missing is whole.
+        // A record is complete if only its line break is missing.
         let text = std::str::from_utf8(&whole[..length]).unwrap_or_default();
         let expected = whole[..=length].iter().filter(|byte| **byte == b'\n').count() - 1;
         let read = store.read("s-1").unwrap();
@@ -181,7 +181,7 @@ fn a_message_edited_by_hand_counts_as_it_is() {
     let (_directory, store) = written();
     let mut changed = lines(&store);
     changed[1] = " { \"message\": { \"number\": 1, \"role\": \"user\", \"text\": \"something else\" } }\n".into();
-    // Without the last line break, which not every editor writes.
+    // The last line break is missing, because not every editor writes it.
     std::fs::write(store.path("s-1"), changed.join("\n")).unwrap();
     let ResumedSession { mut writer, session, .. } = store.resume("s-1").unwrap();
     assert_eq!((session.conversation[0].text(), session.ending.is_some()), ("something else", true));
@@ -228,7 +228,8 @@ fn sessions_are_listed_with_the_last_used_first() {
     let (_directory, store) = written();
     let mut writer = store.create(&header("s-2")).unwrap();
     writer.append(&Message::user("ä".repeat(5000)), None).unwrap();
-    // Both were written in the same moment, as far as the clock of the files tells.
+    // Both files may have the same modification time, because the clock of the file system is coarse. So one gets an
+    // earlier time.
     let before = std::fs::File::options().write(true).open(store.path("s-1")).unwrap();
     before.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
     let listed = store.list().unwrap();

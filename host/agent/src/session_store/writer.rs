@@ -1,4 +1,4 @@
-//! Writes a session: each record is one line, added as a whole or not at all.
+//! Writes a session. Each record is one line, and a line is added completely or not at all.
 
 use super::reader::MAX_LINE;
 use super::record::{Record, SessionStart, StoredReminder};
@@ -11,7 +11,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// Writes a session. While it exists, no other process can write the session.
+/// Writes a session. While the writer exists, no other process can write the session.
 #[derive(Debug)]
 pub struct SessionWriter {
     path: PathBuf,
@@ -22,9 +22,9 @@ pub struct SessionWriter {
     next: u64,
 }
 
-/// The file of a session, locked while this exists. Dropping it unlocks the file explicitly. Closing the file would not
-/// be enough, because a child process that is just being started has a copy of the file descriptor, which keeps the
-/// lock.
+/// The file of a session, which is locked while this value exists. Dropping this value unlocks the file explicitly.
+/// Closing the file would not be enough, because a child process that is just being started has a copy of the file
+/// descriptor, and this copy would keep the lock.
 #[derive(Debug)]
 pub(super) struct LockedFile(File);
 
@@ -111,14 +111,14 @@ impl SessionWriter {
     fn record(&mut self, record: &Record) -> Result<(), SessionStoreError> {
         let written = || SessionStoreError::io(&self.path, "written");
         let line = line(record).map_err(written())?;
-        // A reader would refuse a line of this length.
+        // The session reader would refuse a line of this length.
         if line.len() as u64 >= MAX_LINE {
             return Err(written()(io::ErrorKind::FileTooLarge.into()));
         }
         self.add(&line)
     }
 
-    /// Adds bytes at the end. If they do not fit on the disk, none of them stays.
+    /// Adds bytes at the end of the file. If the disk is full, none of these bytes stays in the file.
     fn add(&mut self, bytes: &[u8]) -> Result<(), SessionStoreError> {
         let same = |own: &Metadata, named: &Metadata| {
             (own.dev(), own.ino(), own.len()) == (named.dev(), named.ino(), self.length)

@@ -35,12 +35,13 @@ pub struct Bash {
     pub timeout: Duration,
     /// Maximum time limit that a call can ask for.
     pub longest_timeout: Duration,
-    /// Maximum size of the output that is kept, in bytes: half from the beginning, half from the end.
+    /// Maximum size of the output that is kept, in bytes. Of a longer output, one half of this size is kept from the
+    /// beginning, the other half from the end.
     pub output_cap: usize,
 }
 
 impl Default for Bash {
-    /// Time limit of 2 minutes by default and 10 at most; 64 KiB of output.
+    /// Sets a default time limit of 2 minutes, a maximum time limit of 10 minutes, and 64 KiB of output.
     fn default() -> Self {
         Self { timeout: Duration::from_secs(120), longest_timeout: Duration::from_secs(600), output_cap: 64 * 1024 }
     }

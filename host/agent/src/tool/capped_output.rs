@@ -13,7 +13,7 @@ pub(super) struct CappedOutput {
 }
 
 impl CappedOutput {
-    /// Keeps `cap` bytes: half from the beginning, half from the end.
+    /// Creates a collector that keeps `cap` bytes: half from the beginning, half from the end.
     pub(super) fn new(cap: usize) -> Self {
         Self { half: cap.div_ceil(2), head: Vec::new(), tail: VecDeque::new(), cut: 0 }
     }
@@ -27,7 +27,7 @@ impl CappedOutput {
         self.cut += over;
     }
 
-    /// Returns the text, with a line that counts the cut bytes. Invalid UTF-8 becomes U+FFFD.
+    /// Returns the text. If bytes were cut, a line in the text gives their number. Invalid UTF-8 becomes U+FFFD.
     pub(super) fn into_text(self) -> String {
         let tail: Vec<u8> = self.tail.into();
         if self.cut == 0 {
@@ -39,7 +39,7 @@ impl CappedOutput {
     }
 }
 
-/// Cuts a text to `cap` bytes and adds a line that counts the cut bytes.
+/// Cuts a text to `cap` bytes and adds a line with the number of cut bytes.
 pub(crate) fn capped(text: String, cap: usize) -> String {
     if text.len() <= cap {
         return text;

@@ -62,8 +62,8 @@ fn edited(text: &str, old: &str, new: &str) -> Result<String, String> {
     let Some(place) = text.find(old) else {
         return Err("old_text does not occur in it; read the file again and copy the text exactly".into());
     };
-    // The search continues one character later, not after the match, because two overlapping matches are ambiguous,
-    // too.
+    // The search for a second match continues one character after the start of the first match, not after its end,
+    // because two overlapping matches are ambiguous, too.
     let next = place + old.chars().next().map_or(0, char::len_utf8);
     let second = text[next..].contains(old);
     if second {

@@ -1,8 +1,8 @@
 //! Tools of the agent. A [`Tool`] gets arguments that fit its schema and a [`ToolContext`]. A [`Toolbox`] holds the
 //! tools of a session and checks the model's calls.
 //!
-//! File tools reach the workspace through a capability and cannot leave it, whatever links it contains; `bash` can do
-//! all that the user can. Plugins decide on a call before it starts.
+//! File tools reach the workspace through a capability, so they cannot leave the workspace, whatever links it contains. The tool `bash` can
+//! do everything that the user can do. Plugins decide on a call before it starts.
 
 mod bash;
 mod capped_output;
@@ -38,8 +38,8 @@ use tokio_util::sync::CancellationToken;
 /// A tool that the model can call.
 #[async_trait]
 pub trait Tool: Send + Sync + Debug {
-    /// Returns the tool's name, unique in its [`Toolbox`], its description for the model, and a JSON Schema of the arguments
-    /// object. With `additionalProperties: false`, plugins see no argument that the tool ignores.
+    /// Returns the tool's name, its description for the model, and a JSON Schema of the arguments object. The name must be unique in the
+    /// [`Toolbox`]. If the schema has `additionalProperties: false`, plugins see no arguments that the tool would ignore.
     fn definition(&self) -> ToolDefinition;
 
     /// Returns the origin of the tool.
@@ -51,7 +51,7 @@ pub trait Tool: Send + Sync + Debug {
     /// everything that the call started.
     ///
     /// # Errors
-    /// Returns an error if the call failed. The model reads it as the call's result.
+    /// Returns an error if the call failed. The model reads the error's message as the call's result.
     async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError>;
 }
 
@@ -67,7 +67,7 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// Identifier of the call.
     pub call: String,
-    /// Tools of plugins, in the session of the run.
+    /// The plugins' tools, which run in the session of this run. `None` outside of a session.
     pub plugin_tools: Option<PluginTools>,
 }
 
@@ -91,7 +91,7 @@ impl ToolContext {
 pub struct ToolOutput {
     /// Text for the model.
     pub text: String,
-    /// True if the model must take the result as a failure.
+    /// True if the model is told that the call failed.
     pub is_error: bool,
     /// The whole result, for plugins. `None` if it is only text.
     pub raw: Option<Value>,
@@ -104,7 +104,7 @@ impl ToolOutput {
         Self { text: text.into(), is_error: false, raw: None }
     }
 
-    /// Creates a result that the model must take as a failure.
+    /// Creates a result that tells the model that the call failed.
     #[must_use]
     pub fn error(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_error: true, raw: None }
@@ -128,7 +128,7 @@ pub enum ToolError {
     Arguments {
         /// Name of the tool.
         tool: String,
-        /// Problems, each with its argument.
+        /// Problems, each with the name of its argument.
         problems: String,
     },
     /// A path leads out of the workspace.
@@ -147,7 +147,7 @@ pub enum ToolError {
         /// Reason from the system or the tool.
         reason: String,
     },
-    /// The text to replace does not occur exactly once, or is the same as its replacement.
+    /// The text to replace is missing, occurs more than once, or is the same as its replacement.
     #[error("`{path}` was not changed: {reason}")]
     NoEdit {
         /// Path in the call.
@@ -164,7 +164,7 @@ pub enum ToolError {
     /// A tool of a plugin or of an MCP server gave no result.
     #[error("{reason}")]
     Failed {
-        /// A whole sentence that names the culprit and the failure.
+        /// A complete sentence that names the plugin or server and the failure.
         reason: String,
     },
     /// The tool panicked.

@@ -1,4 +1,5 @@
-//! Tools of plugins. They run in the sandbox, and their calls pass the same events as those of any tool.
+//! Tools of plugins. These tools run in the sandbox, and their calls cause the same events as the calls of any other
+//! tool.
 
 use super::{Tool, ToolContext, ToolDefinition, ToolError, ToolOutput};
 use async_trait::async_trait;

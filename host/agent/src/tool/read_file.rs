@@ -72,7 +72,7 @@ pub(super) fn read_text(workspace: &Workspace, path: &str, doing: &'static str) 
     String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8 text"))
 }
 
-/// Returns `limit` lines from line `offset` (from 1), and a hint how to continue if there are more.
+/// Returns `limit` lines from line `offset` (counted from 1). If there are more lines, a hint says how to read on.
 fn lines(text: &str, offset: usize, limit: usize) -> String {
     let total = text.lines().count();
     if offset > total && total > 0 {

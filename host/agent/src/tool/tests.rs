@@ -1,4 +1,5 @@
-//! The tools on a real directory: what they do, and that they let nothing out and leave nothing behind.
+//! Tests the tools on a real directory: what they do, that file tools cannot leave the workspace, and that commands
+//! leave no processes behind.
 
 use super::*;
 use serde_json::json;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 struct Fixture {
-    /// Holds the workspace and a secret beside it.
+    /// The directory that contains the workspace, and a secret outside of the workspace.
     outer: TempDir,
     context: ToolContext,
     tools: Toolbox,
@@ -41,7 +42,7 @@ impl Fixture {
     }
 }
 
-/// Each way to write, read and list `path`.
+/// Returns a call for each way to write, read and list `path`.
 fn every_file_call(path: &str) -> [(&'static str, Value); 4] {
     [
         ("read_file", json!({ "path": path })),
@@ -195,7 +196,7 @@ async fn written(path: &Path) -> i32 {
     }
 }
 
-/// A killed process is gone, or a zombie until its new parent looks.
+/// Checks that a process is dead. A killed process may stay a zombie until its new parent has waited for it.
 async fn assert_dead(pid: i32) {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
@@ -213,7 +214,7 @@ async fn assert_dead(pid: i32) {
 async fn at_the_time_limit_a_grandchild_dies_too() {
     let fixture = Fixture::new();
     let command = format!("echo before; {GRANDCHILD}");
-    // Long enough for the grandchild to have started, also on a busy machine.
+    // The time limit is long enough for the grandchild to start, even on a busy machine.
     let output = fixture.call("bash", json!({ "command": command, "timeout_ms": 1500 })).await.unwrap();
     assert_eq!(output.text, "before\n[timed out after 1.5s: the command and all it had started were killed]");
     assert!(output.is_error);

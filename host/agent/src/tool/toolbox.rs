@@ -51,7 +51,7 @@ impl Toolbox {
     /// Creates a toolbox with `bash`, `read_file`, `write_file`, `edit_file` and `list_dir`.
     ///
     /// # Errors
-    /// Returns no error with the current tools; their schemas are checked like all others.
+    /// Returns an error if the schema of one of these tools is unusable. With the current tools this does not happen.
     pub fn builtin() -> Result<Self, ToolboxError> {
         Self::empty()
             .with(Arc::new(Bash::default()))?

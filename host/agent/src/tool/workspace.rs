@@ -1,6 +1,6 @@
-//! The directory of the file tools, as a capability. Every path is resolved from one directory handle, so neither `..`
-//! nor a symbolic link leads out of the directory. This also holds for a link that another process creates during a
-//! call.
+//! The directory that file tools may use, as a capability. Every path is resolved from one directory handle, so neither
+//! `..` nor a symbolic link leads out of the directory. This also holds for a link that another process creates during
+//! a call.
 
 use super::ToolError;
 use cap_std::ambient_authority;
@@ -52,8 +52,8 @@ impl Workspace {
         &self.directory
     }
 
-    /// Makes `path` relative to the workspace. It checks absolute paths only; a relative one is checked when it is
-    /// opened.
+    /// Makes `path` relative to the workspace. Only absolute paths are checked here. A relative path is checked when it
+    /// is opened.
     pub(super) fn relative(&self, path: &str) -> Result<PathBuf, ToolError> {
         let asked = Path::new(path);
         let relative = if asked.is_absolute() {

@@ -41,8 +41,8 @@ impl Tool for WriteFile {
             let relative = workspace.relative(&path)?;
             let mut written = write(workspace, &relative, &content);
             if let (Err(error), Some(parent)) = (&written, relative.parent()) {
-                // Directories are created only after a failed write: if the path leads out of the workspace, nothing
-                // must be created.
+                // Directories are created only if the first write fails because they are missing. If the path leads out
+                // of the workspace, the write fails with another error, and nothing is created.
                 if error.kind() == ErrorKind::NotFound {
                     written = workspace
                         .directory()

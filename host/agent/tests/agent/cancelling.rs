@@ -1,4 +1,4 @@
-//! Ctrl-C: what runs dies, the transcript is whole, the session ends in order.
+//! Tests of Ctrl-C: running processes are killed, the transcript is complete, and the session ends in order.
 
 use crate::support::{Harness, Prepared, SharedHost, calls, on, results, says, stored};
 use async_trait::async_trait;
@@ -24,13 +24,13 @@ fn number(path: &Path) -> Option<i32> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Gone, or a zombie that nobody has looked at yet.
+/// Returns true if the process is gone, or is a zombie that its parent has not waited for yet.
 fn is_dead(pid: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     !status.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['R', 'S', 'D', 'T']))
 }
 
-/// What plugins do in each test; all tests of this file share their host.
+/// The behaviour of the plugins in each test. All tests of this file share one host.
 static HOST: SharedHost = SharedHost::new(|| {
     let hush = json!({ "after-tool-call": { "verdict": "reject", "reason": "hush" } });
     vec![
@@ -58,7 +58,7 @@ async fn in_the_middle_of_a_tool_its_processes_die_and_every_call_has_a_result()
     let pid_file = harness.path("pid");
     let (outcome, ()) = tokio::join!(harness.run(), async {
         until("the tool starts", || number(&pid_file).is_some()).await;
-        // Beside it, the first call may still be under way.
+        // The first call runs at the same time and may not have ended yet.
         let ended = |event: &AgentEvent| matches!(event, AgentEvent::ToolFinished { .. });
         until("the first call ends", || harness.events().iter().any(ended)).await;
         harness.cancel.cancel();
@@ -72,7 +72,7 @@ async fn in_the_middle_of_a_tool_its_processes_die_and_every_call_has_a_result()
     assert!(matches!(harness.events().last(), Some(AgentEvent::SessionEnded { status: Status::Cancelled, .. })));
 }
 
-/// Counts its calls.
+/// A tool that counts its calls.
 #[derive(Debug)]
 struct Count(Arc<AtomicUsize>);
 
@@ -97,7 +97,8 @@ async fn a_call_that_was_carried_out_is_reported_as_such_although_its_result_is_
     let (outcome, ()) = tokio::join!(harness.run(), async {
         let has_counted = || counted.load(Ordering::Relaxed) == 1;
         until("the first has begun and the second has ended", || harness.path("waits").exists() && has_counted()).await;
-        // The result is passed from task to task. All of them are on this thread, and none waits.
+        // The result is passed from task to task. All these tasks run on this thread and none of them waits, so
+        // yielding often enough lets the result arrive.
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
@@ -115,7 +116,7 @@ async fn a_call_that_was_carried_out_is_reported_as_such_although_its_result_is_
 
 #[tokio::test]
 async fn in_the_middle_of_an_answer_the_stream_is_dropped() {
-    // The fake's stream never ends by itself.
+    // The stream of the fake provider never ends by itself.
     let endless: Prepared = Ok(vec![Ok(Delta::Text("Once upon\na time".into()))]);
     let harness = Harness::bare([endless]).await;
     let (outcome, ()) = tokio::join!(harness.run(), async {

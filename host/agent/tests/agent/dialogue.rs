@@ -1,4 +1,5 @@
-//! One session of many prompts in one process: one start, one end, and each prompt knows those before.
+//! Tests of one session with many prompts in one process: the session starts and ends once, and each prompt sees the
+//! prompts before it.
 
 use crate::support::{Fake, Harness, SharedHost, USED, calls, on, results, says, stored};
 use hookhost_agent::agent::{Agent, AgentEvent, Dialogue, RunOutcome, Status};

@@ -1,4 +1,5 @@
-//! `docs/events.md`: when events fire. Each of its sequences is a run, whose log has these events in this order.
+//! Checks the order of events in `docs/events.md`. For each sequence on the page there is a run, and the log of the run
+//! has the same events in the same order.
 
 use crate::support::{Harness, Prepared, Scenario, calls, plugins_of, says, says_and_calls, stored};
 use hookhost::Host;
@@ -9,10 +10,11 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
 
-/// Events that come only where a plugin exports them. With these, no call is asked about before its answer is complete.
+/// Events that are sent only if a plugin exports them. If a plugin does, plugins are asked about a call only after the
+/// whole answer has arrived.
 const HELD: [&str; 3] = ["request-send", "response-receive", "before-tools"];
 
-/// The events below each heading of the page's section on order; those of a sub-agent in brackets.
+/// Returns the events below this heading in the page's section on order. Events of a sub-agent are in brackets.
 fn written(heading: &str) -> Vec<String> {
     let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/events.md")).unwrap();
     let block = page.split(&format!("{heading}:\n\n```text\n")).nth(1).unwrap_or_else(|| panic!("no {heading}"));
@@ -20,7 +22,7 @@ fn written(heading: &str) -> Vec<String> {
     block.split_whitespace().filter(|word| *word != "→").map(str::to_owned).collect()
 }
 
-/// The events of a run, as its log has them, with a plugin that subscribes to `events`.
+/// Returns the events in the log of a run, with a plugin that subscribes to `events`.
 async fn ran(events: &[&str], answers: Vec<Prepared>) -> Vec<String> {
     let behaviour: serde_json::Map<String, Value> =
         events.iter().map(|event| ((*event).to_owned(), json!({}))).collect();

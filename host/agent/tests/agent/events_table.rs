@@ -1,5 +1,5 @@
-//! `docs/events.md`: each row of its table of answers is the loop, run with a plugin that gives
-//! this answer, and has the effect that the row says.
+//! Checks the table of answers in `docs/events.md`. For each row, the agent runs with a plugin that gives this answer,
+//! and the answer must have the effect that the row describes.
 
 use crate::support::{Harness, Prepared, Scenario, USED, calls, plugins_of, results, says, says_and_calls, stored};
 use futures_util::future::BoxFuture;
@@ -21,11 +21,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A row: what the plugin answers, what the model says, and what must then hold.
+/// A row of the table: the plugin's answer, the model's answers, and the condition that must hold after the run.
 struct Row {
     event: &'static str,
     answer: &'static str,
-    /// Beside the verdict.
+    /// The plugin's configuration for this event, without the verdict.
     behaviour: Value,
     model: fn() -> Vec<Prepared>,
     prepare: fn(&mut Harness),
@@ -44,7 +44,7 @@ impl Ran<'_> {
         self.outcome.status == status
     }
 
-    /// Refused by the plugin, or by nobody being there, on this event.
+    /// Returns true if this event was refused, either by the plugin or because no person was there to answer.
     fn refused_on(&self, event: EventKind) -> bool {
         let is_it = |told: &AgentEvent| matches!(told, AgentEvent::Rejected { event: on, .. } if *on == event);
         self.harness.events().iter().any(|told| is_it(told) || in_a_sub_agent(told).is_some_and(is_it))
@@ -74,7 +74,7 @@ impl Ran<'_> {
         self.harness.events().iter().any(|told| in_a_sub_agent(told).is_some())
     }
 
-    /// The first message of the last request.
+    /// Returns the first message of the last request.
     fn first_said(&self) -> String {
         self.harness.fake.requests().last().map(|request| request.messages[0].text().to_owned()).unwrap_or_default()
     }
@@ -88,7 +88,7 @@ fn done() -> Vec<Prepared> {
     vec![says("Done.")]
 }
 
-/// The model makes a file, and is done.
+/// The model creates a file and gives its final answer.
 fn touches() -> Vec<Prepared> {
     vec![calls([("bash", json!({ "command": "touch made" }))]), says("Done.")]
 }
@@ -102,7 +102,7 @@ fn spawns() -> Vec<Prepared> {
     vec![calls([("agent", json!({ "prompt": "look" }))]), says("Found."), says("Done.")]
 }
 
-/// A conversation that grows beyond the window.
+/// A conversation that grows beyond the context window.
 fn grows() -> Vec<Prepared> {
     let long = format!("echo {}", "x".repeat(3000));
     let bash = |command: &str| calls([("bash", json!({ "command": command }))]);
@@ -147,7 +147,7 @@ impl Row {
         let mut behaviour = self.behaviour.clone();
         match self.answer {
             "tasks" => {}
-            // It repeats what it gets.
+            // An observing plugin repeats the event's value to a model, so that the test can see the value.
             "none" => behaviour["do"] = json!([{ "model": [self.session(), "{value}"] }]),
             answer => behaviour["verdict"] = json!(answer),
         }
@@ -160,7 +160,8 @@ impl Row {
         Scenario::new(self.session(), "guard", json!({ self.event: behaviour }))
     }
 
-    /// Whether no plugin of its host may subscribe to another event, since that changes when things happen.
+    /// Returns true if a plugin that subscribes to this event delays other events. The row then needs a host without
+    /// plugins for other events.
     fn holds_back(&self) -> bool {
         ["request-send", "response-receive", "before-tools", "finalize-content"].contains(&self.event)
     }
@@ -387,7 +388,7 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// Keeps what plugins ask.
+/// A model that stores the questions of plugins.
 #[derive(Default)]
 struct Received(Mutex<Vec<(String, String)>>);
 
@@ -399,7 +400,8 @@ impl Model for Received {
 }
 
 impl Received {
-    /// Whether a plugin was told, sooner or later: observers are off the path of the event.
+    /// Returns true if a plugin got the event in this session. It waits for that, because observing plugins get events
+    /// later than other plugins.
     async fn of(&self, session: &str) -> bool {
         let deadline = Instant::now() + Duration::from_secs(20);
         while Instant::now() < deadline {
@@ -412,7 +414,7 @@ impl Received {
     }
 }
 
-/// A person who says the same to everything.
+/// A person who gives the same answer to every question.
 struct Says(Approval);
 
 impl Approver for Says {
@@ -421,10 +423,10 @@ impl Approver for Says {
     }
 }
 
-/// The file of a host's log.
+/// The name of a host's log file.
 const LOG: &str = "log.db";
 
-/// A host of the plugins of these rows.
+/// Creates a host with the plugins of these rows.
 async fn host(rows: &[Row], received: &Arc<Received>, directory: &Path, person: Option<&Approval>) -> Host {
     let mut plugins = plugins_of(rows.iter().map(Row::scenario));
     for plugin in &mut plugins {
@@ -442,7 +444,7 @@ async fn host(rows: &[Row], received: &Arc<Received>, directory: &Path, person: 
     builder.build().await.unwrap()
 }
 
-/// What plugins answered, as the log has it: session, event, and the verdict's name.
+/// Returns the plugins' answers in the log: session, event, and the verdict's name.
 fn answers(log: &Path) -> BTreeSet<(String, &'static str, String)> {
     let log = Log::open(log).unwrap();
     let mut answers = BTreeSet::new();
@@ -461,15 +463,15 @@ fn answers(log: &Path) -> BTreeSet<(String, &'static str, String)> {
     answers
 }
 
-/// Runs each row, and tells of those whose effect did not come about, or whose event no plugin was
-/// asked about. `person` is who is there to be asked.
+/// Runs each row, and describes the rows whose effect did not occur or whose event no plugin was asked about. `person`
+/// is the person who can answer questions, if any.
 async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
     let received = Arc::new(Received::default());
     let directory = tempfile::tempdir().unwrap();
     let mut groups: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     for row in rows {
         let group = match row.answer {
-            // The configuration asks in every session of a host.
+            // This answer comes from the configuration, which would ask in every session of a host.
             "approve" => "approve".to_owned(),
             _ if row.holds_back() => row.event.to_owned(),
             _ => "other".to_owned(),
@@ -498,7 +500,8 @@ async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
                 wrong.push(format!("{}: no plugin was informed", row.session()));
             }
         }
-        // An outcome is known when its record is written, except what happens as a session ends.
+        // Most events have their record in the log by now. Only the records of events at the end of a session may be
+        // written later.
         let deadline = Instant::now() + Duration::from_secs(20);
         let unasked = loop {
             let answers = answers(&directory.join(LOG));
@@ -513,7 +516,7 @@ async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
     wrong
 }
 
-/// The rows of the page: event, and answer.
+/// Returns the rows of the page as pairs of event and answer.
 fn written() -> Vec<(String, String)> {
     let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/events.md")).unwrap();
     let table = page.split("\n| event | answer | effect on the loop |\n").nth(1).unwrap();
@@ -525,7 +528,8 @@ fn written() -> Vec<(String, String)> {
     .collect()
 }
 
-/// The answers that the contract permits to each event: the first words of the indented lines above its interface.
+/// Returns the answers that the contract permits for each event. In the file, they are the first words of the indented
+/// lines above the event's interface.
 fn permitted() -> BTreeMap<String, Vec<String>> {
     let wit = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/events.wit")).unwrap();
     let (mut interfaces, mut answers) = (BTreeMap::new(), Vec::new());
@@ -560,7 +564,7 @@ fn the_page_has_every_answer_of_every_event_and_each_has_its_run() {
         rows
     };
     assert_eq!(sorted(written()), sorted(contract));
-    // What only an embedding program sends is run below.
+    // `custom-event` has a test of its own below, because only an embedding program sends it.
     let runs = rows().into_iter().map(|row| (row.event.to_owned(), row.answer.to_owned()));
     let custom = CUSTOM.iter().map(|answer| ("custom-event".to_owned(), (*answer).to_owned()));
     assert_eq!(sorted(written()), sorted(runs.chain(custom).collect()));
@@ -589,7 +593,7 @@ async fn every_answer_of_every_event_has_the_effect_that_the_page_says() {
     let count = rows.len() + CUSTOM.len();
     let wrong = failing(rows, None).await;
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // Not by `println!`, whose text is kept from people where a test succeeds.
+    // This does not use `println!`, because the test harness hides that output if a test succeeds.
     writeln!(std::io::stdout(), "{count} answers of {} events, each with its effect", EventKind::ALL.len()).unwrap();
 }
 
@@ -607,7 +611,7 @@ async fn what_a_person_allows_runs_as_if_nobody_had_asked_and_what_they_deny_doe
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What happened from a plugin's refusal on, whichever session it was in.
+/// Returns the events from a plugin's refusal on, no matter in which session the refusal was.
 fn from_the_refusal_on(ran: &Ran) -> Option<Vec<AgentEvent>> {
     let refuses = |told: &AgentEvent| {
         matches!(
@@ -624,15 +628,15 @@ fn begins_a_turn(told: &AgentEvent) -> bool {
     matches!(told, AgentEvent::TurnStarted { .. })
 }
 
-/// Whether the run was refused, and nothing was asked of a model in it from then on.
+/// Returns true if a plugin refused an event and no session of the run sent a request to a model after that.
 fn all_has_ended(ran: &Ran) -> bool {
     let ends = |told: &AgentEvent| begins_a_turn(told) || in_a_sub_agent(told).is_some_and(begins_a_turn);
     let nothing_follows = from_the_refusal_on(ran).is_some_and(|events| !events.iter().any(ends));
     ran.is(Status::Rejected) && ran.outcome.rejection.is_some() && nothing_follows
 }
 
-/// Whether the sub-agent was refused and asked no model from then on, and the user's session
-/// continued with that result.
+/// Returns true if an event of the sub-agent was refused, the sub-agent sent no request to a model after that, and the
+/// user's session continued with that result.
 fn the_sub_agent_alone_has_ended(ran: &Ran) -> bool {
     let Some(events) = from_the_refusal_on(ran) else { return false };
     let mut below = events.iter().filter_map(in_a_sub_agent);
@@ -644,7 +648,7 @@ fn the_sub_agent_alone_has_ended(ran: &Ran) -> bool {
         && events.iter().any(begins_a_turn)
 }
 
-/// A row for each event that a plugin can refuse, in which it does, with `stop`.
+/// Returns a row for each event that a plugin can refuse. In each row, the plugin refuses the event with `stop`.
 fn stopping() -> Vec<Row> {
     let refused = rows().into_iter().filter(|row| row.answer == "reject");
     let stopping: Vec<Row> = refused
@@ -654,7 +658,8 @@ fn stopping() -> Vec<Row> {
             row
         })
         .collect();
-    // No event is forgotten: what only an embedding program sends is for that program to end.
+    // Every event that can be refused has a row. The only exception is `custom-event`, because the embedding program
+    // that sends it must end the run itself.
     let events: BTreeSet<&str> = stopping.iter().map(|row| row.event).collect();
     let permitted = permitted();
     let can_refuse =
@@ -664,8 +669,8 @@ fn stopping() -> Vec<Row> {
     stopping
 }
 
-/// Runs each row in a sub-agent of the user's session, under an entry with this `stop`, and tells
-/// of those of which this does not hold.
+/// Runs each row in a sub-agent of the user's session, with this `stop` in the plugin's entry. Describes the rows for
+/// which `holds` returns false.
 async fn failing_below(stop: Stop, holds: fn(&Ran) -> bool) -> Vec<String> {
     let mut groups: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
     for row in stopping() {
@@ -703,7 +708,8 @@ async fn a_refusal_with_stop_ends_the_run_on_every_event_that_can_be_refused() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Subscribing to some events changes when others happen, and by which way a text is shown.
+/// A subscription to some events changes when other events happen and how a text is shown, so this test subscribes to
+/// all events.
 #[tokio::test]
 async fn a_refusal_with_stop_ends_the_run_also_if_every_other_event_has_subscribers() {
     let rows = stopping();
@@ -736,7 +742,7 @@ async fn a_refusal_with_a_stop_of_the_session_ends_the_sub_agent_alone_on_every_
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What `custom-event` is answered with.
+/// The answers that `custom-event` permits.
 const CUSTOM: [&str; 4] = ["allow", "modify", "escalate", "reject"];
 
 #[tokio::test]

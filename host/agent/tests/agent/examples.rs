@@ -1,4 +1,4 @@
-//! The programs of `examples/`: short enough to be read at once, and what they print.
+//! Checks the programs in `examples/`: their length, and what they print.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ fn source(name: &str) -> String {
     std::fs::read_to_string(file).unwrap()
 }
 
-/// What an example prints, run in a directory with two files.
+/// Runs an example in a directory with two files, and returns what it prints.
 fn run(name: &str, arguments: &[&str]) -> String {
     let test = std::env::current_exe().unwrap();
     let example = test.parent().and_then(Path::parent).unwrap().join("examples").join(name);

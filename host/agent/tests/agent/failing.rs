@@ -1,4 +1,4 @@
-//! Providers that fail: what is tried again, what is reported, and that the transcript is whole.
+//! Tests of providers that fail: which requests are retried, what is reported, and that the transcript is complete.
 
 use crate::support::{Harness, Prepared, calls, says, stored};
 use hookhost_agent::agent::{AgentEvent, Status};

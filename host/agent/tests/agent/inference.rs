@@ -1,4 +1,4 @@
-//! Requests to the model: `before-inference`, reminders, `after-inference`, `token-usage`.
+//! Tests of requests to the model: `before-inference`, reminders, `after-inference` and `token-usage`.
 
 use crate::support::{Fake, Harness, SharedHost, calls, on, rejected_by_guard, results, says, stored};
 use hookhost::contract::EventKind;
@@ -10,7 +10,7 @@ fn remind(body: &str, turns: u32) -> Value {
     json!({ "body": body, "tags": [], "ttl-turns": turns })
 }
 
-/// What plugins do in each test; all tests of this file share their host.
+/// The behaviour of the plugins in each test. All tests of this file share one host.
 static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
@@ -86,7 +86,7 @@ async fn a_changed_request_is_that_request_only() {
     assert_eq!(requests[0].system_prompt, "Other rules.");
     assert_eq!(requests[0].messages, [Message::user("do something else")]);
     assert_eq!(requests[0].tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["bash"]);
-    // It was changed again: the conversation itself still says what the user said.
+    // The plugin changes each request. The conversation itself still contains the user's own prompt.
     assert_eq!(requests[1].messages[0], Message::user("do something else"));
     assert_eq!(stored(&outcome)[0], Message::user("do it"));
     let changed = harness.events().into_iter().find(|event| matches!(event, AgentEvent::Changed { .. })).unwrap();
@@ -185,7 +185,7 @@ async fn a_refused_usage_ends_the_task_and_stops_its_tools() {
     let outcome = harness.run().await;
     assert_eq!(outcome.status, Status::Rejected);
     assert!(!harness.path("ran").exists());
-    // Whether it had started by then.
+    // The text depends on whether the call had already started when the run ended.
     let messages = stored(&outcome);
     let (text, is_error) = results(&messages)[0];
     let reason = text.strip_prefix("aborted: ").or(text.strip_prefix("not run: "));

@@ -1,4 +1,5 @@
-//! What ends a run: its time, its tokens; and what keeps a conversation within the model's window.
+//! Tests of the limits that end a run (time and tokens), and of summaries, which keep a conversation within the model's
+//! context window.
 
 use crate::support::{Harness, Prepared, SharedHost, calls, on, results, says, stored};
 use hookhost_agent::agent::{AgentEvent, Status};
@@ -10,7 +11,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What plugins do in each test; all tests of this file share their host.
+/// The behaviour of the plugins in each test. All tests of this file share one host.
 static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
@@ -69,7 +70,7 @@ async fn a_run_whose_tokens_are_used_up_sends_no_further_request() {
     assert_eq!(results(&stored(&outcome)), [("[exit code 0]", false)]);
 }
 
-/// Two long exchanges, so that the third request nears the window.
+/// Creates a harness whose model answers with two long exchanges, so that the third request nears the context window.
 async fn near(host: &SharedHost, name: &str) -> Harness {
     let long = format!("echo {}", "x".repeat(3000));
     let answers = [bash(&long), bash("echo short"), says("The summary."), says("Done.")];
@@ -105,14 +106,14 @@ async fn a_conversation_that_nears_the_window_is_summarised_and_continues() {
     let [_, full, summary, last] = requests.as_slice() else { panic!("{} requests", requests.len()) };
     assert!(summary.tools.is_empty() && summary.messages[0].text().contains("xxx"));
     assert!(last.estimated_tokens() < full.estimated_tokens());
-    // The summary, the task as it was given, and the last exchange as it was.
+    // The messages are the summary, the unchanged prompt of the task, and the unchanged last exchange.
     let roles: Vec<_> = last.messages.iter().map(Message::role).collect();
     assert_eq!(roles, ["user", "user", "assistant", "tool"]);
     assert!(last.messages[0].text().ends_with("\n\nThe summary.\n\n[Here the summary ends.]"));
     assert!(matches!(last.messages[0], Message::User { author: Author::Model, .. }), "it is not the user's");
     assert_eq!((last.messages[1].text(), last.messages[3].text()), ("do it", "short\n[exit code 0]"));
     assert!(requests.iter().all(has_its_results));
-    // Its tokens count, and the transcript is whole.
+    // The tokens of the summary are counted, and the transcript is complete.
     assert_eq!(outcome.usage.input_tokens, 400);
     assert_eq!(stored(&outcome).len(), 6);
     assert!(harness.events().iter().any(|event| matches!(event, AgentEvent::Compacted { messages: 3, .. })));
@@ -123,7 +124,8 @@ async fn a_reminder_outlives_compaction() {
     let harness = near(&HOST, "a_reminder_outlives_compaction").await;
     harness.run().await;
     let reminders: Vec<_> = harness.fake.requests().iter().map(|request| request.reminders.len()).collect();
-    // Two calls, the summary aside (which gets no reminders and does not count), and the last one.
+    // The first two requests have both reminders. The request for the summary has none and does not count as a model
+    // call. The last request has one.
     assert_eq!(reminders, [2, 2, 0, 1]);
 }
 
@@ -159,7 +161,7 @@ async fn a_text_keeps_its_author_through_compaction() {
     let lines: Vec<serde_json::Value> =
         requests[2].messages[0].text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let roles: Vec<_> = lines.iter().map(|line| line["role"].as_str().unwrap()).collect();
-    // The result has line breaks, and is one object nevertheless.
+    // The tool's result has line breaks, but it is rendered as one JSON object on one line.
     assert_eq!(roles, ["user", "assistant", "tool"]);
     assert!(requests[2].system_prompt.contains("Only `user` asks, decides and permits"));
     assert!(requests[3].messages[0].text().contains("These are not the user's words"));

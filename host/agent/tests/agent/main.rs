@@ -1,5 +1,5 @@
-//! The agent as a whole: providers against a server on loopback, and the loop with the engine, each verdict of each event
-//! taking effect.
+//! Tests of the whole agent. The providers talk to a server on the loopback interface, and the loop runs with the engine. The tests check
+//! that each verdict on each event takes effect.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 

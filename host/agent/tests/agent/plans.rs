@@ -1,11 +1,12 @@
-//! Plans: `submit_plan` feeds the queue through `plan-submit`, and the queue is told.
+//! Tests of plans: `submit_plan` adds tasks to the queue if `plan-submit` allows them, and the state of the queue is
+//! reported.
 
 use crate::support::{Harness, SharedHost, calls, on, results, says, stored};
 use hookhost_agent::agent::{AgentEvent, MAX_TASKS, Status};
 use hookhost_models::message::{Author, Message};
 use serde_json::{Value, json};
 
-/// What plugins do in each test; all tests of this file share their host.
+/// The behaviour of the plugins in each test. All tests of this file share one host.
 static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(

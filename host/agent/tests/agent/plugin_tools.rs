@@ -1,4 +1,5 @@
-//! Tools that plugins bring, in the loop: they pass the events of any tool, and their failures are the model's to read.
+//! Tests of plugins' tools in the loop: their calls cause the same events as other calls, and the model reads their
+//! failures.
 
 use crate::support::{Harness, calls, plugin, results, says, stored};
 use hookhost::config::Settings;
@@ -7,7 +8,7 @@ use hookhost_agent::agent::{AgentEvent, Status};
 use hookhost_agent::tool::Toolbox;
 use serde_json::{Value, json};
 
-/// A plugin `kit` that brings `run`, and beside it a guard that repeats what it sees.
+/// Creates a host with a plugin `kit`, which brings the tool `run`, and a plugin that repeats what it sees.
 async fn host(call: Value) -> Host {
     let tool = json!({
         "name": "run",

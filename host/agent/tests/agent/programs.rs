@@ -1,4 +1,5 @@
-//! Programs in the place of a server: what they get, what runs, and what each failure says.
+//! Tests of programs that take the place of a provider's server: what they get, which program runs, and the message of
+//! each failure.
 
 use crate::loopback::dialects;
 use crate::support::{Harness, stored};
@@ -9,7 +10,7 @@ use hookhost_models::message::Message;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// A program that answers as OpenAI's protocol does, and keeps what it was given.
+/// Writes a program that answers in OpenAI's format and stores its input and its environment.
 fn program(directory: &Path, stream: &str) -> PathBuf {
     std::fs::write(directory.join("answer"), dialects::openai_text("Hello.")).unwrap();
     let file = directory.join("provider");
@@ -37,7 +38,7 @@ fn pinned(file: &Path) -> String {
     format!("sha256 = '{}'\n", Digest::of_file(file).unwrap())
 }
 
-/// The error with which the section gives no provider.
+/// Returns the error of choosing a provider from this section.
 fn refused(section: &AgentSection) -> String {
     section.choose(&Overrides::new(None, Some("m".into()), None)).unwrap_err().to_string()
 }
@@ -60,7 +61,7 @@ async fn a_program_gets_the_request_on_its_input_and_answers_in_the_place_of_a_s
     let body: serde_json::Value = serde_json::from_str(&read("body")).unwrap();
     assert_eq!(body["stream"], true);
     assert_eq!(body["messages"].as_array().unwrap().last().unwrap()["content"], "do it");
-    // It gets no variable that neither it nor the configuration names.
+    // The program gets only the variables that the configuration names for it, and a few general ones.
     let names: Vec<_> =
         read("environment").lines().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect();
     assert!(!names.iter().any(|name| name.starts_with("CARGO")), "{names:?}");
@@ -75,7 +76,7 @@ async fn only_the_program_that_was_allowed_runs() {
     assert!(unpinned.contains(&format!("add sha256 = \"{digest}\"")), "{unpinned}");
     let allowed = section(&file, &pinned(&file));
     let provider = allowed.choose(&Overrides::new(None, Some("m".into()), None)).unwrap().provider;
-    // It changes after it was chosen.
+    // The program is changed after the provider was created.
     program(directory.path(), "cat answer; touch ran");
     let changed = refused(&allowed);
     assert!(changed.contains("is not what was allowed") && changed.contains(&digest.to_string()), "{changed}");

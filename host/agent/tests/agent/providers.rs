@@ -1,4 +1,5 @@
-//! The HTTP providers against a server on loopback that speaks the documented formats, well and badly.
+//! Tests of the HTTP providers with a server on the loopback interface. The server follows the documented formats, or
+//! deviates from them.
 
 use crate::loopback::{self, Reply, Server, dialects};
 use futures_util::StreamExt as _;
@@ -8,7 +9,7 @@ use hookhost_models::{Delta, Endpoint, Provider, ProviderError, Request, Timeout
 use serde_json::json;
 use std::time::Duration;
 
-/// Set in every environment that can run tests; serves as a key's variable.
+/// The variable of the key. `PATH` is set in every environment that can run tests.
 const VARIABLE: &str = "PATH";
 
 fn timeouts() -> Timeouts {
@@ -36,7 +37,7 @@ fn prompt() -> Vec<Message> {
     vec![Message::user("What is here?")]
 }
 
-/// The whole answer: its text, its calls, its last usage and its stop reason.
+/// Reads a whole answer. Returns its text, its calls, its last token counts and its stop reason.
 async fn answer(
     provider: &dyn Provider,
     messages: Vec<Message>,
@@ -153,9 +154,10 @@ async fn two_turns_in_the_openai_format() {
 
 #[tokio::test]
 async fn chunks_of_servers_that_differ_from_openai_are_read() {
-    // No index, no id, everything in one chunk, usage beside the finish reason, and no [DONE].
+    // This answer has no index and no id. Everything is in one chunk, with the token counts beside the finish reason,
+    // and there is no `[DONE]`.
     let lean = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"a\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4}}\n\n";
-    // Two calls under one index, told apart by their ids; comments; CRLF.
+    // This answer has two calls with the same index but different ids, comments, and CRLF as line ends.
     let twins = ": keep-alive\r\n\r\ndata: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"x\",\"function\":{\"name\":\"a\",\"arguments\":\"{}\"}}]}}]}\r\n\r\ndata: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"y\",\"function\":{\"name\":\"b\",\"arguments\":\"{}\"}}]}}]}\r\n\r\ndata: [DONE]\r\n\r\n";
     let server = Server::start([Reply::events(lean), Reply::events(twins)]).await;
     let provider = openai(&server.url);
@@ -170,7 +172,7 @@ async fn chunks_of_servers_that_differ_from_openai_are_read() {
 #[tokio::test]
 async fn a_call_that_the_output_limit_cut_is_kept_as_the_text_it_is() {
     let whole = dialects::anthropic_call("", "c", "bash", r#"{"command": "rm -rf build"}"#);
-    // The second half of the arguments and the end of the block never come.
+    // The server never sends the second half of the arguments and the end of the block.
     let (before, _) = whole.rsplit_once("event: content_block_delta").unwrap();
     let (_, end) = whole.split_once("event: message_delta").unwrap();
     let cut = format!("{before}event: message_delta{}", end.replace("tool_use", "max_tokens"));
@@ -180,7 +182,7 @@ async fn a_call_that_the_output_limit_cut_is_kept_as_the_text_it_is() {
     assert!(calls[0].arguments.is_string(), "{calls:?}");
 }
 
-/// The sentence that each provider says for an answer.
+/// Returns the error of each provider for this answer.
 async fn sentences(answered: Reply) -> [ProviderError; 2] {
     let server = Server::start([answered.clone(), answered]).await;
     [
@@ -364,7 +366,8 @@ fn an_invalid_base_url_is_reported() {
 #[tokio::test]
 async fn the_key_is_shown_nowhere() {
     let key = std::env::var(VARIABLE).unwrap();
-    // Not even its beginning, where the server's words are cut.
+    // Even the beginning of the key must not be shown. It could remain if the server's message were cut in the middle
+    // of the key.
     let start: String = key.chars().take(12).collect();
     let body = json!({ "error": { "message": format!("Incorrect API key provided: {key}") } }).to_string();
     for status in [400, 401] {

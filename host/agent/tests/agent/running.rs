@@ -1,4 +1,4 @@
-//! How calls run: in which order, beside each other, and what the others result in.
+//! Tests of how calls run: their order, which of them run at the same time, and the results of calls that do not run.
 
 use crate::support::{Harness, calls, results, says, says_and_calls, stored};
 use async_trait::async_trait;
@@ -63,7 +63,7 @@ async fn a_call_that_cannot_run_is_reported_to_the_model() {
 #[derive(Debug)]
 struct Meeting {
     name: &'static str,
-    /// How many calls are under way.
+    /// Number of calls that are running.
     running: Arc<watch::Sender<usize>>,
 }
 
@@ -87,7 +87,7 @@ impl Tool for Meeting {
 
 #[tokio::test]
 async fn calls_run_together_but_for_those_that_write_files() {
-    // What a call does is what its action says, whatever the tool is called.
+    // The action of a call decides whether the call writes files. The name of the tool alone does not matter.
     for (names, expected) in [
         (["one", "two"], "met"),
         (["create_file", "two"], "alone"),

@@ -1,4 +1,5 @@
-//! The whole way: the loop, plugins applied, against a server on loopback in both documented formats.
+//! Tests of the whole path: the loop with plugins, and a server on the loopback interface that uses both documented
+//! formats.
 
 use crate::loopback::{Reply, Server, dialects};
 use crate::support::{Harness, SharedHost, on, results, stored};
@@ -18,8 +19,8 @@ const FORMATS: [(Make, Called, Said); 2] = [
     (|endpoint| Arc::new(RemoteProvider::openai(endpoint)), dialects::openai_call, dialects::openai_text),
 ];
 
-/// What plugins do; all tests of this file share their host.
-/// These tests share a session identifier, which one session at a time can have.
+/// The behaviour of the plugins. All tests of this file share one host. These tests share a session identifier, and
+/// only one open session at a time can have it.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 static HOST: SharedHost = SharedHost::new(|| {
@@ -95,7 +96,7 @@ async fn a_stream_that_breaks_off_leaves_a_whole_transcript() {
     for (make, _, said) in FORMATS {
         let body = said("A long answer that never comes to its end.");
         let cut = || Reply::events(&body).cut_after(body.len() * 2 / 3);
-        // Nothing was done about it: it is asked for again, as often as that is done.
+        // No call had been scheduled, so the request is sent again until the retries are used up.
         let server = Server::start([cut(), cut(), cut()]).await;
         let harness = harness(&server, make).await;
         let outcome = harness.run().await;

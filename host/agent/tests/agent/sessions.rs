@@ -1,4 +1,5 @@
-//! A resumed session continues under its id, with its conversation, with whichever model, and every call answered.
+//! Tests that a resumed session keeps its id and its conversation, that the model may change, and that every call has a
+//! result.
 
 use crate::loopback::{Reply, Server, dialects};
 use crate::support::{Fake, Harness, Prepared, SharedHost, calls, on, results, says, stored};
@@ -49,7 +50,7 @@ impl Harness {
         self.agent().resume(id, prompt, &self.recorded, &self.cancel).await
     }
 
-    /// Another model from now on.
+    /// Uses another model from now on.
     fn answers<const N: usize>(&mut self, name: &'static str, answers: [Prepared; N]) {
         self.fake = Fake::new(name, answers);
         self.provider = Arc::clone(&self.fake) as _;
@@ -99,7 +100,7 @@ async fn calls_of_a_session_that_was_killed_get_a_result_that_says_so_and_the_mo
     let outcome = harness.run().await;
     let file = outcome.transcript.unwrap();
     let lines = std::fs::read_to_string(&file).unwrap();
-    // The last line that stays is the answer with the call; the one behind it was begun.
+    // The last complete line is the answer with the call. The line after it is incomplete.
     let kept: Vec<_> = lines.lines().take(3).collect();
     std::fs::write(&file, kept.join("\n") + "\n{\"message\":{\"number\":3,").unwrap();
     harness.answers("fake", [says("On again.")]);
@@ -167,7 +168,7 @@ async fn a_session_goes_from_one_provider_to_another_and_back() {
         } else {
             [dialects::openai_call("I look.", "t1", "list_dir", "{}"), dialects::anthropic_text("There is nothing.")]
         };
-        // The first one breaks off after the call's result.
+        // The first server fails after it has received the call's result.
         let servers = [
             Server::start([Reply::events(&called), Reply::error(401, "{}")]).await,
             Server::start([Reply::events(&said)]).await,
@@ -206,13 +207,13 @@ async fn reminders_outlive_the_process_as_long_as_they_say_and_as_their_plugin_i
         harness.resume("reminded", Some("more")).await.unwrap();
         assert_eq!(bodies(&harness), expected);
     }
-    // A plugin that is no longer there reminds of nothing.
+    // Reminders of a plugin that is no longer loaded are not sent.
     let with_plugins = harness.host.clone();
     harness.host = Harness::bare([]).await.host;
     harness.answers("fake", [says("On.")]);
     harness.resume("reminded", Some("more")).await.unwrap();
     assert_eq!(bodies(&harness), [""; 0]);
-    // Somebody has removed them from the file: what the host's own store knows of the session is reported nevertheless.
+    // The reminders are removed from the file, but the host's own store still has them, so they are sent.
     harness.host = with_plugins;
     let file = outcome.transcript.unwrap();
     let lines = std::fs::read_to_string(&file).unwrap();

@@ -1,5 +1,5 @@
-//! Tool calls while the answer streams in: each starts the moment it is complete and allowed, none
-//! twice, none without its one result.
+//! Tests of tool calls while the answer streams in. Each call starts as soon as it is complete and allowed, runs only
+//! once, and gets exactly one result.
 
 use crate::support::{Harness, SharedHost, calls, on, results, says, says_and_calls, stored};
 use async_trait::async_trait;
@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What plugins do in each test; all tests of this file share their host, where no plugin subscribes to `before-tools`.
+/// The behaviour of the plugins in each test. The tests share this host, in which no plugin subscribes to
+/// `before-tools`.
 static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
@@ -35,15 +36,15 @@ static HOST: SharedHost = SharedHost::new(|| {
     ]
 });
 
-/// The same where a plugin subscribes to `before-tools`.
+/// A host with a plugin that subscribes to `before-tools`.
 static TOGETHER: SharedHost =
     SharedHost::new(|| vec![on("together", "guard", json!({ "before-tools": { "verdict": "allow" } }))]);
 
-/// The same where a plugin subscribes to `response-receive`.
+/// A host with a plugin that subscribes to `response-receive`.
 static WHOLE: SharedHost =
     SharedHost::new(|| vec![on("whole", "guard", json!({ "response-receive": { "verdict": "keep" } }))]);
 
-/// The same where text waits until it is final, and is shown beside the calls then.
+/// A host in which text waits until it is final, so that the text beside the calls is shown only then.
 static FINAL: SharedHost = SharedHost::new(|| {
     vec![
         on("shown.stop", "guard", json!({ "finalize-content": { "verdict": "replace", "value": "{value} (final)" } })),
@@ -59,12 +60,12 @@ static FINAL: SharedHost = SharedHost::new(|| {
 #[derive(Clone)]
 enum Step {
     Says(Result<Delta, ProviderError>),
-    /// Waits until the file is there, or so long.
+    /// Waits until the file exists, but at most for this time.
     Until(PathBuf, Duration),
 }
 
-/// A provider whose first answer has pauses, and whose second is the end of it. It notes what was
-/// there when it had paused.
+/// A provider whose first answer has pauses, and whose second answer is final. After each pause, it records whether the
+/// file existed.
 #[derive(Debug)]
 struct Pausing {
     steps: Mutex<Vec<Step>>,
@@ -233,7 +234,7 @@ async fn a_refusal_with_stop_ends_the_answer_in_the_middle() {
     let messages = stored(&outcome);
     assert_eq!(results(&messages), [("aborted: Rejected by guard: enough", true), ("Rejected by guard: enough", true)]);
     assert!(!harness.path("second").exists());
-    // Nobody waited for the rest of the answer.
+    // The run did not wait for the rest of the answer.
     assert_eq!(provider.seen.lock().unwrap().as_slice(), [true]);
 }
 
@@ -266,7 +267,7 @@ async fn a_refusal_with_stop_of_a_shown_line_ends_the_run() {
 #[tokio::test]
 async fn a_refusal_with_stop_of_a_shown_line_lets_no_call_run_where_another_plugin_makes_text_final() {
     let mut harness = Harness::on(&FINAL, "shown.stop", []).await;
-    // The call waits for the text before it, which is shown once it is final.
+    // The call waits for the text before it, and this text is shown only when it is final.
     let text = Step::Says(Ok(Delta::Text("I look.".into())));
     let steps = [text, call("a", "touch late"), stop()];
     let provider = pausing(&mut harness, steps);

@@ -1,4 +1,4 @@
-//! Sub-agents: their own context under the same plugins, their limits, and their end.
+//! Tests of sub-agents: their separate context under the same plugins, their limits, and their end.
 
 use crate::support::{Harness, Prepared, calls, plugin, results, says, stored};
 use hookhost::config::Settings;
@@ -14,7 +14,7 @@ fn agent(prompt: &str) -> (&'static str, Value) {
     ("agent", json!({ "prompt": prompt }))
 }
 
-/// What happened in sub-agents, with their depths.
+/// Returns the events of sub-agents, with the depth of each sub-agent.
 fn below(harness: &Harness) -> Vec<(u32, AgentEvent)> {
     let event =
         |event| if let AgentEvent::Subagent { depth, event, .. } = event { Some((depth, *event)) } else { None };
@@ -39,11 +39,11 @@ async fn a_sub_agent_has_its_own_context_and_its_answer_is_the_result() {
     assert_eq!((outcome.status, outcome.text.as_str(), outcome.turns), (Status::Success, "Done.", 2));
     assert_eq!(results(&stored(&outcome)), [("It is here.", false)]);
     let requests = harness.fake.requests();
-    // Its task is what the model wrote.
+    // The sub-agent's task is the prompt that the parent's model wrote.
     let task = Message::User { text: "look around".into(), author: Author::Model };
     assert_eq!(requests[1].messages, [task]);
     assert_eq!(requests[1].messages[0].text(), "look around");
-    // All four model calls, its own two and the sub-agent's.
+    // The usage contains all four model calls: two of the session itself and two of the sub-agent.
     assert_eq!((outcome.usage.input_tokens, outcome.usage.output_tokens, outcome.subagent_turns), (400, 40, 2));
     let session = below(&harness).into_iter().find_map(|(depth, event)| match event {
         AgentEvent::SessionStarted { session, .. } => Some((depth, session)),
@@ -75,7 +75,7 @@ async fn no_sub_agent_escapes_a_plugin_and_its_events_name_their_parent() {
     assert!(!harness.path("forbidden").exists());
     let refused = below(&harness).into_iter().find(|(_, event)| matches!(event, AgentEvent::ToolRejected { .. }));
     let Some((2, AgentEvent::ToolRejected { refusal, .. })) = refused else { panic!("{refused:?}") };
-    // The one that it is below is itself below the user's.
+    // The parent of the session at depth 2 is the session at depth 1, which is a sub-agent of the user's session.
     let started = below(&harness).into_iter().find_map(|(depth, event)| match event {
         AgentEvent::SessionStarted { session, .. } if depth == 1 => Some(session),
         _ => None,
@@ -158,7 +158,8 @@ async fn a_sub_agent_is_judged_by_what_the_whole_run_has_used() {
 
 #[tokio::test]
 async fn before_each_request_plugins_are_told_what_session_and_run_have_used_so_far() {
-    // The sub-agent's second request, after one of its own and one of the user's session.
+    // This matches the sub-agent's second request. Before it, the sub-agent and the user's session have each sent one
+    // request.
     let used = "\"session-input-tokens\":100,\"session-output-tokens\":10,\"run-input-tokens\":200,\"run-output-tokens\":20,\
                 \"run-requests\":2";
     let guard = json!({ "before-inference": {
@@ -200,7 +201,7 @@ async fn a_stop_in_a_sub_agent_ends_those_beside_it_and_nothing_of_them_runs_aft
         "before-tool-call": { "when": { "contains": "forbidden" }, "verdict": "reject", "reason": "no", "stop": true },
     });
     let bash = |command: &str| calls([("bash", json!({ "command": command }))]);
-    // One of the two works until the other has begun and is refused; only then would it continue.
+    // One of the two sub-agents runs a command that waits. The other sub-agent is refused after that command has begun.
     let answers = [
         calls([agent("work"), agent("try")]),
         bash("touch on; sleep 600; touch after"),
@@ -254,7 +255,7 @@ async fn a_stop_about_a_plugins_tool_in_a_sub_agent_ends_the_run() {
 
 #[tokio::test]
 async fn a_stop_two_levels_down_ends_the_run_though_an_earlier_task_of_the_sub_agent_had_failed() {
-    // The plan's first task is rejected without a stop; the sub-agent ends as that task did.
+    // The first task of the plan is rejected without `stop`, and the sub-agent ends with the status of that task.
     let guard = json!({ "task-start": [
         { "when": { "contains": "first" }, "verdict": "reject", "reason": "not this one" },
         { "when": { "contains": "second" }, "verdict": "reject", "reason": "enough", "stop": true },
@@ -277,7 +278,7 @@ fn tries(command: &str) -> Prepared {
     calls([("bash", json!({ "command": command }))])
 }
 
-/// A host of a plugin that refuses each command.
+/// Creates a host with a plugin that refuses every command.
 async fn refusing() -> Host {
     let refuses = json!({ "when": { "contains": "command" }, "verdict": "reject", "reason": "no" });
     host(json!({ "before-tool-call": refuses })).await
@@ -311,7 +312,7 @@ async fn refused_answers_of_sub_agents_are_in_a_row_until_one_of_them_is_good_fo
     let reason = outcome.reason.unwrap();
     assert!(reason.starts_with("all calls of the last 10 answers in this run were rejected"), "{reason}");
 
-    // A sub-agent that reads a file between them.
+    // Between the refused calls, the sub-agent reads a file, which resets the count.
     let mut answers = vec![calls([agent("one")])];
     let reads = calls([("read_file", json!({ "path": "missing" }))]);
     answers.extend(varied(0..9).chain([reads]).chain(varied(9..18)).chain([says("I may not."), says("Done.")]));
@@ -321,7 +322,7 @@ async fn refused_answers_of_sub_agents_are_in_a_row_until_one_of_them_is_good_fo
 
 #[tokio::test]
 async fn so_many_run_at_a_time_and_more_wait() {
-    // One at a time, the first one's command ends before the second one's begins.
+    // If only one sub-agent runs at a time, the command of the first ends before the command of the second begins.
     let bash = |command: &str| calls([("bash", json!({ "command": command }))]);
     let mut harness = Harness::bare([
         calls([agent("one"), agent("two")]),
@@ -374,7 +375,7 @@ async fn a_sub_agent_that_fails_is_a_failed_call() {
     let mut harness =
         Harness::bare([calls([agent("loop")]), calls([("bash", json!({ "command": "true" }))]), says("Done.")]).await;
     harness.config.max_turns = NonZeroU32::new(2).unwrap();
-    // The parent's own second call is the last one it has.
+    // The parent's second model call is the last call that its limit permits.
     let answers = results_of(&harness).await;
     assert!(answers.contains(&("Done.".into(), false)), "{answers:?}");
     let mut harness =

@@ -1,5 +1,5 @@
-//! An agent in a directory of its own: a provider that plays answers and keeps requests, and
-//! `all-events` plugins that do what their configuration says.
+//! A test agent in its own directory. Its provider plays prepared answers and stores requests, and its `all-events`
+//! plugins do what their configuration says.
 
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-/// A component that `cargo xtask plugins` has built.
+/// Returns the path of a component that `cargo xtask plugins` has built.
 fn component(name: &str) -> PathBuf {
     let built = std::env::var_os("HOOKHOST_PLUGINS").map(PathBuf::from);
     let path = built.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("../plugins")).join(name);
@@ -28,8 +28,8 @@ fn component(name: &str) -> PathBuf {
     path
 }
 
-/// A copy of `all-events` under the plugin's name, since no two entries can be of one file. Written beside and renamed:
-/// other tests may be using it.
+/// Copies `all-events` to a file with the plugin's name, since two entries cannot have the same file. The copy is
+/// written to a temporary file and renamed, because other tests may be using an existing copy.
 fn copy_named(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent_loop");
     std::fs::create_dir_all(&directory).unwrap();
@@ -40,7 +40,7 @@ fn copy_named(name: &str) -> PathBuf {
     path
 }
 
-/// An `all-events` plugin that subscribes to the events it has a behaviour for, and no others.
+/// Returns an entry for an `all-events` plugin that subscribes only to the events for which it has a behaviour.
 pub(crate) fn plugin(name: &str, behaviour: Value) -> Entry {
     let path = copy_named(name);
     let mut entry = Entry::new(name, path.clone(), Digest::of_file(&path).unwrap());
@@ -55,14 +55,14 @@ pub(crate) fn plugin(name: &str, behaviour: Value) -> Entry {
     entry
 }
 
-/// What a plugin does in the session of this name, which is that of the test.
+/// Describes what a plugin does in the session with this name. The session of a test has the name of the test.
 pub(crate) fn on(session: &str, plugin: &'static str, behaviour: Value) -> Scenario {
     Scenario::new(session.to_owned(), plugin, behaviour)
 }
 
-/// See [`on`].
+/// The behaviour of one plugin in one session. See [`on`].
 pub(crate) struct Scenario {
-    /// What of the session has this name: `session`, or `parent`.
+    /// The field of the session that is compared with the name: `session` or `parent`.
     of: &'static str,
     session: String,
     plugin: &'static str,
@@ -74,13 +74,13 @@ impl Scenario {
         Self { of: "session", session, plugin, behaviour }
     }
 
-    /// In the sub-agents of that session alone.
+    /// Restricts the behaviour to the sub-agents of that session.
     pub(crate) fn below(self) -> Self {
         Self { of: "parent", ..self }
     }
 }
 
-/// The plugins of scenarios: each behaves by the session's name.
+/// Returns the plugins of these scenarios. The behaviour of each plugin depends on the session's name.
 pub(crate) fn plugins_of(scenarios: impl IntoIterator<Item = Scenario>) -> Vec<Entry> {
     let mut plugins = BTreeMap::<&str, Map<String, Value>>::new();
     for Scenario { of, session, plugin, behaviour } in scenarios {
@@ -98,7 +98,8 @@ pub(crate) fn plugins_of(scenarios: impl IntoIterator<Item = Scenario>) -> Vec<E
     plugins.into_iter().map(|(name, behaviour)| plugin(name, Value::Object(behaviour))).collect()
 }
 
-/// A host that tests share, since it takes a second to make one: each plugin behaves by the session's name.
+/// A host that tests share, since it takes a second to create a host. The behaviour of each plugin depends on the
+/// session's name.
 pub(crate) struct SharedHost {
     scenarios: fn() -> Vec<Scenario>,
     settings: fn(&mut Settings),
@@ -110,7 +111,7 @@ impl SharedHost {
         Self::under(|_| {}, scenarios)
     }
 
-    /// With other settings.
+    /// Like `new`, but with other settings.
     pub(crate) const fn under(settings: fn(&mut Settings), scenarios: fn() -> Vec<Scenario>) -> Self {
         Self { scenarios, settings, host: OnceCell::const_new() }
     }
@@ -132,13 +133,13 @@ pub(crate) type Prepared = Result<Vec<Result<Delta, ProviderError>>, ProviderErr
 
 pub(crate) const USED: TokenUsage = TokenUsage::new(100, 10).cached(60);
 
-/// The model says this and is done.
+/// A final answer with this text.
 pub(crate) fn says(text: &str) -> Prepared {
     answer(text, Vec::new())
 }
 
-/// The model calls these tools; the calls are named c1, c2, ….
-/// What is told of a rejection by the plugin `guard`.
+/// An answer that calls these tools. The ids of the calls are c1, c2, and so on. The report of a rejection by the
+/// plugin `guard`.
 pub(crate) fn rejected_by_guard(reason: &str, code: Option<&str>) -> RejectionReport {
     let refusal = Refusal { reason: reason.into(), code: code.map(str::to_owned), retryable: false, stop: false };
     RejectionReport::from(&Rejection::verdict("guard", refusal, Stop::Run))
@@ -156,13 +157,13 @@ pub(crate) fn says_and_calls<const N: usize>(text: &str, calls: [(&str, Value); 
 
 fn answer(text: &str, calls: Vec<ToolUse>) -> Prepared {
     let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolCalls };
-    // Pieces that are no lines, as models send them.
+    // The pieces do not end at line breaks, as in a real model's stream.
     let pieces = text.as_bytes().chunks(5).map(|piece| Delta::Text(String::from_utf8(piece.to_vec()).unwrap()));
     let calls = calls.into_iter().map(Delta::ToolCall);
     Ok(pieces.chain(calls).chain([Delta::Usage(USED), Delta::Stop(stop)]).map(Ok).collect())
 }
 
-/// A provider that plays prepared answers and keeps what it was asked.
+/// A provider that plays prepared answers and stores the requests.
 #[derive(Debug)]
 pub(crate) struct Fake {
     name: &'static str,
@@ -210,13 +211,13 @@ pub(crate) struct Harness {
 }
 
 impl Harness {
-    /// Without plugins.
+    /// Creates a harness without plugins.
     pub(crate) async fn bare<const N: usize>(answers: [Prepared; N]) -> Self {
         static HOST: SharedHost = SharedHost::new(Vec::new);
         Self::with_host(HOST.host().await, answers)
     }
 
-    /// With the plugins of `shared`, as they behave in the session `name`.
+    /// Creates a harness with the plugins of `shared`, which behave as configured for the session `name`.
     pub(crate) async fn on<const N: usize>(shared: &SharedHost, name: &str, answers: [Prepared; N]) -> Self {
         let mut harness = Self::with_host(shared.host().await, answers);
         harness.config.session = Some(name.to_owned());
@@ -268,14 +269,15 @@ impl Harness {
         self.recorded.events()
     }
 
-    /// All text that was shown.
+    /// Returns all text that was shown.
     pub(crate) fn shown(&self) -> String {
         let text = |event: AgentEvent| if let AgentEvent::Text { text } = event { text } else { String::new() };
         self.events().into_iter().map(text).collect()
     }
 }
 
-/// The session on disk, whole: every message, an end, and one result for each call, before the next answer.
+/// Returns the messages of the session on disk. Checks that the file is complete: it has every message, an end, and one
+/// result for each call before the next answer.
 pub(crate) fn stored(outcome: &RunOutcome) -> Vec<Message> {
     let stored = StoredSession::read(outcome.transcript.as_ref().unwrap()).unwrap();
     assert!(stored.damaged.is_empty() && stored.missing.is_empty(), "{stored:?}");
@@ -302,7 +304,7 @@ pub(crate) fn stored(outcome: &RunOutcome) -> Vec<Message> {
     stored.conversation
 }
 
-/// The results in a conversation: text and whether it is an error.
+/// Returns the tool results in a conversation: the text, and true if the result is an error.
 pub(crate) fn results<'a>(messages: &'a [Message]) -> Vec<(&'a str, bool)> {
     let result = |message: &'a Message| match message {
         Message::Tool { text, is_error, .. } => Some((text.as_str(), *is_error)),

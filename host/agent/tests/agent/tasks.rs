@@ -1,4 +1,4 @@
-//! Tasks and ends: `session-start`, `task-complete`, `agent-error`, `session-end`, and the limits.
+//! Tests of tasks and their ends: `session-start`, `task-complete`, `agent-error`, `session-end`, and the limits.
 
 use crate::support::{Harness, SharedHost, calls, on, plugin, says, stored};
 use hookhost::capability::{Model, ModelRequest};
@@ -25,7 +25,7 @@ fn broken() -> ProviderError {
     ProviderError::Unauthorized { provider: "fake".into(), status: 401, variable: Some("KEY".into()) }
 }
 
-/// What plugins do in each test; all tests of this file share their host.
+/// The behaviour of the plugins in each test. All tests of this file share one host.
 static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
@@ -102,7 +102,7 @@ async fn task_complete_learns_how_it_went_and_can_continue() {
 async fn tasks_without_end_are_ended() {
     let harness = Harness::on(&HOST, "tasks_without_end_are_ended", []).await;
     let outcome = harness.run().await;
-    // The user's, and those of the plugin.
+    // The prompts are the user's prompt and the tasks of the plugin.
     assert_eq!(prompts(&stored(&outcome)).len(), 1 + MAX_TASKS);
     let told = harness
         .events()
@@ -136,7 +136,7 @@ async fn an_error_that_a_plugin_answers_with_a_task_is_not_final() {
 
 #[tokio::test]
 async fn a_run_in_which_every_task_failed_is_not_a_success() {
-    // The model calls a tool once, and then has no answer any more.
+    // The model calls a tool once. After that, the fake provider has no further answer.
     let call = calls([("bash", json!({ "command": "true" }))]);
     let harness = Harness::on(&HOST, "a_run_in_which_every_task_failed_is_not_a_success", [call]).await;
     let outcome = harness.run().await;
@@ -145,7 +145,7 @@ async fn a_run_in_which_every_task_failed_is_not_a_success() {
         _ => None,
     });
     assert_eq!(ended.collect::<Vec<_>>(), [Status::Error; 1 + MAX_TASKS]);
-    // Each was answered with a task but the last, for whose recovery the queue had no room.
+    // The plugin answered each failure with a new task. For the last failure, the queue had no room for that task.
     assert_eq!(outcome.status, Status::Error);
     assert!(outcome.reason.is_some_and(|reason| reason.contains("no answer is left")));
 }
@@ -157,7 +157,7 @@ async fn the_first_end_that_is_not_a_success_is_the_runs() {
     assert_eq!((outcome.status, outcome.text.as_str()), (Status::Rejected, "Fine."));
 }
 
-/// A model of the capability `model` that keeps what plugins tell it.
+/// A model of the capability `model` that stores what plugins ask it.
 #[derive(Default)]
 struct RecordingModel(Mutex<Vec<String>>);
 

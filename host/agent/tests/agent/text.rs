@@ -1,4 +1,4 @@
-//! Text on its way: `prompt-submit`, `stream-delta`, `stream-end`, `finalize-content`.
+//! Tests of the events that carry text: `prompt-submit`, `stream-delta`, `stream-end` and `finalize-content`.
 
 use crate::support::{Harness, SharedHost, calls, on, says, says_and_calls, stored};
 use hookhost::contract::EventKind;
@@ -6,7 +6,7 @@ use hookhost_agent::agent::{AgentEvent, MAX_REVISIONS, Status};
 use hookhost_models::message::{Author, Message};
 use serde_json::{Value, json};
 
-/// What plugins do in each test; all tests of this file share their host.
+/// The behaviour of the plugins in each test. All tests of this file share one host.
 static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
@@ -33,7 +33,7 @@ static HOST: SharedHost = SharedHost::new(|| {
     ]
 });
 
-/// The same where a plugin subscribes to `finalize-content`: with [`HOST`], none does.
+/// A host with a plugin that subscribes to `finalize-content`. In [`HOST`], no plugin does.
 static FINAL: SharedHost = SharedHost::new(|| {
     vec![
         on("revised", "guard", no_passwords()),
@@ -94,7 +94,7 @@ static FINAL: SharedHost = SharedHost::new(|| {
     ]
 });
 
-/// The same under the setting `stream-unfinalised`.
+/// Like [`FINAL`], but with the setting `stream-unfinalised`.
 static UNFINALISED: SharedHost = SharedHost::under(
     |settings| settings.stream_unfinalised = true,
     || vec![on("shown.at_once", "masker", json!({ "finalize-content": { "verdict": "replace", "value": "masked" } }))],
@@ -138,7 +138,7 @@ async fn what_is_shown_passes_stream_delta_in_whole_lines() {
     let outcome = harness.run().await;
     assert_eq!(harness.shown(), "<one line\n><and another\n><and the rest>");
     assert_eq!(outcome.text, harness.shown());
-    // It is about what the user is shown; the conversation keeps the model's words.
+    // The replacement affects only the text that the user sees. The conversation keeps the model's text.
     assert_eq!(stored(&outcome)[1].text(), "one line\nand another\nand the rest");
 }
 
@@ -159,7 +159,7 @@ async fn text_waits_until_it_is_final_if_a_plugin_subscribes_to_finalize_content
     .await;
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "masked"));
-    // Beside the call, and in the end.
+    // The text is shown twice: once beside the call, and once as the final text.
     assert_eq!(harness.shown(), "maskedmasked");
     assert!(!serde_json::to_string(&harness.events()).unwrap().contains("hunter2"));
     assert_eq!(stored(&outcome).last().unwrap().text(), "masked");
@@ -171,7 +171,7 @@ async fn text_beside_calls_that_is_rejected_is_withheld_and_stop_ends_the_task_b
         let answers = [says_and_calls("It is hunter2.", [("list_dir", json!({ "path": "." }))]), says("Done.")];
         let harness = Harness::on(&FINAL, name, answers).await;
         let outcome = harness.run().await;
-        // Without `stop` it is the final text, which is rejected too, that ends the task.
+        // Without `stop`, this rejection does not end the task. The task ends because its final text is rejected, too.
         assert_eq!(outcome.status, Status::Rejected);
         assert!(harness.shown().starts_with("[withheld: Rejected by guard: hush]"), "{}", harness.shown());
         assert!(!serde_json::to_string(&harness.events()).unwrap().contains("hunter2"));
@@ -195,13 +195,13 @@ async fn text_without_subscribers_is_shown_as_it_comes() {
     let harness = Harness::bare([says("a line without an end")]).await;
     let outcome = harness.run().await;
     let pieces = harness.events().into_iter().filter(|event| matches!(event, AgentEvent::Text { .. })).count();
-    // The model sends five bytes at a time.
+    // The fake provider sends five bytes at a time.
     assert_eq!((pieces, outcome.text.as_str()), (5, "a line without an end"));
 }
 
 #[tokio::test]
 async fn text_before_a_call_is_shown_before_the_call_begins() {
-    // Also where a plugin subscribes to `stream-delta`.
+    // This must hold with and without a plugin that subscribes to `stream-delta`.
     let name = "before_a_call";
     let answers = || [says_and_calls("I look.", [("list_dir", json!({ "path": "." }))]), says("Done.")];
     for harness in [Harness::on(&HOST, name, answers()).await, Harness::bare(answers()).await] {
@@ -225,7 +225,7 @@ async fn a_held_final_text_still_passes_stream_delta() {
 
 #[tokio::test]
 async fn a_held_final_text_that_nobody_changes_is_shown_in_the_end() {
-    // No behaviour has this name: the plugin has no objection.
+    // No behaviour is configured for a session with this name, so the plugin allows everything.
     let harness = Harness::on(&FINAL, "kept", [says("Done.")]).await;
     let outcome = harness.run().await;
     assert_eq!((harness.shown().as_str(), outcome.text.as_str()), ("Done.", "Done."));
@@ -273,7 +273,7 @@ async fn a_final_text_that_may_be_tried_again_is_rewritten_and_never_shown() {
     assert!(text.starts_with("[From a policy, not from the user.]"), "{text}");
     assert!(text.contains("Rejected by guard: no passwords"), "{text}");
     let requests = harness.fake.requests();
-    // Plugins are asked about the prompt of the task as before: the policy's words are not a prompt.
+    // Plugins still see the task's own prompt as the prompt, because the policy's message is not a prompt.
     assert_eq!(requests[1].messages, [&[Message::user("please")], &messages[1..3]].concat());
     for kept in [serde_json::to_string(&harness.events()).unwrap(), serde_json::to_string(&messages).unwrap()] {
         assert!(!kept.contains("hunter2"), "{kept}");
@@ -337,7 +337,7 @@ async fn a_turn_that_is_refused_and_may_be_tried_again_continues_with_the_reason
         stored(&outcome).into_iter().filter(|message| matches!(message, Message::User { author: Author::Policy, .. }));
     assert_eq!(reasons.count(), usize::try_from(MAX_REVISIONS).unwrap());
 
-    // A refusal for good ends the task at once.
+    // A refusal that allows no retry ends the task at once.
     let harness = Harness::on(&FINAL, "turn.refused.finally", [says("never")]).await;
     let outcome = harness.run().await;
     assert_eq!(outcome.status, Status::Rejected);

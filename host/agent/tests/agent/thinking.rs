@@ -1,4 +1,5 @@
-//! What models think: kept, given back to the same model as it came, and shown where no plugin judges what is shown.
+//! Tests of the models' thinking. It is stored, sent back unchanged to the same model, and shown if no plugin checks
+//! the text that is shown.
 
 use crate::loopback::{Reply, Server, dialects};
 use crate::support::{Harness, Prepared, SharedHost, on, says, stored};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-/// What plugins do in each test; all tests of this file share their host.
+/// The behaviour of the plugins in each test. All tests of this file share one host.
 static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on("changed", "guard", json!({ "finalize-content": { "verdict": "replace", "value": "It is [masked]." } })),
@@ -59,14 +60,14 @@ async fn resume(harness: &Harness, outcome: &RunOutcome) -> RunOutcome {
     agent.resume(&outcome.session, Some("and now?"), &harness.recorded, &harness.cancel).await.unwrap()
 }
 
-/// The second message of a request, which is the model's first answer.
+/// Returns the second message of a request, which is the model's first answer.
 fn answer(server: &Server, request: usize) -> Value {
     let body = server.asked()[request].body.clone();
     let messages = body["messages"].as_array().unwrap().clone();
     messages.into_iter().find(|message| message["role"] == "assistant").unwrap()
 }
 
-/// Thinking before the text, encrypted thinking, and thinking between two calls.
+/// Returns an answer with thinking before the text, encrypted thinking, and thinking between two calls.
 fn thoughtful() -> String {
     dialects::anthropic_blocks(
         &[
@@ -208,7 +209,7 @@ fn thinks(kind: ThinkingKind, command: &str) -> Prepared {
     Ok(deltas.map(Ok).into())
 }
 
-/// Of each answer in a request, how many pieces of thinking go with it.
+/// Returns the number of pieces of thinking of each answer in a request.
 fn thinking(messages: &[Message]) -> Vec<usize> {
     let count = |message: &Message| match message {
         Message::Assistant { thoughts, .. } => Some(thoughts.thinking.len()),
@@ -233,7 +234,8 @@ async fn compaction_keeps_no_thinking_after_what_it_has_changed_but_what_calls_n
         let requests = harness.fake.requests();
         assert_eq!(thinking(&requests[1].messages), [1]);
         assert!(!requests[2].messages[0].text().contains("I wonder"), "a summary is of what was said");
-        // The last exchange before the summary was kept; the one after it is unchanged.
+        // The summary did not replace the last exchange before it. The exchange after the summary has all of its
+        // thinking.
         assert_eq!(thinking(&requests[3].messages), [kept]);
         assert_eq!(thinking(&requests[4].messages), [kept, 1]);
         assert_eq!(thinking(&stored(&outcome)), [1, 1, 1, 0], "the transcript is whole");

@@ -1,4 +1,4 @@
-//! What plugins make of tool calls: `before-tool-call`, `before-tools`, `after-tool-call`.
+//! Tests of what plugins can do with tool calls: `before-tool-call`, `before-tools` and `after-tool-call`.
 
 use crate::support::{Fake, Harness, Prepared, SharedHost, calls, on, rejected_by_guard, results, says, stored};
 use hookhost_agent::agent::{AgentEvent, Status};
@@ -6,7 +6,7 @@ use hookhost_models::message::Message;
 use serde_json::json;
 use std::sync::Arc;
 
-/// What plugins do in each test; all tests of this file share their host.
+/// The behaviour of the plugins in each test. All tests of this file share one host.
 static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
@@ -92,7 +92,7 @@ static HOST: SharedHost = SharedHost::new(|| {
             "guard",
             json!({ "before-tool-call": { "when": { "contains": "\"a\"" }, "verdict": "rewrite", "value": { "read-file": "b" } } }),
         ),
-        // bash has no argument for another directory.
+        // The tool `bash` has no argument for another directory.
         on(
             "a_rewrite_that_the_tool_cannot_carry_is_a_failure_and_nothing_runs",
             "guard",
@@ -151,7 +151,7 @@ async fn a_refusal_with_stop_ends_the_run_and_no_other_call_runs() {
     assert_eq!(outcome.status, Status::Rejected);
     assert_eq!(outcome.reason.as_deref(), Some("Rejected by guard: enough"));
     assert_eq!(outcome.rejection.as_ref().unwrap().by, ["guard"]);
-    // On this host a plugin subscribes to `before-tools`: all calls are settled before anything ran.
+    // In this host a plugin subscribes to `before-tools`, so plugins decide on all calls before any call runs.
     assert!(!harness.path("first").exists() && !harness.path("third").exists());
     let messages = stored(&outcome);
     let texts: Vec<_> = results(&messages).into_iter().map(|(text, _)| text).collect();
@@ -200,7 +200,7 @@ async fn a_model_that_plans_tasks_has_no_more_tries_for_that() {
     assert!(reason.starts_with("the model repeated a rejected call of bash 5 times in this run"), "{outcome:?}");
 }
 
-/// Ten answers, each with a call that is refused, and no two the same.
+/// Number of consecutive answers with refused calls that end the run.
 const IN_A_ROW: u32 = hookhost_agent::agent::MAX_REJECTED_ANSWERS;
 
 fn varied(numbers: std::ops::Range<u32>) -> impl Iterator<Item = Prepared> {
@@ -257,7 +257,7 @@ async fn a_changed_call_runs_as_changed_and_the_change_is_reported() {
         after: json!({ "path": "b", "content": "changed" }),
     };
     assert!(harness.events().contains(&event));
-    // The conversation keeps what the model asked for.
+    // The conversation contains the call as the model wrote it.
     let messages = stored(&outcome);
     assert!(matches!(&messages[1], Message::Assistant { tool_calls, .. } if tool_calls[0].arguments == before));
 }
@@ -268,7 +268,7 @@ async fn a_rewritten_action_is_what_runs() {
     let answers = [calls([("read_file", json!({ "path": "a", "limit": 1 }))]), says("Done.")];
     let harness = Harness::on(&HOST, name, answers).await;
     std::fs::write(harness.path("b"), "one\ntwo\n").unwrap();
-    // Written back into the tool's own arguments, of which the others stay.
+    // The changed action is written back into the tool's arguments, and the other arguments stay as they are.
     let messages = stored(&harness.run().await);
     assert_eq!(results(&messages), [("one\n[lines 1 to 1 of 2; continue with offset 2]", false)]);
 }
@@ -400,7 +400,8 @@ async fn a_plugin_that_keeps_failing_is_announced_when_it_first_fails_and_when_i
         .events()
         .into_iter()
         .filter(|event| matches!(event, AgentEvent::Notice { text } if text.contains("plugin guard")));
-    // That a failure of it was skipped, and that it is tripped.
+    // One notice says that a failure of the plugin was skipped. The other notice says that the plugin is no longer
+    // asked.
     assert_eq!(notices.count(), 2);
 }
 

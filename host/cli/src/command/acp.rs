@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Time that the agent gets to end after its editor has closed the connection.
+/// Time in which the agent should end after its editor has closed the connection.
 const FOR_THE_AGENT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn proxy(args: &AcpArgs) -> Result<Exit, CliError> {

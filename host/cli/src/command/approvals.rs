@@ -1,4 +1,5 @@
-//! `hookhost approvals`: shows the questions that agents could not show to the user, each with its exact call, and answers them.
+//! `hookhost approvals`: shows the questions that agents could not show to the user, each with the exact call. The user answers a question
+//! by its code.
 
 use crate::args::{ApprovalsArgs, ApprovalsCommand};
 use crate::exit::{CliError, Exit};

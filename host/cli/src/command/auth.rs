@@ -57,7 +57,7 @@ fn set(section: &AgentSection, provider: &str) -> Result<Exit, CliError> {
     let origin = origin
         .ok_or_else(|| CliError::usage(format!("the provider {provider} needs no key, because it has no server")))?;
     let file = configuration::keys_file()?;
-    // Read the file of keys now, so that an error in it is reported before the user types the key.
+    // The file of keys is read now, so that an error in this file is reported before the user types the key.
     configuration::keys()?;
     let key = typed(provider)?;
     change(|keys| keys.set(provider, &origin, &key))?;
@@ -157,8 +157,8 @@ fn line(input: &mut impl BufRead) -> std::io::Result<String> {
     String::from_utf8(line).map_err(|_| std::io::Error::other("it is not UTF-8"))
 }
 
-/// Turns off the terminal's echo until this value is dropped. Meanwhile Ctrl-C is an ordinary character that ends the line, because a
-/// signal would end the process and leave the echo off.
+/// Turns off the terminal's echo until this value is dropped. During this time Ctrl-C sends no signal and is an ordinary character that
+/// ends the line, because a signal would end the process and leave the echo off.
 struct Unshown(Option<Termios>);
 
 impl Unshown {

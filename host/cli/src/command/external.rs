@@ -14,7 +14,7 @@ use std::process::Command;
 
 const PREFIX: &str = "hookhost-";
 
-/// Replaces this process by the program, with the words after its name as arguments.
+/// Replaces this process with the program. The words after the program's name are its arguments.
 pub(crate) fn run(words: &[OsString]) -> Result<Exit, CliError> {
     let Some((name, arguments)) = words.split_first() else { return Err(CliError::usage("no command is named")) };
     // Options before the name are options of `hookhost`, and the program would not get them.
@@ -55,7 +55,8 @@ fn unknown(name: &OsStr) -> CliError {
     stop.advise(advice.unwrap_or_else(|| "hookhost --help".to_owned()))
 }
 
-/// Returns `hookhost COMMAND NAME` for each command that has a subcommand with this name. Returns `None` if there is none.
+/// Returns `hookhost COMMAND NAME` for each command that has a subcommand with this name. Returns `None` if no command has such a
+/// subcommand.
 fn of_others(name: &str) -> Option<String> {
     let mut cli = Cli::command();
     cli.build();
@@ -72,7 +73,7 @@ fn own() -> Vec<String> {
     cli.get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
 
-/// Returns the subcommands that users' programs provide, each once, without the names of built-in commands.
+/// Returns the names of the subcommands that users' programs provide. Names of built-in commands are left out, and each name occurs once.
 pub(super) fn names() -> BTreeSet<String> {
     let own = own();
     let theirs = on_the_path().filter_map(|file| file.file_name()?.to_str()?.strip_prefix(PREFIX).map(str::to_owned));

@@ -1,4 +1,4 @@
-//! `hookhost hook`: the same as the small program `hookhost-hook`.
+//! `hookhost hook`: does the same as the small program `hookhost-hook`.
 
 use crate::args::HookArgs;
 use crate::exit::{CliError, Exit};

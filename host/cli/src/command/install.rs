@@ -124,7 +124,7 @@ fn about_version(text: &mut String, adapter: &Adapter, version: Option<&Result<S
     let agent = adapter.agent();
     let (oldest, newest) = agent.versions;
     let says = match version {
-        // The agent is a service, so the user has no program of it.
+        // The agent is a service, so there is no program of it on this machine.
         None if agent.programs.is_empty() => return,
         None => format!("no program `{}` is on the PATH", agent.programs.join("` or `")),
         Some(Err(why)) => one_line(why),

@@ -82,7 +82,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
     }
 }
 
-/// Returns the user's own programs that are commands of `hookhost`, one per line; empty if there are none.
+/// Returns the names of the user's own programs that are commands of `hookhost`, one per line. The text is empty if there are no such
+/// programs.
 pub(crate) fn programs() -> String {
     external::names().iter().map(|name| format!("  {}\n", output::one_line(name))).collect()
 }
@@ -101,7 +102,7 @@ fn wait<F: Future<Output = Result<Exit, CliError>>>(runtime: &mut Builder, comma
     let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|error| anyhow::anyhow!("the asynchronous runtime cannot be started: {error}"))?;
     let ended = runtime.block_on(command);
-    // Does not wait for tasks, because a task that waits for a terminal or a connection would keep the process alive.
+    // This does not wait for tasks, because a task that waits for a terminal or a connection would keep the process alive.
     runtime.shutdown_background();
     // Processes that the command started must not outlive it.
     interrupt::kill_started();

@@ -17,14 +17,15 @@ use std::time::Duration;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
-/// Time that the program gets to end after the proxy has received a signal. It is short, because clients kill the proxy after two seconds,
-/// and the program would then continue to run.
+/// Time in which the program should end after the proxy has received a signal. The time is short, because clients kill the proxy after two
+/// seconds, and the program would then continue to run.
 const AFTER_A_SIGNAL: Duration = Duration::from_secs(1);
 
 /// Time to wait for the program's exit code after the program has closed its output or was asked to end.
 const FOR_ITS_STATUS: Duration = Duration::from_secs(1);
 
-/// Programs that only start another program. A server that is started by one of them is named after that other program.
+/// Programs that only start another program. If the command of a server begins with one of these, the server is named after the program
+/// that it starts.
 const RUNNERS: &[&str] = &[
     "bun", "bunx", "deno", "docker", "env", "node", "npm", "npx", "pipx", "python", "python3", "run", "sh", "uv", "uvx",
 ];
@@ -40,7 +41,7 @@ pub(crate) struct Program {
     server: ProgramStreams,
 }
 
-/// Starts a program. Must be called on the main thread.
+/// Starts a program. This must be called on the main thread.
 pub(crate) fn start(what: &str, command: &[OsString]) -> Result<Program, CliError> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(CliError::usage("name the program's command after `--`"));
@@ -58,7 +59,7 @@ pub(crate) fn start(what: &str, command: &[OsString]) -> Result<Program, CliErro
 }
 
 impl Program {
-    /// Waits until the relay ends, but after a signal at most [`AFTER_A_SIGNAL`].
+    /// Waits until the relay ends. After a signal, this waits for at most [`AFTER_A_SIGNAL`].
     pub(crate) async fn until_its_end<F: Future<Output = RelayEnd>>(
         self,
         cancel: &CancellationToken,
@@ -82,7 +83,7 @@ impl Program {
     }
 }
 
-/// Waits until `runs` ends. After a signal, this waits at most [`AFTER_A_SIGNAL`] and then returns `None`.
+/// Waits until `runs` ends. After a signal, this waits for at most [`AFTER_A_SIGNAL`] and then returns `None`.
 pub(crate) async fn soon<T>(runs: impl Future<Output = T>, cancel: &CancellationToken) -> Option<T> {
     let too_late = async {
         cancel.cancelled().await;

@@ -48,7 +48,7 @@ enum Subject<'a> {
     Rule(&'a RulePage),
 }
 
-/// Finds a rule by its id, or a catalogue by its id or the name after its `/`.
+/// Finds a rule by its id. A catalogue is found by its id, or by the part of its id after the `/`.
 fn find<'a>(catalogues: &'a [CataloguePage], id: &str) -> Result<Subject<'a>, CliError> {
     let rules = catalogues.iter().flat_map(|catalogue| &catalogue.rules);
     if let Some(rule) = rules.clone().find(|rule| rule.id == id) {

@@ -33,10 +33,10 @@ use tokio_util::sync::CancellationToken;
 /// Maximum size of the token file, in bytes.
 const MAX_TOKEN: u64 = 4096;
 
-/// Minimum length of a token, in characters. A shorter one can be guessed.
+/// Minimum length of a token, in characters. A shorter token could be guessed.
 const MIN_TOKEN: usize = 32;
 
-/// Time without events after which a resident host ends that was started by a hook.
+/// Time without events after which a resident host ends if a hook has started it.
 const IDLE: Duration = Duration::from_secs(600);
 
 /// Time to wait for the resident host's answer about its status.
@@ -48,7 +48,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(35);
 /// Time that a hook waits until the previous resident host has ended.
 const PLACE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Interval at which a new host checks if the previous host has ended.
+/// Interval at which a new host checks whether the previous host has ended.
 const CLAIM_INTERVAL: Duration = Duration::from_millis(2);
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {
@@ -94,8 +94,8 @@ async fn serve_or_tell(args: &ServeArgs) -> Result<HostEnding, CliError> {
         return Ok(Exit::Done.into());
     }
     if args.on_demand {
-        // Leaves the hook's process group, because an agent may end that group. The call fails if this process already leads a group, which
-        // does no harm.
+        // Leaves the hook's process group, because an agent may kill that group. If this process already leads a group, the call fails,
+        // which does no harm.
         let _ = rustix::process::setsid();
     }
     match claimed(args, &place)? {
@@ -104,8 +104,8 @@ async fn serve_or_tell(args: &ServeArgs) -> Result<HostEnding, CliError> {
     }
 }
 
-/// Claims the right to be the user's only resident host. Returns `None` if another host has this right. A host that was started by a hook
-/// gives up the right to a host that the user starts.
+/// Claims the right to be the user's only resident host. Returns `None` if another host has this right. A host that a hook started gives up
+/// this right to a host that the user starts.
 fn claimed(args: &ServeArgs, place: &HostPaths) -> Result<Option<ResidentHost>, CliError> {
     let began = Instant::now();
     loop {
@@ -141,7 +141,7 @@ fn claimed(args: &ServeArgs, place: &HostPaths) -> Result<Option<ResidentHost>, 
 }
 
 async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> Result<HostEnding, CliError> {
-    // Reads only the user's own file, because a project's file applies only in the project's directory.
+    // Only the user's own file is read, because a project's file applies only in the project's directory.
     let own = configuration::places()?.config;
     let config = match configuration::find(None, &own) {
         Ok(found) => found.config,
@@ -170,7 +170,7 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
     let ended = ended.map_err(|error| anyhow!("the resident host cannot listen: {error}"))?;
     drop(settler);
     let done = audit_log::finish(&host, Ok(Exit::Done)).await;
-    // If the host was asked to end meanwhile, it ends without a successor.
+    // If the host was asked to end in the meantime, it ends without a successor.
     if ended == EndReason::Replaced && !cancel.is_cancelled() {
         return Ok(HostEnding { exit: done?, successor: Some(Successor { listener }) });
     }
@@ -184,8 +184,8 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
     done.map(HostEnding::from)
 }
 
-/// A new version of the program, which replaces this one. The process executes the new program with the same command line, and its id stays
-/// the same, so a service manager or a terminal still controls it.
+/// A new version of the program, which replaces this version. The process executes the new program with the same command line. The process
+/// id stays the same, so a service manager or a terminal still controls the process.
 struct Successor {
     /// The listener for HTTP. It stays open during the replacement, so that HTTP clients wait and get no error.
     listener: Option<std::net::TcpListener>,

@@ -31,7 +31,7 @@ pub(crate) fn store() -> Result<SessionStore, CliError> {
     Ok(SessionStore::new(directory()?))
 }
 
-/// Finds the session of this id.
+/// Finds the session with this id.
 pub(crate) fn find(id: &str) -> Result<Header, CliError> {
     Ok(store()?.read(id).map_err(stop)?.header)
 }
@@ -82,7 +82,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Keeps the last used sessions, and removes those of sub-agents.
+/// Keeps the `count` sessions that were used last, without the sessions of sub-agents.
 fn latest(sessions: &mut Vec<SessionSummary>, count: usize) {
     sessions.retain(|session| session.header.parent.is_none());
     sessions.truncate(count);

@@ -1,5 +1,5 @@
-//! `hookhost tools`: lists the tools that a model is offered here, with their origin. The command starts the MCP servers to list their
-//! tools, and ends them.
+//! `hookhost tools`: lists the tools that a model is offered here, with their origin. The command starts the MCP servers in order to list
+//! their tools, and then ends the servers.
 
 use crate::args::ToolsArgs;
 use crate::command::run::{interrupted, settings};

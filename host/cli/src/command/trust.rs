@@ -42,7 +42,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<Exit, CliError> {
     approve(&store, &places, &file, args.yes)
 }
 
-/// Returns the path of the hookhost.toml in a directory, or the path itself if it is not a directory.
+/// If the path is a directory, returns the path of its hookhost.toml, otherwise the path itself.
 fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
@@ -59,7 +59,7 @@ fn read(store: &TrustStore, path: &Path) -> Result<ProjectFile, CliError> {
     })
 }
 
-/// Returns the named file, or the nearest one that exists or is approved.
+/// Returns the named file. If none is named, returns the nearest file of the project that exists or is approved.
 fn named_or_nearest(store: &TrustStore, path: Option<&Path>, cwd: &Path) -> Result<PathBuf, CliError> {
     if let Some(path) = path {
         return Ok(file_of(path));
@@ -166,7 +166,7 @@ fn describe(file: &ProjectFile, config: &Config, sent: &[SentVariable], before: 
         let about = output::one_line(&entry::narrowing(rule.actions.as_ref(), rule.tools.as_deref()));
         let _ = writeln!(text, "  asks you about calls ({about}): {}", output::one_line(question));
     }
-    // Shows only variables that this file names. The key of the provider in `[agent]` is sent with or without this file.
+    // Only variables that this file names are shown. The key of the provider in `[agent]` would be sent even without this file.
     let said = |sent: &&SentVariable| {
         sent.keys.iter().any(|keys| config.origin(&keys.iter().map(String::as_str).collect::<Vec<_>>()).is_some())
     };

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
     for adapter in adapters(&args.agents) {
         match uninstall(&places, adapter, args.scope.scope(), args.dry_run, args.all) {
             Ok(true) => {}
-            // A file was left for a person to decide about.
+            // A file was left unchanged, because a person must decide about it.
             Ok(false) => exit = Exit::Failed,
             Err(error) => {
                 error.print();
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-/// Removes the hook. Returns true if nothing of it is left.
+/// Removes the hook. Returns true if no part of the hook is left.
 fn uninstall(
     places: &AgentPlaces,
     adapter: &Adapter,

@@ -7,8 +7,8 @@ use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices_deadline};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// Time after which the search for the shortest difference ends. The result may then be longer than necessary, but a large file of a
-/// project does not make the user wait.
+/// Time after which the search for the shortest difference ends. The result may then be longer than necessary, but the user does not have
+/// to wait for the difference of a large file.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Returns the differences as lines of the form `- path: old` and `+ path: new`, indented by four blanks. Of texts with several lines, only
@@ -79,7 +79,7 @@ fn collect<'a>(path: &str, before: &'a Value, after: &'a Value, parts: &mut Vec<
     }
 }
 
-/// Adds the lines that differ. Equal lines between them are replaced by `…`.
+/// Adds the lines that differ. Equal lines between these lines are replaced with `…`.
 fn differing_lines(text: &mut String, old: &str, new: &str, most: usize) {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
     let changes = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + TIMEOUT));

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Describes the scope of `stop` in a refusal. Returns `None` if the refusal ends the whole run.
+/// Describes what a refusal with `stop` ends. Returns `None` if the refusal ends the whole run.
 pub(crate) fn stop(stop: Stop) -> Option<&'static str> {
     match stop {
         Stop::Run => None,

@@ -4,10 +4,11 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-/// The original modes while a change is in force. A process that ends without dropping its values restores them from here.
+/// The terminal's original modes while a change is in force. A process that ends without dropping its [`ModeChange`] restores the modes
+/// from here.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// A change of the terminal's modes. Dropping it restores them.
+/// A change of the terminal's modes. Dropping this value restores the original modes.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct ModeChange {

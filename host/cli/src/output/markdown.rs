@@ -1,4 +1,5 @@
-//! Renders a model's Markdown for a terminal, block by block while it streams in, wrapped between words.
+//! Renders a model's Markdown for a terminal. The text is rendered block by block while it streams in, and long lines are wrapped between
+//! words.
 
 use super::printable;
 use super::style::{ADVICE, CODE, DIM, NAME};
@@ -66,7 +67,7 @@ impl MarkdownStream {
             let is_complete = line.ends_with('\n');
             if let Some(fence) = fence_of(line).filter(|_| is_complete) {
                 if at > 0 {
-                    // Returns the text before the fence first. The next call finds the fence again.
+                    // The text before the fence is returned first. The next call finds the fence again.
                     let text = self.pending.drain(..at).collect();
                     return Some(Block::Text(text));
                 }
@@ -150,7 +151,7 @@ struct Page {
     text: String,
     /// Number of columns that the last line has so far.
     column: usize,
-    /// The open styles. The last one is in force.
+    /// The open styles. The last style is in force.
     styles: Vec<Style>,
     /// The beginning of each line, one part for each open list or quote.
     margins: Vec<String>,
@@ -160,7 +161,7 @@ struct Page {
     mark: Option<String>,
     table: Option<Vec<Vec<String>>>,
     link: Option<String>,
-    /// True if a blank is due before the next word.
+    /// True if a blank must be written before the next word.
     is_apart: bool,
 }
 
@@ -323,7 +324,7 @@ impl Page {
         self.column += width;
     }
 
-    /// Begins a new line if the last one has text.
+    /// Begins a new line if the last line has text.
     fn new_line(&mut self) {
         if self.column > 0 {
             self.end_line();

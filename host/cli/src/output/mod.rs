@@ -21,7 +21,7 @@ use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal as _};
 use style::{DIM, WARNING};
 
-/// Maximum lines of a notice after its first one.
+/// Maximum number of lines of a notice after its first line.
 const NOTICE_LINES: usize = 12;
 
 /// The state of the program or terminal that reads the results.
@@ -37,7 +37,7 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     print_on(text).map(drop)
 }
 
-/// Writes one of several results. Returns the state of the reader, which shows if the next result is wanted.
+/// Writes one of several results. The returned state of the reader tells whether the next result should be written.
 pub(crate) fn print_on(text: &str) -> Result<Reader, CliError> {
     written(screen::print(text))
 }
@@ -48,7 +48,7 @@ pub(crate) fn print_exactly(text: &str) -> Result<Reader, CliError> {
     written(if is_seen { screen::print_exactly(&printable(text)) } else { screen::print_exactly(text) })
 }
 
-/// Returns true unless the reader has closed standard output. A pipe reports this even if nothing is written.
+/// Returns false if the reader has closed standard output. A pipe reports this even if nothing is written.
 pub(crate) fn is_read() -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let out = io::stdout();
@@ -77,7 +77,7 @@ pub(crate) fn print_json_line(value: &impl Serialize) -> Result<Reader, CliError
     print_exactly(&(serde_json::to_string(value).map_err(anyhow::Error::new)? + "\n"))
 }
 
-/// Writes a message for a person beside the result. It does not matter if nobody can see it.
+/// Writes a message for a person, which is not part of the result. It does not matter if nobody can see it.
 pub(crate) fn note(text: &str) {
     let _ = screen::note(text);
 }
@@ -97,7 +97,7 @@ pub(crate) fn notice(text: &str) -> String {
     shown
 }
 
-/// The character that joins several emoji into one, such as those of a family. Between other characters it is invisible.
+/// The character that joins several emoji into one, such as the emoji of a family. Between other characters, it is invisible.
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
 
 /// Returns the text with `�` in place of characters that control a terminal or are invisible, except line breaks, tabs, and the
@@ -122,7 +122,7 @@ fn is_part_of_emoji(character: char) -> bool {
     matches!(character, '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Like [`printable`], on one line.
+/// Like [`printable`], but on one line.
 pub(crate) fn one_line(text: &str) -> String {
     printable(text).replace(['\n', '\t'], " ")
 }
@@ -163,11 +163,11 @@ pub(crate) fn this_command_and(more: &str) -> String {
 
 /// Asks a person on the terminal.
 ///
-/// A plain yes is enough here, because no agent runs in this process, so no program that a model has chosen can use this terminal. Text
+/// A plain `y` is enough as an answer. No agent runs in this process, so no program that a model has chosen can use this terminal. Text
 /// that was typed before the question is discarded, because it was meant for something else, such as a command that ended early.
 ///
 /// # Errors
-/// If there is no terminal. The message ends with `whether`, which says what the user would be asked.
+/// Returns an error if there is no terminal. The message ends with `whether`, which says what the user would have been asked.
 pub(crate) fn confirm(question: &str, whether: &str) -> Result<bool, CliError> {
     let mut answer = String::new();
     let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal() && {
@@ -188,7 +188,7 @@ pub(crate) fn forget_typed() {
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
-/// Returns true if the answer is yes. Every other answer is a no.
+/// Returns true if the answer is `y` or `yes`. Every other answer means no.
 fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Names of the argument that contains the whole new content of a file, in any agent.
+/// The names that agents use for the argument with the whole new content of a file.
 const CONTENT_KEYS: [&str; 5] = ["content", "contents", "file_text", "new_content", "CodeContent"];
 
 /// Names of two arguments that belong together: the text to replace, and its replacement.
@@ -56,7 +56,7 @@ pub(crate) fn describe(request: &ApprovalRequest, workspace: Option<&Path>) -> S
     text
 }
 
-/// Describes the sub-agent that the question is about, if any, and each question with its origin.
+/// Describes the questions, each with its origin. If the questions are about a sub-agent, describes the sub-agent before them.
 pub(crate) fn asked(request: &ApprovalRequest) -> String {
     let mut text = String::new();
     let agent = &request.agent;
@@ -107,7 +107,7 @@ fn tool_call(call: &ToolCall, workspace: Option<&Path>) -> String {
     format!("{NAME}{}{NAME:#}{origin}\n{arguments}", tool(&call.name))
 }
 
-/// Describes the members of an object, each as `key: value`. For a member that is a text, `form` may return another description.
+/// Describes the members of an object, each as `key: value`. If a member is a string, `form` can return a different description for it.
 fn members(value: &Value, form: &dyn Fn(&str, &str) -> Option<String>) -> String {
     let Value::Object(fields) = value else { return format!("  {}\n", indented(&inline(value), "    ")) };
     let pairs = replacements(fields);
@@ -238,10 +238,10 @@ mod tests {
         assert!(seen.ends_with("  path: a.txt\n  content:\n    --- a.txt\n    +++ a.txt\n    @@ -1,2 +1,2 @@\n     one\n    -two\n    +three\u{fffd}[2J\n"), "{seen}");
         let seen = plain(&write("new.txt", "one\n"), Some(directory.path()));
         assert!(seen.contains("    --- /dev/null\n    +++ new.txt\n"), "{seen}");
-        // Nobody knows which file this is.
+        // Without a workspace, it is unknown which file a relative path means.
         let seen = plain(&write("a.txt", "one\nthree\n"), None);
         assert!(seen.ends_with("  content:\n    one\n    three\n"), "{seen}");
-        // What cannot be a file of text is not read.
+        // A device is not a text file, so it is not read.
         let seen = plain(&write("/dev/zero", "x\n"), None);
         assert!(seen.ends_with("  content:\n    x\n"), "{seen}");
     }

@@ -194,7 +194,7 @@ fn observation(text: &mut String, observed: &Observed) {
     redacted(text, kept_out.keys());
 }
 
-/// Describes an outcome that did not reach its agent unchanged.
+/// Describes the delivery of an outcome that did not reach the agent, or that was changed before it reached the agent.
 fn delivery(text: &mut String, delivery: &Delivery) {
     let Delivery { id, header, point, what, note, .. } = delivery;
     let _ = writeln!(text, "{WARNING}{}{WARNING:#} at {}", what.name().replace('-', " "), one_line(point));

@@ -1,4 +1,4 @@
-//! Writes all output to the terminal (results, notes and the line editor) under one lock, so that writes do not mix.
+//! Writes all output to the terminal under one lock, so that results, notes and the line editor do not write at the same time.
 //!
 //! The last line can be a status line for the work in progress. Any other output overwrites the status line. This needs no escape sequence,
 //! so it also works with `NO_COLOR`. While a question is open, all other output is held back until the person has answered.
@@ -20,11 +20,11 @@ static SCREEN: Mutex<Screen> = Mutex::new(Screen { status: 0, mid_line: false, a
 
 /// The state of the terminal.
 struct Screen {
-    /// Number of columns of the status line; 0 if there is none.
+    /// Number of columns of the status line; 0 if no status line is shown.
     status: usize,
     /// True if the last line has text other than the status.
     mid_line: bool,
-    /// The channel for notes that appear above the edited line. Set while a line is edited.
+    /// The channel for notes that appear above the edited line. It is set while a line is edited.
     above: Option<Sender<String>>,
     /// The output that is held back while a question is open.
     held: Option<Vec<(Stream, String)>>,
@@ -43,12 +43,12 @@ fn screen() -> MutexGuard<'static, Screen> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes a result on the standard output.
+/// Writes a result on standard output.
 pub(super) fn print(text: &str) -> io::Result<()> {
     screen().write(Stream::Out, text)
 }
 
-/// Like [`print`], byte for byte.
+/// Like [`print`], but writes the text byte for byte.
 pub(crate) fn print_exactly(text: &str) -> io::Result<()> {
     screen().write(Stream::OutExactly, text)
 }
@@ -146,7 +146,7 @@ pub(crate) fn edits(above: Option<Sender<String>>) {
     let mut screen = screen();
     screen.take_back();
     screen.above = above;
-    // The line editor begins on a line of its own, and leaves the cursor on a new line.
+    // The line editor begins on a new line, and leaves the cursor on a new line.
     screen.mid_line = false;
 }
 

@@ -21,7 +21,7 @@ mod tests {
             (951_782_400_000, "2000-02-29 00:00:00.000Z"),
             (1_735_689_599_000, "2024-12-31 23:59:59.000Z"),
             (4_107_542_400_000, "2100-03-01 00:00:00.000Z"),
-            // A record may hold any number.
+            // A record may contain any number.
             (u64::MAX, "9999-12-30 22:00:00.999Z"),
         ] {
             assert_eq!(utc(millis), text);

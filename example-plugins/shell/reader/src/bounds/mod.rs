@@ -1,5 +1,5 @@
-//! Bounds on the texts that are parsed. The parser recurses once per nesting level and needs microseconds per word, so a pass without
-//! recursion counts levels and words before the text is parsed.
+//! Bounds on the texts that are parsed. The parser recurses once per nesting level and needs microseconds per word. Therefore a pass
+//! without recursion counts the levels and words of a text before it is parsed.
 
 mod scan;
 #[cfg(test)]
@@ -10,34 +10,35 @@ use scan::{OpenConstruct, Scan};
 
 /// Maximum length of a command, in bytes.
 pub const MAX_LENGTH: usize = 64 * 1024;
-/// Maximum length without here-documents, in bytes. The parser is slow at each character of other text.
+/// Maximum length without the bodies of here-documents, in bytes. The limit is lower because the parser needs more time for each character
+/// outside of them.
 const MAX_TEXT: usize = 32 * 1024;
-/// Maximum number of words and operators, without here-documents.
+/// Maximum number of words and operators, without the bodies of here-documents.
 const MAX_WORDS: usize = 3000;
 /// Maximum nesting of brackets, quotes and substitutions.
 const MAX_DEPTH: usize = 24;
-/// Maximum nesting of subshells, and of brackets in a here-document that is part of a quoted substitution. The parser tries several
-/// readings of the content of each bracket.
+/// Maximum nesting of subshells, and of brackets in a here-document that is part of a quoted substitution. The limit is low because the
+/// parser tries several ways to read the content of each bracket.
 const MAX_SUBSHELLS: usize = 8;
 /// Maximum nesting of indices, such as `${a[${b[1]}]}`. Each index may be an assignment, so the parser reads it twice.
 const MAX_INDICES: usize = 2;
-/// Maximum number of indices inside others.
+/// Maximum number of indices inside other indices.
 const MAX_INNER_INDICES: usize = 16;
-/// Maximum number of indices that have no `]` before the next `}`. The shell ends them at this `}`, but the parser reads it as part of the
-/// index.
+/// Maximum number of indices that have no `]` before the next `}`. The shell ends such an index at the `}`, but the parser reads the `}` as
+/// part of the index.
 const MAX_UNCLOSED_INDICES: usize = 2;
-/// Maximum number of round brackets that are open at a position, also in quotes and in here-documents. This bound applies to a text with a
-/// substitution and a here-document, because the parser may read the here-document as part of a word and try several readings of each
-/// bracket in it.
+/// Maximum number of round brackets that are open at one position. Brackets in quotes and in here-documents are included. This bound
+/// applies to a text with a substitution and a here-document. The parser may read the here-document as part of a word, and then tries
+/// several ways to read each bracket in it.
 const MAX_OPEN_BRACKETS: usize = 10;
-/// Number of words as which a substitution is counted, because reading it takes as much work.
+/// A substitution is counted as this number of words, because reading it takes as much work.
 const WORDS_OF_A_SUBSTITUTION: usize = 5;
-/// Number of words as which the end of a command is counted, because the rules check each command.
+/// The end of a command is counted as this number of words, because the rules check each command.
 const WORDS_OF_A_COMMAND: usize = 4;
 /// Maximum number of words that open a compound command, in any position.
 const MAX_COMPOUNDS: usize = 64;
 /// Maximum work for one text, in units. A parsed or substituted byte is one unit. Loops, function calls and nested texts are counted each
-/// time that they are read. A text within the bounds above needs far less work, unless it expands itself repeatedly.
+/// time they are read. A text within the bounds above needs far less work, unless it expands itself repeatedly.
 pub const MAX_WORK: usize = 256 * 1024;
 
 const OPENING: [&str; 9] = ["if", "while", "until", "for", "case", "select", "function", "[[", "!"];
@@ -47,9 +48,9 @@ pub(super) fn check_work(work: usize) -> Result<(), String> {
     if work > MAX_WORK { Err("what it runs multiplies itself".into()) } else { Ok(()) }
 }
 
-/// Refuses an entry of the shell's directory stack, such as `~12`, if its number is too large, because the parser would panic.
+/// Refuses an entry of the shell's directory stack, such as `~12`, if its number is too large. The parser would panic at such a number.
 pub(super) fn check_tildes(text: &str) -> Result<(), String> {
-    /// Maximum number of digits. The largest number of 32 bits has more digits, so every accepted number fits.
+    /// Maximum number of digits. The largest 32-bit number has more digits, so every accepted number fits into 32 bits.
     const MAX_DIGITS: usize = 9;
     let is_long = |rest: &str| {
         let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
@@ -86,7 +87,7 @@ fn unclosed_indices(text: &[u8]) -> usize {
     count + open
 }
 
-/// Returns the maximum number of round brackets that are open at a position, also in quotes.
+/// Returns the maximum number of round brackets that are open at one position. Brackets in quotes are included.
 fn open_brackets(text: &[u8]) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for byte in text {
@@ -100,7 +101,7 @@ fn open_brackets(text: &[u8]) -> usize {
     most
 }
 
-/// Checks that the parser can read `text` within the bounds. Returns the reason if it cannot.
+/// Checks that `text` is within the bounds for the parser. If `text` is not within the bounds, the error contains the reason.
 pub(crate) fn check(text: &str) -> Result<(), String> {
     at_most(text.len(), MAX_LENGTH, "bytes")?;
     check_tildes(text)?;
@@ -123,8 +124,8 @@ fn at_most(count: usize, most: usize, what: &str) -> Result<(), String> {
     if count > most { Err(format!("it has more than {most} {what}")) } else { Ok(()) }
 }
 
-/// Checks that the parser ends each substitution in the body of a here-document at the same place as the shell. Returns the reason if it
-/// does not.
+/// Checks that the parser ends each substitution in the body of a here-document at the same position as the shell. If the parser does not,
+/// the error contains the reason.
 pub(super) fn check_document(body: &str) -> Result<(), String> {
     let mut scan = Scan::new(body.as_bytes());
     scan.open.push(OpenConstruct::Document);

@@ -1,4 +1,4 @@
-//! The pass over a text that counts the parser's work, and finds constructs that the parser would read differently from a shell.
+//! The pass over a text that counts the parser's work. It also finds constructs that the parser would read differently from a shell.
 
 use super::{
     MAX_COMPOUNDS, MAX_DEPTH, MAX_INDICES, MAX_INNER_INDICES, MAX_SUBSHELLS, MAX_UNCLOSED_INDICES, MAX_WORDS, NESTING,
@@ -28,7 +28,7 @@ pub(super) struct Scan<'a> {
     pub(super) at: usize,
     pub(super) open: Vec<OpenConstruct>,
     subshells: usize,
-    /// The open indices, and the number of all nested ones.
+    /// The number of indices that are open, and the number of nested indices so far.
     indices: usize,
     inner_indices: usize,
     unclosed_indices: usize,
@@ -36,14 +36,14 @@ pub(super) struct Scan<'a> {
     compounds: usize,
     /// The here-documents whose bodies begin after the current line.
     documents: Vec<Document>,
-    /// Number of here-documents whose bodies were still to come when the open backquote began.
+    /// Number of here-documents whose bodies had not begun yet when the open backquote began.
     outside: usize,
     /// The nesting depth at a `<(`, `a=(` or `@(` that follows a here-document on the same line.
     part_depth: Option<usize>,
     /// Bytes of the bodies of here-documents, which are skipped.
     pub(super) skipped: usize,
     arithmetic: Option<Arithmetic>,
-    /// True if the parser may read the following text as arithmetic although the shell does not, or the other way round.
+    /// True if only one of the parser and the shell may read the following text as arithmetic.
     is_lost: bool,
     /// The reason why the parser would read the text differently from the shell.
     pub(super) refused: Option<&'static str>,
@@ -60,18 +60,18 @@ struct Document {
 
 /// An open `$((…))` or `((…))`.
 struct Arithmetic {
-    /// Number of constructs that were open when it began.
+    /// Number of constructs that were open when the arithmetic began.
     depth: usize,
     /// True for `$((…))`.
     is_value: bool,
-    /// True if another construct was opened in it. The parser then no longer knows that it is in arithmetic.
+    /// True if another construct was opened within the arithmetic. After that, the parser no longer knows that it is in arithmetic.
     is_nested: bool,
-    /// True if a `<<` in it was read as a shift.
+    /// True if a `<<` within the arithmetic was read as a shift.
     has_shift: bool,
 }
 
-/// If a here-document begins on the line of a substitution, the parser loses the words of the substitution, or adds the words after the
-/// substitution to it.
+/// If a here-document begins on the line of a substitution, the parser makes one of two mistakes. It loses the words of the substitution,
+/// or it adds the words after the substitution to the substitution.
 const DOCUMENT: &str = "a here-document begins on the line of a substitution after or around it";
 const DELIMITER: &str = "a here-document has a delimiter that cannot be told";
 const PATTERN: &str = "a bracket after one of `!@?+*` may be a pattern";
@@ -173,7 +173,7 @@ impl<'a> Scan<'a> {
                 self.opens();
                 self.open.push(OpenConstruct::Name);
             }
-            // `$[…]`, the old arithmetic. The parser ends it at the first bracket.
+            // This is `$[…]`, the old form of arithmetic. The parser ends it at the first bracket.
             b'$' if self.next() == Some(b'[') => {
                 self.opens();
                 self.is_lost = true;
@@ -215,7 +215,7 @@ impl<'a> Scan<'a> {
                 if self.next() == Some(b'(') && (self.at == 0 || self.bytes[self.at - 1] != b'$') {
                     match &mut self.arithmetic {
                         Some(arithmetic) => arithmetic.is_nested = true,
-                        // In a substitution, the parser never finds the end of such arithmetic.
+                        // Within a substitution, the parser never finds the end of arithmetic that begins here.
                         None if is_in_round => self.is_lost = true,
                         None => self.begin_arithmetic(false),
                     }
@@ -251,7 +251,7 @@ impl<'a> Scan<'a> {
                 self.skip_documents();
             }
             b';' => self.words += WORDS_OF_A_COMMAND,
-            // Each of these counts half, because they mostly come in pairs.
+            // Each of these characters counts as half the end of a command, because they mostly come in pairs.
             b'&' | b'|' => self.words += WORDS_OF_A_COMMAND / 2,
             b' ' | b'\t' | b'>' | b'<' => self.words += 1,
             byte if byte.is_ascii_alphabetic() || byte == b'[' || byte == b'!' => self.word(),
@@ -302,8 +302,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Skips a comment. Refuses a comment that the parser may read as words, and each `#` in arithmetic, because it is an ordinary
-    /// character there.
+    /// Skips a comment. Refuses a comment that the parser may read as words. Also refuses each `#` in arithmetic, because `#` is an
+    /// ordinary character there.
     fn comment(&mut self) {
         let from = self.at;
         let ends: &[u8] = if self.open.contains(&OpenConstruct::Backtick) { b"\n`" } else { b"\n" };
@@ -329,13 +329,13 @@ impl<'a> Scan<'a> {
         self.open.first() == Some(&OpenConstruct::Document)
     }
 
-    /// Returns true if the parser also reads a comment here in a substitution. For the parser, each blank before the `#` alternately ends
-    /// and begins a word.
+    /// Returns true if, in a substitution, the parser takes this `#` for the start of a comment, too. For the parser, the blanks before the
+    /// `#` alternately end and begin a word.
     fn is_comment_to_parser(&self) -> bool {
         let before = &self.bytes[..self.at];
         let blanks = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         match &before[..before.len() - blanks] {
-            // This may end a subshell or a substitution, or be an ordinary character.
+            // The `)` may end a subshell or a substitution, or may be an ordinary character.
             [.., b')' | b'\\'] | [.., b'\\', _] => false,
             [.., b'\n' | b';' | b'&' | b'|' | b'('] => blanks.is_multiple_of(2),
             _ => !blanks.is_multiple_of(2),
@@ -352,7 +352,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns true in arithmetic, outside of any substitution in it.
+    /// Returns true if the scan is directly in arithmetic, not in a substitution within the arithmetic.
     fn is_in_arithmetic(&self) -> bool {
         self.arithmetic.as_ref().is_some_and(|arithmetic| {
             self.open[arithmetic.depth + 1..]
@@ -362,8 +362,8 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns true if the shell may read a `'` here as an ordinary character, while the parser reads it as a quote. This can happen in
-    /// `"${x:-'…'}"`, in an index, after `$[` and in backquotes. It matters only if the text up to the next `'` contains something that the
-    /// shell would run or that closes a construct, so the function returns false otherwise.
+    /// `"${x:-'…'}"`, in an index, after `$[` and in backquotes. The function still returns false if the text up to the next `'` contains
+    /// nothing that the shell would run and nothing that closes a construct, because the difference does not matter then.
     fn may_be_no_quote(&self) -> bool {
         let outer = self
             .open
@@ -384,7 +384,7 @@ impl<'a> Scan<'a> {
         self.arithmetic = Some(Arithmetic { depth: self.open.len(), is_value, is_nested: false, has_shift: false });
     }
 
-    /// Updates the arithmetic after a closing bracket. `((a); b)` is two subshells, but the parser still takes it for arithmetic.
+    /// Updates the arithmetic after a closing bracket. `((a); b)` consists of two subshells, but the parser still takes it for arithmetic.
     fn end_arithmetic(&mut self) {
         let next = self.next();
         let Some(arithmetic) = &mut self.arithmetic else { return };
@@ -455,7 +455,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Skips a word of letters, and counts it if it opens a compound command.
+    /// Skips a word of letters. If the word opens a compound command, it is counted.
     fn word(&mut self) {
         let begins = self.begins_word() || b"{`!".contains(&self.bytes[self.at - 1]);
         let rest = &self.bytes[self.at..];
@@ -495,8 +495,8 @@ impl<'a> Scan<'a> {
         let delimiter = self.delimiter();
         let is_quoted =
             self.bytes.get(begin..=self.at).is_some_and(|word| word.iter().any(|byte| b"'\"\\".contains(byte)));
-        // If several blanks precede the delimiter in a substitution, the parser reads one of them as the delimiter. After an empty
-        // delimiter, the parser never stops.
+        // If several blanks precede the delimiter in a substitution, the parser takes one of the blanks for the delimiter. If the delimiter
+        // is empty, the parser never stops.
         let is_misread = blanks > 1 && self.open.contains(&OpenConstruct::Round);
         match delimiter.filter(|delimiter| !delimiter.is_empty() && !is_misread) {
             Some(delimiter) => self.documents.push(Document { delimiter, is_quoted, strips_tabs }),
@@ -554,8 +554,8 @@ impl<'a> Scan<'a> {
                 }
                 let tabs = if strips_tabs { line.iter().take_while(|byte| **byte == b'\t').count() } else { 0 };
                 let line = &line[tabs..];
-                // The shell joins this line with the next one. So the joined line may be the delimiter although the next line alone is not,
-                // or the next line may be the delimiter although the joined line is not.
+                // The shell joins this line with the next line, but the parser does not. So only one of the two, the joined line or the
+                // next line alone, may be the delimiter.
                 let begin = if is_quoted { None } else { line.strip_suffix(b"\\") };
                 if begin.is_some_and(|begin| delimiter.starts_with(begin)) || (is_continued && *line == *delimiter) {
                     self.refused = Some(CONTINUED);

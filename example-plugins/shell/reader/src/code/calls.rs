@@ -1,4 +1,4 @@
-//! Finds the calls in code that run commands, and that remove, read or write files.
+//! Finds the calls in code that run commands, and the calls that remove, read or write files.
 
 use super::Language;
 use super::names::{
@@ -27,7 +27,7 @@ pub(super) enum CodeEffect {
     Write(Word),
     /// Reads a secret file.
     Read(Word),
-    /// Runs something that is encoded.
+    /// Runs a text that was encoded.
     Decoded,
 }
 
@@ -126,7 +126,7 @@ impl<'a> Scan<'a> {
         if matches!(name, "for" | "foreach") || matches!(last(name), "each" | "forEach") {
             return self.bind(at);
         }
-        // The name is followed neither by brackets nor by anything that may be an argument without brackets.
+        // The name is not a call if it is followed neither by brackets nor by anything that may be an argument without brackets.
         if !matches!(
             self.tokens.get(at + 1),
             Some(Token::Mark('(' | '*') | Token::Text(_) | Token::Run(_) | Token::Name(_))
@@ -344,16 +344,16 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns the command that has the effect of a removing call.
+    /// Returns a command with the same effect as a call that removes files.
     fn removed(&self, arguments: Vec<Argument<'_>>, receiver: Option<Word>, is_recursive: bool) -> Option<CodeEffect> {
-        // If an argument after the first one is unknown, it is an option or a function to call.
+        // An unknown argument after the first argument is an option or a function to call, so it is left out.
         let named = arguments.into_iter().enumerate();
         let named = named.filter(|(at, argument)| *at == 0 || !matches!(argument.value, Value::Unknown));
         let mut words: Vec<Word> = named.flat_map(|(_, argument)| words(argument.value)).chain(receiver).collect();
         let has_home = matches!(self.language, Language::Lisp | Language::Other);
         for word in &mut words {
             word.home |= has_home && word.text.starts_with('~');
-            // The loop may find any file.
+            // The value comes from a loop that may find any file.
             if let Some(at) = word.text.find(UNKNOWN).filter(|_| word.glob) {
                 word.text.replace_range(at.., "*");
             }
@@ -413,7 +413,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// `find(sub { unlink }, '/srv')`
+    /// Handles Perl's `find(sub { unlink }, '/srv')`.
     fn found_by_perl(&mut self, at: usize, found: &mut Vec<CodeEffect>) {
         let mut end = at + 1;
         let Some(arguments) = self.arguments(&mut end) else { return };
@@ -426,8 +426,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns true if a call of this name can run a program. The name alone does not decide this, because other objects have methods of
-    /// the same name.
+    /// Returns true if a call of this name can run a program in this code. The name alone does not show this, because other objects have
+    /// methods of the same name.
     fn may_run(&mut self, call: &str) -> bool {
         match self.language {
             Language::Python => match call {
@@ -444,7 +444,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns true if the code contains one of these names.
+    /// Returns true if a name or a string in the code contains one of these parts.
     fn names(&mut self, parts: &'static [&'static str]) -> bool {
         if let Some((_, is_named)) = self.libraries.iter().find(|(others, _)| others[0] == parts[0]) {
             return *is_named;

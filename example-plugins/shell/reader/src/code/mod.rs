@@ -1,5 +1,5 @@
-//! Reads code of other languages, such as that of `python3 -c`, `node -e`, `awk '…'` or a here-document. Only calls that run commands, or
-//! that remove or write files, are read. The literal arguments of such a call are read as a command.
+//! Reads code of other languages, such as the code in `python3 -c`, `node -e`, `awk '…'` or a here-document. Only two kinds of calls are
+//! read: calls that run commands, and calls that remove, read or write files. The literal arguments of such a call are read as a command.
 
 mod calls;
 mod names;
@@ -12,7 +12,7 @@ use super::word::{UNKNOWN, Word};
 use super::{Command, Redirect, RedirectKind, wrappers};
 use calls::CodeEffect;
 
-/// Units of work for one look at a token.
+/// Units of work for each time that a token is read.
 const WORK_OF_TOKEN: usize = 1;
 
 /// The language or syntax family of a text.
@@ -68,7 +68,7 @@ impl Language {
         }
     }
 
-    /// Returns the letters of options that take a value and precede the name of a script.
+    /// Returns the letters of the options that take a value. Such options may precede the name of a script.
     fn values(self) -> &'static [char] {
         match self {
             Self::Python => &['W', 'X', 'm', 'c'],
@@ -96,7 +96,7 @@ impl Reader<'_> {
         while let Some(word) = args.get(at).filter(|word| word.text.len() > 1 && word.text.starts_with('-')) {
             at += 1;
             let option = word.text.as_str();
-            // A variable of awk gets its value here.
+            // This option of awk sets a variable.
             if language == Language::Awk
                 && let Some(value) = wrappers::attached(option, "-v")
             {
@@ -184,7 +184,7 @@ impl Reader<'_> {
                     self.record(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
                 }
                 CodeEffect::Read(file) => {
-                    // Adds the effect of the code on the file, as a command.
+                    // Adds a command that has the same effect on the file as the code.
                     if let Some(words) = names::outlet(&tokens) {
                         let words: Vec<Word> = words.iter().map(|word| Word::literal(*word)).chain([file]).collect();
                         self.wrapped(name, &words, inner.clone())?;

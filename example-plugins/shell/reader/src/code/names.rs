@@ -2,7 +2,7 @@
 
 use super::tokens::Token;
 
-/// Returns true for calls that run a command. The command is a text, or a program with its words.
+/// Returns true for calls that run a command. The arguments are the command as one string, or a program and its words.
 pub(super) fn runs_command(name: &str) -> bool {
     matches!(
         name,
@@ -184,7 +184,7 @@ pub(super) fn removes_file(name: &str) -> bool {
     )
 }
 
-/// Returns true for calls that write the file named first.
+/// Returns true for calls that write the file that their first argument names.
 pub(super) fn writes_file(name: &str) -> bool {
     matches!(
         name,
@@ -203,7 +203,7 @@ pub(super) fn writes_file(name: &str) -> bool {
     )
 }
 
-/// Returns true for calls that read the file named first, and for methods of a path that read it.
+/// Returns true for calls that read the file that their first argument names, and for methods of a path that read the file at this path.
 pub(super) fn reads_file(name: &str) -> bool {
     matches!(
         name,
@@ -304,7 +304,7 @@ pub(super) fn prints(name: &str) -> bool {
     )
 }
 
-/// Returns the command that has the same effect on a file as the code has on the file's content: it sends or prints the content.
+/// Returns a command that does the same with a file as the code does with the file's content: it sends or prints the content.
 pub(super) fn outlet(tokens: &[Token<'_>]) -> Option<&'static [&'static str]> {
     let names = || {
         tokens.iter().filter_map(|token| match token {

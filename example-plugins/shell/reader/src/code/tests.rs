@@ -1,4 +1,4 @@
-//! The effects of code in other languages.
+//! Tests of the effects of code in other languages.
 
 use super::calls::{CodeEffect, found};
 use super::names;
@@ -209,7 +209,7 @@ fn calls_by_another_name_and_loops_are_followed() {
     ] {
         assert_eq!(does(language, code), [expected], "{code}");
     }
-    // Nothing follows.
+    // The code ends in the middle of an expression.
     assert_eq!(does(Language::Python, "os.remove('x'[::-"), ["run [rm][-f][x]"]);
     assert_eq!(does(Language::Python, "os.remove(x="), Vec::<String>::new());
     for (language, code) in [

@@ -33,15 +33,16 @@ pub(super) struct Argument<'a> {
 }
 
 pub(super) struct Scan<'a> {
-    /// The tokens up to which values are read.
+    /// The tokens that values are read from.
     pub(super) tokens: &'a [Token<'a>],
     pub(super) all: &'a [Token<'a>],
-    /// The groups of libraries searched so far. The flag is true if the code names a library of the group.
+    /// The groups of libraries that were searched for so far. The flag is true if the code names a library of the
+    /// group.
     pub(super) libraries: Vec<(&'static [&'static str], bool)>,
     pub(super) language: Language,
     /// The variables set so far, in order.
     pub(super) variables: Vec<(&'a str, Value)>,
-    /// Other names of calls, by alias.
+    /// The original names of calls, by alias.
     pub(super) aliases: Vec<(&'a str, &'a str)>,
     /// Number of tokens that were read.
     pub(super) work: usize,
@@ -117,7 +118,7 @@ impl<'a> Scan<'a> {
                 }
             }
         }
-        // Do not move past the end.
+        // This must not move past the end.
         *at = self.tokens.len().min(*at);
         self.depth -= 1;
         arguments
@@ -246,7 +247,7 @@ impl<'a> Scan<'a> {
 
     pub(super) fn variable(&mut self, name: &str) -> Value {
         self.work += self.variables.len();
-        // The variable of a directory entry is set to its path.
+        // The variable of a directory entry contains the entry's path, so `.path` is left out.
         let name = name.strip_suffix(".path").unwrap_or(name);
         let known = self.variables.iter().rev().find(|(other, _)| *other == name);
         known.map_or(Value::Unknown, |(_, value)| value.clone())
@@ -372,7 +373,7 @@ fn method_of(value: Value, method: &str, arguments: &[Argument<'_>]) -> Value {
     }
 }
 
-/// Limits the length of a value, because `x = x + x` doubles it each time.
+/// Limits the length of a value, because `x = x + x` doubles the length each time.
 fn bounded(value: Value) -> Value {
     match value {
         Value::One(word) if word.text.len() > MAX_TEXT => Value::Unknown,

@@ -11,11 +11,11 @@ const MAX_DIGITS: usize = 19;
 /// Maximum work for the braces of one word.
 const MAX_BRACE_WORK: usize = 8 * 1024;
 
-/// Expands the braces of a word. The quotes stay in the results. If there are too many results, one unknown result stands for the rest.
+/// Expands the braces of a word. Quotes are not removed. If there are too many results, one unknown result stands for the rest.
 pub(super) fn braces(raw: &str) -> Vec<String> {
     let Some(open) = opening_brace(raw) else { return vec![raw.to_owned()] };
     let options = brush_parser::ParserOptions::default();
-    // The parser panics at a number of more than 64 bits.
+    // The parser panics at a number that does not fit into 64 bits.
     let has_long_number = raw.as_bytes().chunk_by(|_, next| next.is_ascii_digit()).any(|run| run.len() > MAX_DIGITS);
     let is_usual = !raw.contains("${") && raw.len() < 1024 && !has_long_number && brace_work(raw).is_some();
     let pieces = if is_usual { brush_parser::word::parse_brace_expansions(raw, &options).ok() } else { None };

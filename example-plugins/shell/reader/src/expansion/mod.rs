@@ -67,11 +67,12 @@ impl ExpandedWords {
         word.splits |= !quoted;
     }
 
-    /// Adds the value of an expansion. Without quotes, splits it at the separators.
+    /// Adds the value of an expansion. If it is not quoted, the value is split at the separators.
     fn value(&mut self, value: &Word, quoted: bool, separators: &[char]) {
         if quoted || !value.text.contains(separators) {
             let word = self.word();
-            // The value is not split here. The flag `splits` records that the shell may split it. An unquoted pattern is still a pattern.
+            // The value is not split here. Instead, the flag `splits` records that the shell may split the value. An unquoted pattern stays
+            // a pattern.
             word.append(&Word { splits: !quoted && !value.is_known(), ..value.clone() });
             word.glob |= !quoted && value.text.has_one_of(b"*?[");
             return;
@@ -94,7 +95,7 @@ impl ExpandedWords {
         self.done.extend(self.current.take());
     }
 
-    /// Returns everything as one word.
+    /// Joins all words to one word.
     fn whole(self) -> Word {
         match (self.current, self.done.as_slice()) {
             (current, []) => current.unwrap_or_default(),
@@ -104,7 +105,7 @@ impl ExpandedWords {
 }
 
 impl Reader<'_> {
-    /// Adds the words into which the shell expands one word of a command, with the byte range that the word comes from.
+    /// Adds the words to which the shell expands one word of a command. Each of these words gets the byte range of the original word.
     pub(super) fn words(
         &mut self,
         raw: &str,
@@ -159,7 +160,7 @@ impl Reader<'_> {
         if text.has_one_of(b"$`") { self.value(text).map(drop) } else { Ok(()) }
     }
 
-    /// Reads the commands in a text that was quoted until now. A text that cannot be read is ignored, because the shell does not run it
+    /// Reads the commands in a text that was quoted until now. A text that cannot be parsed is ignored, because the shell does not run it
     /// either.
     pub(super) fn within_quoted(&mut self, text: &str) {
         let is_read = bounds::check(text).is_ok() && unclosed(text) <= MAX_UNCLOSED;
@@ -168,7 +169,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the commands in a here-document that the shell expands. Returns its text as far as known.
+    /// Reads the commands in a here-document that the shell expands. Returns the text of the here-document, in which unknown parts are
+    /// marked.
     pub(super) fn document(&mut self, text: &str) -> Result<Word, Unreadable> {
         if !text.has_one_of(b"$`") {
             return Ok(Word::marked(text));
@@ -262,7 +264,7 @@ impl Reader<'_> {
     fn fill_value(&mut self, making: &mut ExpandedWords, value: Option<Word>, quoted: bool) -> Result<(), Unreadable> {
         match value.filter(|value| value.text.len() <= MAX_VALUE) {
             Some(value) => {
-                // The work counts fourfold, because patterns compare each byte many times.
+                // The work is counted four times, because patterns compare each byte many times.
                 self.spend(value.text.len() * 4)?;
                 let is_usual = quoted || !self.is_set("IFS");
                 match self.variable("IFS").filter(Word::is_known) {
@@ -290,8 +292,8 @@ fn is_plain(raw: &str) -> bool {
     })
 }
 
-/// Counts the expansions that a here-document opens and does not close, and the indices in them. The parser reads the rest of the text
-/// several times for each of these. For the parser, a `}` in an index closes nothing.
+/// Counts the expansions that a here-document opens and does not close, and the indices in these expansions. For each of them, the parser
+/// reads the rest of the text several times. For the parser, a `}` in an index closes nothing.
 fn unclosed(text: &str) -> usize {
     let mut open: Vec<char> = Vec::new();
     let mut before = ' ';
@@ -312,7 +314,7 @@ fn unclosed(text: &str) -> usize {
     open.len()
 }
 
-/// Returns the text of a word that is fully quoted and has no special characters. The parser is not used for such a word, because it reads
+/// Returns the text of a word that is fully quoted and has no special characters. The parser is not used for such words, because it reads
 /// them slowly.
 fn plainly_quoted(raw: &str) -> Option<&str> {
     let single = raw.strip_prefix('\'').and_then(|raw| raw.strip_suffix('\'')).filter(|text| !text.has(b'\''));
@@ -330,7 +332,7 @@ fn unescaped(text: &str) -> String {
 }
 
 /// Refuses a command substitution that the parser read as plain text because it did not find the substitution's end. `after_dollar` is true
-/// if the previous piece was text that ends with `$`. The function updates it for the next piece.
+/// if the previous piece was text that ends with `$`. The function updates this flag for the next piece.
 fn check_text(piece: &WordPiece, after_dollar: &mut bool) -> Result<(), Unreadable> {
     let WordPiece::Text(text) = piece else {
         *after_dollar = false;

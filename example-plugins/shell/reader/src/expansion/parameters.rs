@@ -161,7 +161,7 @@ impl Reader<'_> {
                 let all = Word::of_all(words);
                 self.fill_value(making, Some(all).filter(|_| !self.is_set("IFS")), true)?;
             }
-            // Each part of `"$@"` is a word of its own.
+            // Each part of `"$@"` is a separate word.
             Some(words) => {
                 for (at, word) in words.iter().enumerate() {
                     if at > 0 {
@@ -181,7 +181,7 @@ impl Reader<'_> {
 fn operated(expression: &ParameterExpr, value: &str, first: &str, second: &str) -> Option<String> {
     use ParameterExpr as Expr;
     use brush_parser::word::SubstringMatchKind as Match;
-    // The beginning of the value is unknown if the value begins with the path of a home.
+    // If the value begins with the path of a home directory, the beginning of the value is unknown.
     let from_begin = || (!value.starts_with(HOME)).then_some(value);
     Some(match expression {
         Expr::Parameter { .. } => value.to_owned(),

@@ -24,10 +24,10 @@ pub struct Changes {
     pub keys: bool,
 }
 
-/// Directories that many programs use. A text that names one of them need not be about a guarded file.
+/// Directories that many programs use. A text that names such a directory is often not about a guarded file.
 const COMMON: [&str; 6] = [".config", ".local", ".cargo", ".cache", ".github", ".vscode"];
 
-/// Limit for [`Reader::suppose_guarded`]: maximum number of guarded paths, and of commands with an unknown operand.
+/// Maximum number of guarded paths, and of commands with an unknown operand, in [`Reader::suppose_guarded`].
 const MAX_SUPPOSED: usize = 8;
 
 impl Reader<'_> {
@@ -74,8 +74,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the guarded paths, and directories that contain guarded files, that the text names as whole words. The flag is true for a
-/// directory.
+/// Returns the paths that the text names as whole words and that are guarded or are directories with guarded files. The flag is true for
+/// such a directory.
 pub(super) fn named(text: &str, context: &PathContext) -> Vec<(Word, bool)> {
     let is_end = |c: char| c.is_whitespace() || "\"'`;|&<>(){}=,".contains(c);
     let mut found: Vec<(Word, bool)> = Vec::new();
@@ -100,8 +100,8 @@ pub(super) fn named(text: &str, context: &PathContext) -> Vec<(Word, bool)> {
 }
 
 impl Command {
-    /// Returns the files that the command may make writable for other programs, or may write although it is not known to do so. These are
-    /// files that get a second name (`ln`, `docker run -v`), and files that are passed to a program which is not known to be read-only.
+    /// Returns two kinds of files. Files that get a second name (`ln`, `docker run -v`) may be written by other programs later. Files that
+    /// are passed to a program that is not known to be read-only may be written by this program.
     #[must_use]
     pub fn exposes(&self) -> Vec<Write> {
         let exposed = |path: Word, extent| Write { path, extent, supposed: false };
@@ -232,18 +232,18 @@ impl Command {
         self.args.iter().chain(&self.input).any(|word| names_variable(&word.text))
     }
 
-    /// Returns true for a cmdlet that only prints its effect: `Remove-Item x -WhatIf`.
+    /// Returns true for a cmdlet that only prints what it would do: `Remove-Item x -WhatIf`.
     fn only_says(&self) -> bool {
         let is_cmdlet =
             self.windows || self.program.halves(b'-').is_some_and(|(verb, _)| verb.starts_with(char::is_uppercase));
         is_cmdlet && self.redirects.is_empty() && self.args.iter().any(|word| word.text.eq_ignore_ascii_case("-whatif"))
     }
 
-    /// Fast check before the full analysis. Most commands write no file, or no file with a guarded name.
+    /// Fast check before the full analysis. It returns false for most commands, because they write no file, or no file with a guarded name.
     fn may_change(&self) -> bool {
         let program = lower(&self.program);
         let is_writer = match kind(&program) {
-            // These may affect a directory that contains guarded files.
+            // These commands may affect a directory that contains guarded files.
             Some(WritingKind::Find | WritingKind::Move | WritingKind::Rename | WritingKind::Unpack(..)) => return true,
             Some(_) => true,
             None => READERS.of_first_word(&program).next().is_none(),
@@ -320,8 +320,8 @@ fn may_be_guarded(text: &str) -> bool {
     })
 }
 
-/// Fast check that returns true if a path, written in a directory that is not guarded, may lead to a guarded file. It runs before the path
-/// is resolved, which takes longer.
+/// Fast check that returns true if a path, written in a directory that is not guarded, may lead to a guarded file. This check runs first,
+/// because resolving the path takes longer.
 pub(super) fn may_lead_there(path: &Word, whole: bool) -> bool {
     let text = lower(&path.text);
     let names: Vec<&str> = text.trim_start_matches(['/', '\\']).split(['/', '\\']).collect();

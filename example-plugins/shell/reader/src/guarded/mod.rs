@@ -1,4 +1,4 @@
-//! Guarded files: the files that decide which rules apply to an agent. These are hookhost's own files and the agents' files for hooks,
+//! Guarded files are the files that decide which rules apply to an agent. They are hookhost's own files, and the agents' files for hooks,
 //! proxies and environment variables. The build script makes the table from `guarded.toml`.
 
 use super::ascii::Ascii as _;
@@ -25,11 +25,11 @@ const KEYS: &str = "keys.toml";
 
 /// Maximum length of a file name on common systems, in bytes.
 const MAX_NAME: usize = 255;
-/// Directory names that are too common to identify a guarded file. For example, removing `Documents` is probably not aimed at an agent, and
-/// `bin/*` matches any programs.
+/// Directory names that are too common to identify a guarded file. For example, a command that removes `Documents` is probably not aimed at
+/// an agent, and `bin/*` matches programs of any kind.
 const SHARED: [&str; 3] = ["documents", "bin", HOOKHOST];
-/// Minimum number of units that a pattern must have in common with a guarded path to match it. A letter is two units, and a whole name
-/// four. With this minimum, `*.json` does not match `opencode.json`.
+/// Minimum number of units that a pattern must have in common with a guarded path in order to match the path. A letter is two units, and a
+/// whole name is four units. With this minimum, `*.json` does not match `opencode.json`.
 const MIN_KNOWN: usize = 4;
 /// Like [`MIN_KNOWN`], for a pattern directly below a home. `~/.*/*.json` must match, because it matches the files of every agent.
 const MIN_KNOWN_IN_HOME: usize = 1;
@@ -51,7 +51,7 @@ pub struct Guarded {
     when: When,
 }
 
-/// The directories above a guarded file whose removal or move counts as a change of the file.
+/// Tells which directories above a guarded file matter: if such a directory is removed or moved, this counts as a change of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Above {
     Anywhere,
@@ -63,9 +63,9 @@ enum Above {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     Always,
-    /// Only outside of the workspace, because the name is too common.
+    /// The entry applies only outside of the workspace, because the name is too common.
     Outside,
-    /// Only if the written text names one of the variables. Other writes to such a file are harmless.
+    /// The entry applies only if the written text names one of the variables. Other writes to such a file are harmless.
     Names,
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn directory_of_variable(name: &str) -> Option<&'static str> {
     (!directory.is_empty()).then_some(*directory)
 }
 
-/// Returns true if the text names a variable that points hookhost or an agent to other settings.
+/// Returns true if the text names a variable that makes hookhost or an agent use other settings.
 #[must_use]
 pub fn names_variable(text: &str) -> bool {
     VARIABLES.iter().any(|(variable, _)| text.contains(variable))
@@ -109,21 +109,21 @@ pub fn is_keys(path: &Normal, workspace: &str) -> bool {
     found(path).iter().any(is_one) || (is_own && found(&within).iter().any(|one| is_one(one) && one.parts.len() > 2))
 }
 
-/// The way in which a command writes a path.
+/// How a command writes a path, and what it affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reach {
     /// The part of the path that the command writes.
     pub extent: Extent,
     /// True if the path is a shell pattern.
     pub wild: bool,
-    /// True if the path was derived under the assumption that the target of a copy is a directory.
+    /// True if the path is correct only if the target of a copy is a directory.
     pub supposed: bool,
     /// True if the path begins in a home directory, even if the path of that directory is unknown.
     pub in_home: bool,
 }
 
 impl Reach {
-    /// Derives the reach of a write to `path` from the directory `cwd`.
+    /// Returns the reach of a write to `path` by a command in the directory `cwd`.
     #[must_use]
     pub fn of(write: &Write, path: &Normal, cwd: Option<&str>) -> Self {
         let Write { path: word, extent, supposed } = write;
@@ -189,9 +189,9 @@ fn holds(names: &[&str], workspace: &str, wild: bool) -> bool {
             .all(|name| !name.has(UNKNOWN as u8) && parts.next().is_some_and(|part| overlap(part, name, wild)))
 }
 
-/// Normalizes a name as Windows does: removes the name of a stream, and dots and spaces at the end.
+/// Normalizes a name as Windows does. The name of a stream is removed, and so are dots and spaces at the end.
 fn known_name(name: &str) -> &str {
-    // A colon in `[[:alpha:]]` or after a drive letter begins no stream.
+    // A colon in `[[:alpha:]]` or after a drive letter does not begin the name of a stream.
     let stream = name.find(':').filter(|at| *at > 1 && !name.has(b'['));
     let stem = stream.map_or(name, |at| &name[..at]).trim_end_matches(['.', ' ']);
     if stem.is_empty() { name } else { stem }
@@ -221,7 +221,7 @@ fn beginning_with(name: &str, wild: bool, is_in_home: bool) -> &'static [Guarded
     &GUARDED[begin..begin + count]
 }
 
-/// Fast check that returns true if the first component of an entry may begin with this byte. It is false for most names.
+/// Fast check that returns true if the first component of an entry may begin with this byte. For most names, it returns false.
 fn may_begin(byte: Option<u8>) -> bool {
     byte.is_some_and(|byte| FIRST_BYTES & (1 << (byte.to_ascii_lowercase() % 32)) != 0)
 }
@@ -249,7 +249,7 @@ fn is_short_of(part: &str, (stem, ending): (&str, &str)) -> bool {
 }
 
 impl Guarded {
-    /// Returns true if the entry is hookhost's own.
+    /// Returns true if the entry is for a file of hookhost itself.
     #[must_use]
     pub fn is_hosts(&self) -> bool {
         self.owner == HOOKHOST
@@ -261,8 +261,8 @@ impl Guarded {
         self.when == When::Names
     }
 
-    /// Returns true if a path that ends with `names` matches this entry or lies in it. If `takes` is true, a directory above the entry also
-    /// matches.
+    /// Returns true if a path that ends with `names` matches this entry, or lies in the directory that the entry guards. If `takes` is
+    /// true, a directory above the guarded path also matches.
     fn fits(&self, names: &[&str], takes: bool, is_in_home: bool, reach: Reach) -> bool {
         let count = names.len().min(self.parts.len());
         let is_reached = match names.len().cmp(&self.parts.len()) {
@@ -270,7 +270,7 @@ impl Guarded {
             std::cmp::Ordering::Equal => true,
             std::cmp::Ordering::Greater => self.tree,
         };
-        // Compare from the end, because the last names differ most.
+        // The names are compared from the end, because the last names differ most.
         let mut pairs = names[..count].iter().zip(self.parts).rev();
         let least = if is_in_home && !reach.supposed { MIN_KNOWN_IN_HOME } else { MIN_KNOWN };
         is_reached
@@ -287,7 +287,7 @@ fn known(names: &[&str], wild: bool) -> usize {
             all += if SHARED.contains(name) && at + 1 < names.len() { 0 } else { MIN_KNOWN };
             continue;
         }
-        // Ignore the extension unless the directory is known, because many files have the same extension.
+        // The extension is ignored unless the directory is known, because many files have the same extension.
         let is_last = at + 1 == names.len() && all < 2;
         let stem = name.rsplit_once('.').filter(|(stem, _)| is_last && !stem.is_empty());
         let stem = stem.map_or(*name, |(stem, _)| stem);
@@ -296,7 +296,7 @@ fn known(names: &[&str], wild: bool) -> usize {
     all
 }
 
-/// Counts the units of a pattern: two for a letter, one for `?` or a wide class, none for `*` and unknown characters.
+/// Counts the units of a pattern. A letter has two units, `?` or a wide class has one unit, and `*` and unknown characters have none.
 fn letters(pattern: &str, wild: bool) -> usize {
     let mut all = 0;
     let mut rest = pattern;
@@ -317,8 +317,7 @@ fn letters(pattern: &str, wild: bool) -> usize {
     all
 }
 
-/// Returns true if a name can match a component of the table. `*` in the component matches anything, and so does an unknown character of
-/// the name.
+/// Returns true if a name can match a component of the table. A `*` in the component and an unknown character in the name match any text.
 fn overlap(part: &str, name: &str, wild: bool) -> bool {
     if let Some(short) = short_name(name) {
         return is_short_of(part, short);
@@ -343,9 +342,9 @@ fn overlap(part: &str, name: &str, wild: bool) -> bool {
     both(part.as_bytes(), name.as_bytes(), wild)
 }
 
-/// Returns true if some text matches both patterns. In the loop, bit `n` of `reached` is set if the part of the name read so far and the
-/// first `n` bytes of the component can match the same text. The build script refuses components that have more bytes than `reached` has
-/// bits.
+/// Returns true if some text matches both patterns. In the loop, bit `n` of `reached` is set if the part of the name that was read so far
+/// can match the same text as the first `n` bytes of the component. The build script refuses components that have more bytes than `reached`
+/// has bits.
 fn both(part: &[u8], name: &[u8], wild: bool) -> bool {
     let all = (2_u64 << part.len()) - 1;
     let stars = bits(part, |byte| byte == b'*');
@@ -357,7 +356,7 @@ fn both(part: &[u8], name: &[u8], wild: bool) -> bool {
         // A `*` of the component accepts the byte and stays in its state.
         let stay = reached & stars;
         reached = if (wild && byte == b'*') || char::from(byte) == UNKNOWN {
-            // Every state from the first reached one on becomes reachable.
+            // Every state from the first reached state on becomes reachable.
             if reached == 0 { 0 } else { all & !(reached & reached.wrapping_neg()).wrapping_sub(1) }
         } else if let Some(length) = class {
             at += length + 1;
@@ -375,8 +374,9 @@ fn both(part: &[u8], name: &[u8], wild: bool) -> bool {
     (reached >> part.len()) & 1 == 1
 }
 
-/// Returns the index in `rest` at which a character class ends, where `rest` follows the opening `[`. A `]` in first place and a named
-/// class such as `[:alpha:]` belong to the class. Returns `None` if the class is not closed; its `[` is then an ordinary character.
+/// Returns the index in `rest` at which a character class ends. `rest` is the text after the opening `[`. A `]` in the first position and a
+/// named class such as `[:alpha:]` belong to the class. Returns `None` if the class is not closed, because its `[` is then an ordinary
+/// character.
 fn class_end(rest: &[u8]) -> Option<usize> {
     let mut at = usize::from(rest.first().is_some_and(|byte| matches!(byte, b'!' | b'^')));
     at += usize::from(rest.get(at) == Some(&b']'));
@@ -397,7 +397,7 @@ fn bits(part: &[u8], is: impl Fn(u8) -> bool) -> u64 {
     part.iter().rev().fold(0, |bits, byte| (bits << 1) | u64::from(is(*byte)))
 }
 
-/// Lets each `*` also match the empty text. The table never has two `*` in a row.
+/// Adds the states that are reached if a `*` matches the empty text. The table never has two `*` in a row.
 fn spread(reached: u64, stars: u64) -> u64 {
     reached | ((reached & stars) << 1)
 }

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 pub(super) const PROJECT: &str = "/home/me/project";
 
-/// Returns the owner of the guarded file at `path`, in a project below a home. Ignores files that are guarded only against a variable.
+/// Returns the owner of the guarded file at `path`, in a project below a home. Ignores entries that apply only if the text names a
+/// variable.
 pub(super) fn owner(path: &str, whole: bool) -> Option<&'static str> {
     let path = PathContext::new(PROJECT).spelt(path, Some(PROJECT));
     let guarded = at(&path, Reach { extent: whole.into(), ..Reach::default() }, PROJECT);
@@ -192,7 +193,7 @@ fn a_pattern_of_a_shell_is_what_it_may_expand_to() {
         "open*.ts",
         ".codex/[hooks.json",
         ".codex/hooks.jso??",
-        // A pattern stands for no dot at the beginning.
+        // A wildcard does not match a dot at the beginning of a name.
         "/home/me/*/settings.json",
         "/home/me/?claude/settings.json",
         "/home/me/*",
@@ -215,7 +216,7 @@ fn a_pattern_of_a_shell_is_what_it_may_expand_to() {
     for path in ["/home/me/*", "*", ".*", "build/.*", "/home/me/$"] {
         assert!(!is_wild(path, Extent::Whole), "{path}");
     }
-    // Without a pattern, such characters are a name's own.
+    // If the path is not a pattern, such characters are part of the name.
     assert!(at(&Normal::Below(".claude/*".into()), Reach::default(), PROJECT).is_empty());
     assert!(
         overlap("hookhost.toml", &format!("hook{}", "*?".repeat(500)), true)
@@ -223,7 +224,7 @@ fn a_pattern_of_a_shell_is_what_it_may_expand_to() {
     );
 }
 
-/// The quick look leaves out nothing that the long one would find.
+/// The fast check never rejects a path that the full check would find.
 #[test]
 fn what_is_guarded_passes_the_quick_look() {
     let context = PathContext::new(PROJECT);
@@ -256,11 +257,11 @@ fn what_is_guarded_passes_the_quick_look() {
 }
 
 proptest! {
-    /// A name that a pattern stands for fits wherever the pattern does: `overlap` says so of the pattern without asking for the name.
+    /// If a pattern matches a name and this name matches a component, `overlap` must return true for the pattern and the component.
     #[test]
     fn a_pattern_overlaps_what_its_names_fit(guarded in prop::sample::select(super::all().iter().collect::<Vec<&Guarded>>()), cut in 0..20_usize, stars in 0..3_usize) {
         let name = guarded.parts[guarded.parts.len() - 1].replace('*', "-x");
-        // A pattern stands for no dot at the beginning.
+        // A wildcard does not match a dot at the beginning of a name.
         let cut = cut.min(name.len()).max(usize::from(name.starts_with('.')));
         let pattern = format!("{}{}{}", &name[..cut], "*".repeat(stars + 1), &name[(cut + 1).min(name.len())..]);
         let part = guarded.parts[guarded.parts.len() - 1];

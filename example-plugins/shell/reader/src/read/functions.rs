@@ -15,18 +15,18 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Stores a function. It replaces an earlier function of the same name.
+    /// Stores a function. The function replaces an earlier function of the same name.
     fn keep_function(&mut self, name: String, function: Function) {
         self.definitions.functions.retain(|(other, _)| *other != name);
         self.definitions.functions.push((name, Rc::new(function)));
     }
 
-    /// Returns true if the text has defined a function of that name.
+    /// Returns true if the text has defined a function with this name.
     pub(crate) fn defines(&self, name: &str) -> bool {
         self.definitions.functions.iter().any(|(other, _)| other == name)
     }
 
-    /// Calls the function `name`. Returns false if the text has not defined it.
+    /// Reads the body of the function `name` for a call. Returns false if the text has not defined this function.
     pub(crate) fn call(&mut self, name: &str, args: &[Word], input: Option<Word>) -> Result<bool, Unreadable> {
         let known = self.definitions.functions.iter().find(|(other, _)| other == name);
         let Some(function) = known.map(|(_, function)| function.clone()) else { return Ok(false) };
@@ -58,7 +58,7 @@ pub(super) struct Function {
     called: bool,
 }
 
-/// Returns true if the body of a function calls it twice in one pipeline, or in the background.
+/// Returns true if a function calls itself twice in one pipeline, or calls itself in the background.
 fn bombs(body: &ast::CompoundCommand, name: &str) -> bool {
     let list = match body {
         ast::CompoundCommand::BraceGroup(group) => &group.list,

@@ -29,18 +29,19 @@ const MAX_NESTING: usize = 8;
 const MAX_LEVELS: usize = 32;
 /// Maximum number of commands. Commands in loops and functions count each time.
 const MAX_COMMANDS: usize = 2000;
-/// Maximum number of values with which a `for` loop is read. If there are more, the loop is read once with an unknown value.
+/// Maximum number of values with which a `for` loop is read. If there are more values, the loop is read once with an unknown value.
 const MAX_ROUNDS: usize = 16;
-/// Units of work for each command, for each word in addition to its bytes, and for each variable that a subshell copies.
+/// Units of work for each command, for each word (in addition to the bytes of the word), and for each variable that a subshell copies.
 const WORK_OF_COMMAND: usize = 32;
 const WORK_OF_WORD: usize = 8;
 const WORK_OF_VARIABLE: usize = 40;
-/// Bytes of a command's input per unit of work. Input is only copied, so it costs less than parsed text.
+/// Number of bytes of a command's input that count as one unit of work. Input is only copied, so it costs less than parsed text.
 const INPUT_BYTES_PER_UNIT: usize = 4;
 /// Units of work for one call of the parser, in addition to the bytes of its text.
 pub(super) const WORK_OF_PARSE: usize = 200;
 
-/// Programs that run the program which their words name. If one of them runs an unknown program, this program may also run another program.
+/// Programs that run the program that their words name. If such a program runs an unknown program, the unknown program may run yet another
+/// program.
 const PASSING_ON: [&str; 19] = [
     "sudo", "doas", "env", "nohup", "nice", "ionice", "time", "timeout", "gtimeout", "command", "builtin", "exec",
     "stdbuf", "xargs", "busybox", "setsid", "watch", "chroot", "flock",
@@ -66,21 +67,21 @@ pub struct Script {
     pub is_single: bool,
     /// The names of the functions that the text defines.
     pub functions: Vec<String>,
-    /// True if [`read_likely`] may find more.
+    /// True if [`read_likely`] may find more commands.
     pub leaves_open: bool,
     /// Units of work spent on the text. The limit is `bounds::MAX_WORK`.
     pub work: usize,
 }
 
-/// A function that returns the index at which a command begins among the words of an unknown program. It is a function pointer so that the
-/// linker can remove the function's code from a component that never calls [`read_likely`].
+/// A function that returns the index at which a command begins among the words of an unknown program. The type is a function pointer, so
+/// that the linker can remove the function's code from a component that never calls [`read_likely`].
 type Likely = fn(&str, &[Word]) -> Option<usize>;
 
 /// Maximum number of beginnings that [`beginnings`] returns.
 const MAX_BEGINNINGS: usize = 8;
 
 /// Returns the beginnings of a text that end before one of its last lines, the longest first. They matter because a shell runs the lines
-/// before a line that it cannot read.
+/// that precede a line that it cannot read.
 pub fn beginnings(text: &str) -> impl Iterator<Item = &str> {
     text.rmatch_indices('\n').take(MAX_BEGINNINGS).map(|(at, _)| &text[..at])
 }
@@ -90,9 +91,9 @@ pub fn read(text: &str, dialect: ShellDialect, cwd: &str, context: &PathContext)
     read_as(None, text, dialect, cwd, context)
 }
 
-/// Reads `text` again with likely assumptions, if [`read`] left something open in `script`. The assumptions are that a variable or
-/// directory that may be set is set, and that an unknown program after a wrapper runs the command in its words. Returns `None` if `script`
-/// leaves nothing open.
+/// Reads `text` again with likely assumptions, if [`read`] left something open in `script`. The first assumption is that a variable or
+/// directory that may be set is set. The second assumption is that an unknown program after a wrapper runs the command in its words.
+/// Returns `None` if `script` leaves nothing open.
 #[must_use]
 pub fn read_likely(
     script: &Script,
@@ -127,20 +128,21 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
-    // `$x = Get-Date; $x.Year`: a POSIX shell would read the variable as an unknown program, so the text is also read as a text for
-    // Windows. The other commands of both readings are kept.
+    // In `$x = Get-Date; $x.Year`, a POSIX shell would take the variable for an unknown program, so the text is also read as a text for
+    // Windows. The script gets all other commands of both readings.
     let is_assigned = !is_windows && windows::is_assigned(text);
     if is_assigned {
         reader.script.commands.retain(|command| !windows::is_expression(text, command));
     }
-    // `rd /s C:\x`: a text with a command that exists only on Windows is read as a text for Windows, whatever shell the event names.
+    // A text with a command that exists only on Windows, such as `rd /s C:\x`, is read as a text for Windows, no matter which shell the
+    // event names.
     let is_there = |reader: &Reader<'_>| reader.script.commands.iter().any(windows::is_only_there);
     if is_assigned || (result.is_ok() && !is_windows && is_there(&reader)) {
         reader.scope =
             Scope { cwd: reader.context.directory(&Word::literal(cwd), Some(context.workspace())), ..Scope::default() };
         result = windows::read(&mut reader, text);
     }
-    // `cmd /c "rd /s C:\"`: a text that is invalid for a POSIX shell may be valid for the shell that it names.
+    // A text that is invalid for a POSIX shell, such as `cmd /c "rd /s C:\"`, may be valid for the shell that it names.
     if result.is_err() && windows::is_named_in(text) {
         result = windows::read(&mut reader, text);
     }
@@ -155,8 +157,8 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     script
 }
 
-/// Refuses redirections whose file descriptor the parser cannot read. If the number is too large, the parser panics, and the shell also
-/// refuses it. In `{fd}>x`, the parser reads the name as the program.
+/// Refuses redirections whose file descriptor the parser cannot read. If the number is too large, the parser panics, but the shell also
+/// refuses such a number. In `{fd}>x`, the parser takes the name for the program.
 fn check_descriptors(tokens: &[Token]) -> Result<(), Unreadable> {
     let is_one = |pair: &[Token]| match pair {
         [Token::Word(word, left), Token::Operator(operator, right)] => {
@@ -178,8 +180,8 @@ fn check_descriptors(tokens: &[Token]) -> Result<(), Unreadable> {
     }
 }
 
-/// Adds a line end to `text` if a here-document may begin on its last line. Without it, the parser never returns if the delimiter is empty
-/// and the text ends before the body. Returns `None` if a backslash at the end of `text` would remove the line end.
+/// Adds a line end to `text` if a here-document may begin on its last line. Without this line end, the parser would never return if the
+/// delimiter is empty and the text ends before the body. Returns `None` if a backslash at the end of `text` would remove the line end.
 pub(crate) fn ended(text: &str) -> Option<Cow<'_, str>> {
     match (text.contains("<<"), text.ends_with('\\')) {
         (false, _) => Some(text.into()),
@@ -235,7 +237,7 @@ impl Reader<'_> {
     }
 
     fn parse(&mut self, text: &str) -> Result<ast::Program, Unreadable> {
-        // In quotes, the parser reads the bracket of a `case` pattern as the end of the substitution, and reports no error.
+        // In a quoted substitution, the parser takes the bracket of a `case` pattern for the end of the substitution, and reports no error.
         let is_misread = text.contains("$(") && text.contains("case ");
         if is_misread && let Some(program) = self.parse_repaired(text) {
             return Ok(program);
@@ -266,11 +268,11 @@ impl Reader<'_> {
         brush_parser::parse_tokens(&tokens, &self.options).map_err(|error| Unreadable(error.to_string()))
     }
 
-    /// Adds units of work. Returns an error if the sum exceeds the maximum. Without this limit, nested loops could take any time.
+    /// Adds units of work. Returns an error if the sum exceeds the maximum. Without this limit, nested loops could take any amount of time.
     pub(super) fn spend(&mut self, units: usize) -> Result<(), Unreadable> {
         let work = self.script.work.saturating_add(units);
         let result = bounds::check_work(work).map_err(Unreadable);
-        // Refused work is not done, so it is not added in full.
+        // Work that is refused is not done, so it is not added in full.
         self.script.work = if result.is_ok() { work } else { self.script.work.max(bounds::MAX_WORK + 1) };
         result
     }
@@ -279,11 +281,11 @@ impl Reader<'_> {
         program.complete_commands.iter().try_for_each(|list| self.list(list))
     }
 
-    /// Reads a text that is itself a script, such as that of `sh -c`.
+    /// Reads a text that is itself a script, such as the text after `sh -c`.
     pub(super) fn nested(&mut self, text: &str) -> Result<(), Unreadable> {
         if text.has(UNKNOWN as u8) {
             self.script.runs_unknown = true;
-            // The commands that could be read are kept.
+            // The commands that could be read stay in the script.
         }
         let text = text.replace(UNKNOWN, "$_");
         let program = self.deeper(|reader| reader.parse(&text))?;
@@ -317,8 +319,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Returns the words of the command that an unknown program after a wrapper probably runs. They begin at the first word that names a
-    /// program which writes files or runs other programs.
+    /// Returns the words of the command that an unknown program after a wrapper probably runs. The command begins at the first word that
+    /// names a program that writes files or runs other programs.
     pub(super) fn likely(&mut self, program: &str, args: &[Word]) -> Option<Vec<Word>> {
         self.surroundings.wrappers.last().filter(|wrapper| PASSING_ON.contains(&wrapper.as_str()))?;
         self.script.leaves_open |= !args.is_empty();
@@ -332,7 +334,7 @@ impl Reader<'_> {
         self.spend(
             WORK_OF_COMMAND + input + command.args.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>(),
         )?;
-        // `x[0 + 1]=1 a`: the parser splits the index into words, but the shell assigns and runs `a`.
+        // In `x[0 + 1]=1 a`, the parser splits the index into words, but the shell makes the assignment and runs `a`.
         if command.program.halves(b'[').is_some_and(|(name, index)| !name.is_empty() && !index.has(b']')) {
             return Err(Unreadable("an index has a blank in it".into()));
         }
@@ -369,7 +371,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Converts a location of the parser, which counts characters, to bytes of the text.
+    /// Converts a location from the parser to a byte range of the text. The parser's locations count characters.
     pub(super) fn span(&self, location: Option<&brush_parser::SourceSpan>) -> Option<Range<usize>> {
         let location = location.filter(|_| self.source.exact)?;
         let byte = |at: usize| match &self.source.offsets {

@@ -1,4 +1,5 @@
-//! Follows the output of commands and the content of files that a text writes, as far as the text contains them.
+//! Follows the output of commands and the content of files that a text writes, if the text itself contains this output
+//! or content.
 
 use super::{Reader, Unreadable};
 use crate::ascii::Ascii as _;
@@ -37,7 +38,7 @@ impl Reader<'_> {
         Some(text.text.clone())
     }
 
-    /// Returns the text of a file that the script wrote, unless its first line names another interpreter than a shell.
+    /// Returns the text of a file that the script wrote, unless the first line names an interpreter other than a shell.
     pub(crate) fn written_in(&self, file: &Word) -> Option<String> {
         let text = self.text_in(file)?;
         let names_another = text.starts_with("#!") && !text.lines().next().is_some_and(|line| line.contains("sh"));
@@ -72,7 +73,8 @@ impl Reader<'_> {
         self.files.substitutions.get(number.checked_sub(63)?)?.clone()
     }
 
-    /// Returns the output of the command recorded since `begin`, if it is a single one with known output.
+    /// Returns the output of the command that was recorded since `begin`, if there is only one such command and its
+    /// output is known.
     pub(super) fn output_since(&self, begin: usize) -> Option<Word> {
         let [command] = &self.script.commands[begin..] else { return None };
         let words: Vec<&str> = command.args.iter().map(|word| word.text.as_str()).collect();
@@ -96,7 +98,7 @@ impl Reader<'_> {
                 let is_itself = name.has(b'/') || self.defines(name) || self.definitions.aliases.contains_key(*name);
                 Some(Word::literal(if is_itself { (*name).to_owned() } else { format!("/usr/bin/{name}") }))
             }
-            // The shell setup that an installed program prints contains nothing that a rule is about.
+            // No rule matches anything in the shell setup that an installed program prints.
             (program, _)
                 if (wrappers::is_hook(program, &command.args)
                     || (wrappers::is_setup(program, &command.args)

@@ -1,4 +1,4 @@
-//! The state of which each subshell has its own copy: directory, variables and arguments.
+//! The state that each subshell copies: directory, variables and arguments.
 
 use super::{Reader, Unreadable, WORK_OF_COMMAND, WORK_OF_VARIABLE, WORK_OF_WORD};
 use crate::guarded::directory_of_variable;
@@ -11,7 +11,7 @@ impl Reader<'_> {
     /// Runs `act` on a copy of the scope. The copy is dropped afterwards.
     pub(crate) fn subshell<T>(&mut self, act: &mut dyn FnMut(&mut Self) -> T) -> T {
         let scope = self.scope.clone();
-        // This does not check the maximum. The next recorded command fails if the work exceeds it.
+        // The maximum is not checked here. If the work exceeds the maximum, the next command that is recorded fails.
         self.script.work += scope.work();
         let result = act(self);
         self.leave(scope);
@@ -42,7 +42,7 @@ impl Reader<'_> {
     }
 
     /// Marks everything that differs from `before` as unknown. With `keeps_new`, new variables keep their value but are marked as doubtful.
-    /// Returns true if a value was known before.
+    /// Returns true if a value that was known before is now unknown.
     pub(super) fn unsettle(&mut self, before: &Scope, keeps_new: bool) -> bool {
         let mut unsettles = false;
         if self.scope.cwd != before.cwd {
@@ -73,7 +73,8 @@ impl Reader<'_> {
         unsettles
     }
 
-    /// Reads the body of a loop. If the first round changed a value with which the next round starts, reads the body a second time.
+    /// Reads the body of a loop. If the body changed a value that was known before the loop, reads the body a second time, because the next
+    /// round starts with another value.
     pub(super) fn repeatedly(
         &mut self,
         act: &mut dyn FnMut(&mut Self) -> Result<(), Unreadable>,
@@ -93,7 +94,7 @@ impl Reader<'_> {
         self.scope.variables.insert(name.to_owned(), value);
     }
 
-    /// Stores the elements of an array. The value of the array is one word that contains all elements.
+    /// Stores the elements of an array. As a variable, the array gets one word that contains all elements.
     pub(crate) fn set_elements(&mut self, name: &str, words: &[Word]) -> Result<(), Unreadable> {
         words.iter().for_each(|word| self.remember(name, &word.text));
         self.spend(
@@ -110,8 +111,8 @@ impl Reader<'_> {
         (self.variable(name)? == Word::of_all(words)).then(|| words.clone())
     }
 
-    /// Declares `name` as a second name of `target`. From then on, the values of both names are unknown, because an assignment to one
-    /// changes both.
+    /// Declares `name` as a second name of `target`. From then on, the values of both names are unknown, because an assignment to either
+    /// name changes both.
     pub(crate) fn refer(&mut self, name: &str, target: &str) {
         self.remember(name, target);
         for name in [name, target] {
@@ -198,16 +199,16 @@ impl Reader<'_> {
 /// Variables by name; `None` for an unknown value.
 pub(super) type Variables = LiteMap<String, Option<Word>>;
 
-/// The state that each subshell has for itself.
+/// The state of which each subshell has its own copy.
 #[derive(Clone, Default)]
 pub(crate) struct Scope {
     pub(crate) cwd: Option<String>,
-    /// The directory of a `cd` that may not have run: `x && cd y; z`.
+    /// The target of a `cd` that perhaps did not run: `x && cd y; z`.
     pub(super) perhaps: Option<String>,
     pub(super) variables: Variables,
     /// Number of assignments so far. Repeated assignments are counted each time.
     pub(super) assignments: usize,
-    /// The value of `$0`, if the text is called with such a value.
+    /// The value of `$0`, if the caller of the text sets it.
     pub(crate) zeroth: Option<Word>,
     pub(super) positional: Option<Rc<Vec<Word>>>,
 }

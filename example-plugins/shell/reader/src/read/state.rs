@@ -1,4 +1,4 @@
-//! The state of a reader, without the part that subshells copy.
+//! The parts of a reader's state that subshells share and do not copy.
 
 use super::functions::Function;
 use super::scope::Variables;
@@ -15,7 +15,7 @@ pub(crate) struct Source<'a> {
     pub(super) offsets: Option<Vec<usize>>,
     /// The byte range of the text that is being read.
     pub(crate) place: Range<usize>,
-    /// True if those bytes contain the words literally.
+    /// True if the bytes at `place` contain the words literally.
     pub(crate) exact: bool,
 }
 
@@ -24,9 +24,10 @@ pub(crate) struct Source<'a> {
 pub(crate) struct Nesting {
     /// Number of open commands: `sh -c`, `$(…)`, calls of functions.
     pub(crate) commands: usize,
-    /// Number of open compound commands, including those of calling functions.
+    /// Number of open compound commands, including the compound commands in which the current functions were called.
     pub(super) compounds: usize,
-    /// The number of open commands at which the commands read are parts of an arithmetic expression.
+    /// The value of `commands` while the text of an arithmetic expression is read. At this depth, a name is a variable
+    /// and not a program.
     pub(super) arithmetic: Option<usize>,
 }
 
@@ -44,14 +45,14 @@ pub(crate) struct Surroundings {
     pub(crate) input: Option<Word>,
 }
 
-/// The names that the text gives to commands, and the commands that run at its end.
+/// The names that the text gives to commands, and the commands that run at the end of the text.
 #[derive(Default)]
 pub(crate) struct Definitions {
-    /// A list is enough, because few texts define any function.
+    /// The functions by name. A list is fast enough, because few texts define functions.
     pub(super) functions: Vec<(String, Rc<Function>)>,
     /// The texts of aliases by name.
     pub(crate) aliases: Variables,
-    /// The texts of `trap`.
+    /// The texts of `trap` commands that are read at the end of the text.
     pub(crate) traps: Vec<String>,
 }
 
@@ -75,6 +76,6 @@ pub(crate) struct Files {
     pub(super) substitutions: Vec<Option<Word>>,
     /// The original names of programs that the text copies or renames, by new path.
     pub(crate) program_copies: Variables,
-    /// The secret files from which the text makes other files, by the path of the new file.
+    /// The secret files that the text copies to other files, by the path of the new file.
     pub(crate) secret_copies: Variables,
 }

@@ -22,7 +22,7 @@ impl Reader<'_> {
     fn and_or(&mut self, list: &ast::AndOrList) -> Result<(), Unreadable> {
         self.pipeline(&list.first)?;
         let (mut last, mut rest) = (&list.first, list.additional.as_slice());
-        // If a command cannot fail, the next one always runs.
+        // If a command cannot fail, the command after `&&` always runs.
         while let [ast::AndOr::And(next), more @ ..] = rest
             && self.succeeds(last)
         {
@@ -36,12 +36,12 @@ impl Reader<'_> {
         self.spend(before.work())?;
         for next in rest {
             match next {
-                // The commands after `&&` only run if this one ran, so its assignments hold for them.
+                // The commands after this `&&` run only if this pipeline ran, so its assignments apply to them.
                 ast::AndOr::And(pipeline) => self.pipeline(pipeline)?,
                 ast::AndOr::Or(pipeline) => drop(self.perhaps(&mut |reader| reader.pipeline(pipeline))?),
             }
         }
-        // `false && X=y`: it is unknown how many of the commands ran.
+        // In `false && X=y`, it is unknown which of the commands ran.
         self.unsettle(&before, true);
         Ok(())
     }
@@ -56,7 +56,7 @@ impl Reader<'_> {
         let mut output = None;
         for stage in &pipeline.seq {
             stages.push(self.script.commands.len());
-            // The next stage still reads the output of an unknown stage.
+            // If the output of this stage is unknown, the next stage has an unknown input.
             output = self.subshell(&mut |reader| reader.command(stage, output.take()))?;
             output = output.or_else(|| self.output_since(stages[stages.len() - 1])).or_else(|| Some(Word::unknown()));
             let upstream = self.names(begin..stages[stages.len() - 1]);
@@ -102,7 +102,7 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// Reads a compound command with its redirections. It may also be the body of a function.
+    /// Reads a compound command with its redirections. The compound command may also be the body of a function.
     pub(super) fn redirected(
         &mut self,
         compound: &ast::CompoundCommand,
@@ -115,7 +115,7 @@ impl Reader<'_> {
         if redirects.is_some()
             && let Some(Command { redirects, upstream, .. }) = self.script.commands[..begin].last().cloned()
         {
-            // `{ …; } < <(…)`: any of the commands may read the input.
+            // In `{ …; } < <(…)`, any of the commands may read the input.
             self.spend(upstream.len() * (self.script.commands.len() - begin) * WORK_OF_WORD)?;
             for command in &mut self.script.commands[begin..] {
                 command.upstream.extend(upstream.iter().cloned());
@@ -125,7 +125,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a compound command; the commands in it read `input`.
+    /// Reads a compound command. The commands within the compound command get `input` as their input.
     pub(super) fn compound(&mut self, compound: &ast::CompoundCommand, input: Option<Word>) -> Result<(), Unreadable> {
         if self.nesting.compounds >= MAX_LEVELS {
             return Err(Unreadable(format!("it has more than {MAX_LEVELS} levels of compound commands")));
@@ -186,15 +186,15 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the text between `((` and `))`. The text is read as arithmetic and also as a command, because the parser reads `( (reboot) )`,
-    /// which is a command, as arithmetic.
+    /// Reads the text between `((` and `))`. The text is read both as arithmetic and as a command, because `( (reboot) )` is a command, but
+    /// the parser takes it for arithmetic.
     pub(crate) fn arithmetic(&mut self, text: &str) -> Result<(), Unreadable> {
         self.evaluates(text)?;
         let is_arithmetic = arithmetic::is_expression(text);
         let outer = self.nesting.arithmetic.replace(self.nesting.commands + 1);
         let result = self.subshell(&mut |reader| reader.nested(text));
         self.nesting.arithmetic = outer;
-        // Read as a command, `1 << $(x)` is a here-document.
+        // As a command, `1 << $(x)` would contain a here-document, so this text is also read as a word.
         if result.is_err() || text.contains("<<") {
             self.within_word(text)?;
         }

@@ -17,7 +17,7 @@ pub(super) use variables::cased;
 /// Text that adds an unknown file as the last word of a command, such as the file that an editor opens.
 pub(super) const FILE: &str = " \"$_\"";
 
-/// A program that runs others in a way which the tables of `wrappers.toml` cannot describe.
+/// A program that runs other programs in a way that the tables of `wrappers.toml` cannot describe.
 enum SpecialWrapper {
     /// Runs a command with more words from its input.
     Xargs,
@@ -37,7 +37,7 @@ enum SpecialWrapper {
     Read,
     /// Sets a variable with `-v`.
     Print,
-    /// Sets the arguments, with `set --`, or drops the first of them.
+    /// Sets the arguments with `set --`.
     Set,
     Shift,
     /// Gives names to texts that run as commands.
@@ -81,7 +81,7 @@ fn one_word(text: &Word) -> Option<Word> {
     is_one.then(|| text.with_text(text.with_mark().trim_end()))
 }
 
-/// Returns the command that `mapfile` calls repeatedly: the value of `-C`, in its own word or in the next.
+/// Returns the command that `mapfile` calls repeatedly. It is the value of `-C`, in the same word or in the next word.
 fn callback(args: &[Word]) -> Option<&str> {
     let at = args.iter().position(|word| wrappers::attached(&word.text, "-C").is_some())?;
     wrappers::attached(&args[at].text, "-C")
@@ -110,7 +110,7 @@ fn evaluates(program: &str) -> bool {
     )
 }
 
-/// Returns true if a program's words may be, or name, another command.
+/// Returns true if a program's words may contain another command, or name one.
 pub(super) fn runs_others(program: &str) -> bool {
     let is_special = matches!(
         special(program),
@@ -128,7 +128,7 @@ pub(super) fn runs_others(program: &str) -> bool {
     is_special || wrappers::is_known(program)
 }
 
-/// Returns true if a program may read a command, or words of one, from its input.
+/// Returns true if a program may read a command, or words of a command, from its input.
 pub(super) fn reads_commands(program: &str) -> bool {
     matches!(
         special(program),
@@ -143,7 +143,7 @@ impl Reader<'_> {
     pub(super) fn run(&mut self, words: Vec<Word>, mut command: Command) -> Result<(), Unreadable> {
         let words = self.mounted(words);
         let Some((program, args)) = words.split_first() else { return self.record(command) };
-        // Options of the shell keyword `time`. No program has such a name.
+        // These are options of the shell keyword `time`, because no program has such a name.
         if program.text.starts_with('-') && program.text.len() > 1 {
             return self.wrapped_any("time", wrappers::time(), &words, &command);
         }
@@ -186,7 +186,7 @@ impl Reader<'_> {
         command.args = args.to_vec();
         command.resolved = is_known || self.defines(&program.text);
         self.record(command)?;
-        // It is unknown which command the shell finds. So each possible command is read, and also the command with this name.
+        // It is unknown which command the shell finds. Therefore each possible command is read, and also the command with this name.
         if let Some(original) = copied {
             let renamed: Vec<Word> = [original].into_iter().chain(args.iter().cloned()).collect();
             self.wrapped(&name, &renamed, Command { exact: false, ..inner.clone() })?;
@@ -301,7 +301,7 @@ impl Reader<'_> {
                 {
                     self.text(&name, text)?;
                 }
-                // With `=` as a separator, the first variable gets the name.
+                // If `IFS` contains `=`, the first variable gets the name before the `=` and not the value after it.
                 let splits = inner.environment.iter().any(|(name, value)| name == "IFS" && value.text.has(b'='));
                 let is_given =
                     name == "unset" || inner.redirects.iter().any(|redirect| redirect.kind == RedirectKind::Read);
@@ -321,7 +321,7 @@ impl Reader<'_> {
                 for (at, word) in names().enumerate() {
                     self.set(&word.text, value.clone().filter(|_| at > 0 || !is_split));
                 }
-                // The default variables, used if none are named.
+                // These are the default variables if no variables are named.
                 if value.is_some() {
                     self.set("REPLY", value.clone());
                     self.set("MAPFILE", value);
@@ -348,7 +348,7 @@ impl Reader<'_> {
                 None => Ok(()),
             }),
             Some(SpecialWrapper::Cmd) => {
-                // `/c`, `//c`, `/s/c`, `/crd`: the text begins after the letter.
+                // In `/c`, `//c`, `/s/c` and `/crd`, the text begins after the letter `c`.
                 let text =
                     args.iter().enumerate().filter(|(_, word)| word.text.starts_with('/')).find_map(|(at, word)| {
                         let lower = word.text.to_ascii_lowercase();
@@ -371,7 +371,7 @@ impl Reader<'_> {
 
     pub(super) fn text(&mut self, wrapper: &str, text: &str) -> Result<(), Unreadable> {
         self.within(wrapper, |reader| match wrapper {
-            // These run in the current shell.
+            // These builtins run their text in the current shell.
             "eval" | "source" | "." => reader.nested(text),
             _ => {
                 let scope = reader.scope.clone();
@@ -400,7 +400,7 @@ impl Reader<'_> {
         result
     }
 
-    /// Returns the text of an alias with the following words. Within the alias's own text, the name denotes the program and not the alias.
+    /// Returns the text of an alias, followed by `args`. Within the alias's own text, the name denotes the program and not the alias.
     fn alias(&self, name: &str, args: &[Word]) -> Option<String> {
         let text = self.definitions.aliases.get(name)?.as_ref()?;
         Some(format!("{} {}", text.with_mark(), joined(args)))
@@ -420,12 +420,13 @@ fn letter_case(args: &[Word]) -> Option<char> {
     letters.flat_map(str::chars).rfind(|letter| matches!(letter, 'l' | 'u'))
 }
 
-/// Returns true if a word is an option of `declare` with this letter: `n` declares a second name for a variable, `i` an integer.
+/// Returns true if a word is an option of `declare` that contains this letter. The letter `n` declares a second name for a variable, and
+/// `i` declares an integer.
 fn has_letter(option: &str, letter: u8) -> bool {
     option.strip_prefix('-').is_some_and(|letters| letters.has(letter) && !letters.has(b'='))
 }
 
-/// Returns true if a program's name is a file name pattern. `[` alone is a program.
+/// Returns true if a program's name is a file name pattern. `[` alone is not a pattern but a program.
 fn is_pattern(text: &str) -> bool {
     text.has_one_of(b"*?") || text.find('[').zip(text.rfind(']')).is_some_and(|(open, close)| open < close)
 }

@@ -26,11 +26,11 @@ impl Reader<'_> {
         let is_setting = variable.starts_with("GIT_CONFIG_VALUE_") && value.text.starts_with('!');
         self.preloads(variable, value);
         self.remember(variable, &value.text);
-        // A shell takes this function from its environment: `BASH_FUNC_ls%%=() { …; }`.
+        // A shell defines a function from its environment: `BASH_FUNC_ls%%=() { …; }`.
         if let Some(body) = value.text.strip_prefix("() {") {
             return self.text("bash", &format!("{{{body}"));
         }
-        // Each shell runs this file first.
+        // Each new shell runs the file that this variable names.
         if matches!(variable, "BASH_ENV" | "ENV") && !value.text.is_empty() {
             let class = self.context.class(value, self.scope.cwd.as_deref());
             let is_path = variable == "BASH_ENV" && !matches!(class, Class::Inside | Class::Device);

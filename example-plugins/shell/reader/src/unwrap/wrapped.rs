@@ -77,7 +77,7 @@ impl Reader<'_> {
             }
         }
         if !texts.is_empty() {
-            // A program that opens files gets their names.
+            // The text is a program that opens files, so the names of the files are added.
             let files = if name == "git" && wrapper.texts.contains("-O") { FILE } else { "" };
             // The split words are arguments of `env` itself.
             let begin = if wrapper.assigns && name == "env" { "env " } else { "" };
@@ -143,7 +143,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads the command after a wrapper's options, in each possible reading.
+    /// Reads the command after a wrapper's options. If the options can be understood in several ways, the command is read in each of them.
     pub(super) fn wrapped_any(
         &mut self,
         name: &str,
@@ -172,7 +172,7 @@ impl Reader<'_> {
                 }
                 words = rest;
             }
-            // Options after an operand belong to the wrapper or to the default command of an image.
+            // Options after an operand belong either to the wrapper or to the default command of an image.
             if words.first().is_some_and(|word| !word.text.starts_with('-')) {
                 self.wrapped(name, words, inner)?;
             }
@@ -180,8 +180,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a command in an option. An unknown part is assumed to be a number or a file, as in `ssh -p $PORT`, unless the text begins with
-    /// the unknown part.
+    /// Reads a command in an option. An unknown part is assumed to be a number or a file, as in `ssh -p $PORT`. This is not assumed if the
+    /// text begins with the unknown part.
     pub(super) fn option(&mut self, wrapper: &str, text: &Word) -> Result<(), Unreadable> {
         if text.text.trim().is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Reads syntax that only `cmd.exe` has: the condition of `if`, and the switches of `start`.
+//! Reads syntax that only `cmd.exe` has: the condition of `if` and the switches of `start`.
 
 use crate::ascii::Ascii as _;
 use crate::word::Word;

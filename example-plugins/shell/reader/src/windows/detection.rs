@@ -1,9 +1,9 @@
-//! Finds out if a text is meant for a Windows shell, whatever shell the event names.
+//! Finds out whether a text is meant for a Windows shell, no matter which shell the event names.
 
 use crate::ascii::Ascii as _;
 use crate::{Command, program_name};
 
-/// Returns true if `text`, which no POSIX shell can read, is meant for a Windows shell. The first word shows this, or a cmdlet after `if`.
+/// Returns true if `text`, which no POSIX shell can read, is meant for a Windows shell. The first word or a cmdlet after `if` shows this.
 pub(crate) fn is_named_in(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     let is_shell = matches!(program_name(first).to_ascii_lowercase().as_str(), "cmd" | "powershell" | "pwsh");
@@ -22,7 +22,7 @@ fn is_expression_of_cmdlet(text: &str) -> bool {
     let text = text.trim_start();
     let opened = text.trim_start_matches(['(', '{', '@', '$', '"', '&', ' ']);
     let end = opened.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(opened.len());
-    // A text with a method that may change something is not accepted, so that a person is asked about it.
+    // If the text calls a method that may change something, the function returns false, so that a person is asked about the text.
     let reads = |rest: &str| {
         let begins = [
             "Get",
@@ -77,7 +77,8 @@ pub(crate) fn is_assigned(text: &str) -> bool {
     end > 0 && after.starts_with('=') && !after.starts_with("==")
 }
 
-/// Returns true if a POSIX shell would take a PowerShell variable or its property for a program: `$x = …`, `$x.Count`.
+/// Returns true if the command is a PowerShell variable or a property of a variable that a POSIX shell would take for a program: `$x = …`,
+/// `$x.Count`.
 pub(crate) fn is_expression(text: &str, command: &Command) -> bool {
     let is_variable =
         |text: &str| text.strip_prefix('$').is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()));
@@ -122,7 +123,7 @@ pub(crate) fn is_only_there(command: &Command) -> bool {
     };
     let has_switch =
         || command.args.iter().any(|word| matches!(word.text.as_str(), "/s" | "/S" | "/q" | "/Q" | "/f" | "/F"));
-    // Elixir's shell has the same name but takes no text.
+    // Elixir's shell is also called `iex`, but takes no text.
     let is_invoked = || program == "iex" && matches!(command.args.as_slice(), [text] if text.text.has(b' '));
     let is_shell = || program.eq_ignore_ascii_case("%comspec%") || matches!(program, "iwr" | "irm");
     let has_variable = || command.args.iter().any(|word| has_variable(&word.text));

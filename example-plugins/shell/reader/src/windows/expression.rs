@@ -6,7 +6,7 @@ use litemap::LiteMap;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Maximum number of variables with known values, and of bytes that they may add to a text.
+/// Maximum number of variables with known values, and maximum number of bytes that these values may add to a text.
 const MAX_VALUES: usize = 64;
 const MAX_ADDED: usize = 64 * 1024;
 /// Maximum number of texts in one list.
@@ -59,7 +59,7 @@ impl Values {
         while let Some(at) = rest.find(['$', '%', '!']) {
             made.push_str(&rest[..at]);
             rest = &rest[at..];
-            // Names are short, so a bounded prefix is enough and the search stays linear.
+            // Names are short, so it is enough to search a prefix of limited length. This keeps the search linear.
             let head = &rest[..rest.floor_char_boundary(MAX_TEXTS)];
             match self.at(head).map(|(value, length)| (value.to_owned(), length)) {
                 Some((value, length)) if self.added + value.len() <= MAX_ADDED => {
@@ -77,7 +77,7 @@ impl Values {
     }
 }
 
-/// Returns the values of an expression that is the whole text, or `None` if they are unknown.
+/// Returns the values of the expression `text`, or `None` if the values are unknown.
 pub(super) fn evaluated(text: &str, values: &mut Values) -> Option<Vec<String>> {
     let mut expression = Expression { chars: text.chars().peekable(), values, depth: 0 };
     let texts = expression.list()?;
@@ -177,7 +177,7 @@ impl Expression<'_> {
                 }
                 if quote == '"' && text.has(b'$') {
                     text = self.values.filled(&text).unwrap_or(text);
-                    // Only the variable of a home is known.
+                    // The variable of a home directory is the only known variable here.
                     if text[usize::from(begins_with_home(&text))..].has(b'$') {
                         return None;
                     }
@@ -269,7 +269,7 @@ fn formatted(format: &str, given: &[String]) -> Option<String> {
     Some(made)
 }
 
-/// Replaces a text, if it has no special meaning as a pattern.
+/// Replaces `old` with `new` in each text. Returns `None` if `old` has a special meaning as a pattern.
 fn replaced(texts: &[String], old: &str, new: &str) -> Option<Vec<String>> {
     let is_plain = !old.has_one_of(b".*+?[(|^$\\");
     if is_plain { changed(texts, old, new) } else { None }

@@ -46,7 +46,7 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
                 continue;
             }
             let mut upstream = names[..at].to_vec();
-            // The command also reads the output of the commands in its brackets.
+            // The command also reads the output of the commands in brackets.
             for inner in pipelines.iter().skip(number + 1).take_while(|inner| inner.depth > pipeline.depth) {
                 reader.spend(1)?;
                 if inner.stage == Some((number, at)) {
@@ -67,7 +67,7 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
     nested.iter().try_for_each(|text| reader.nested_windows(text))
 }
 
-/// Reads one command. `piped` is the command before it in the pipeline.
+/// Reads one command. `piped` is the command before this command in the pipeline.
 fn stage(
     reader: &mut Reader<'_>,
     program: &Word,
@@ -145,13 +145,13 @@ fn stage(
             command.input = None;
             noted(reader, program, &args, command)
         }
-        // These programs do the same in any shell, except `find`, which searches text on Windows.
+        // These programs do the same in any shell. The only exception is `find`, which searches text on Windows.
         name if name != "find" && (runs_others(name) || language(program_names::usual(name)).is_some()) => {
             let words = [program].into_iter().chain(args).cloned().collect();
             reader.run(words, command)
         }
         _ => {
-            // `%x% rd`: the unknown word decides if `rd` is run.
+            // In `%x% rd`, the unknown word decides whether `rd` is run.
             reader.script.runs_unknown |=
                 !program.is_known() && (args.iter().any(|word| removes(&name(word))) || has_switches_of_removal(args));
             noted(reader, program, args, command)

@@ -1,4 +1,5 @@
-//! Splits a text of a Windows shell into pipelines and words. `cmd.exe` and PowerShell share this code, because they differ little here.
+//! Splits a text of a Windows shell into pipelines and words. The same code handles `cmd.exe` and PowerShell, because they differ little
+//! here.
 
 use super::expression::{Values, evaluated};
 use super::powershell::{cmdlet_of, command_of, is_built};
@@ -23,7 +24,7 @@ pub(super) struct Stage {
     pub(super) redirects: Vec<Redirect>,
 }
 
-/// Commands of which each passes its output to the next.
+/// Commands, each of which passes its output to the next command.
 #[derive(Default)]
 pub(super) struct Pipeline {
     pub(super) stages: Vec<Stage>,
@@ -46,7 +47,7 @@ pub(super) struct PipelineSplitter {
     /// The texts of `"$(…)"`.
     pub(super) nested: Vec<String>,
     values: Values,
-    /// The variable that the current stage begins with, and may set.
+    /// The variable that the current stage begins with. The stage may set this variable.
     variable: Option<String>,
     /// True if the name of a command is built in a way that cannot be followed.
     pub(super) builds: bool,
@@ -72,13 +73,14 @@ impl PipelineSplitter {
             None if is_many => {
                 words.extend(word.text.split_whitespace().map(|part| expanded(Word::literal(part))));
             }
-            // This is the text of another shell, which sets its own variables.
+            // The word is a text for another shell, which sets its own variables.
             None if word.text.has(b' ') && word.text.has_one_of(b"&;") => words.push(word),
             None => words.extend(parted(&word.text).unwrap_or_else(|| vec![expanded(word)])),
         }
     }
 
-    /// Fills in the known values of a word, and records the variable that begins an assignment. Returns true if the word must now be split.
+    /// Fills in the known values in a word. If the word begins an assignment, records the variable. Returns true if the word must now be
+    /// split.
     fn fill(&mut self, word: &mut Word) -> bool {
         let Some(Stage { words, .. }) = self.pipelines[self.current].stages.last_mut() else { return false };
         if word.text == "=" && words.len() == 1 && self.variable.is_some() {
@@ -138,7 +140,7 @@ impl PipelineSplitter {
         None
     }
 
-    /// Replaces an expression in brackets by its value, if the value is known: `('Remove'+'-Item')`, `(gcm Remove-Item)`. Returns true if
+    /// Replaces an expression in brackets with its value, if the value is known: `('Remove'+'-Item')`, `(gcm Remove-Item)`. Returns true if
     /// the expression was replaced.
     fn evaluate(&mut self, chars: &mut Peekable<Chars<'_>>, most: usize) -> bool {
         let invokes = |word: &Word| word.text == ".";
@@ -156,7 +158,7 @@ impl PipelineSplitter {
         while ahead.next_if(|c| c.is_whitespace()).is_some() {
             self.evaluated += 1;
         }
-        // For a method, these are its arguments.
+        // If the word is a method, the brackets contain its arguments.
         let begins = self.word.as_ref().is_none_or(|word| word.text.ends_with(['$', '=', '+', ',']));
         let may_be = begins && matches!(ahead.peek(), Some('\'' | '"' | '$' | '[' | '-' | '(' | '@' | 'j' | 'J'));
         if !(may_be || is_invoked || method.is_some()) {
@@ -251,7 +253,7 @@ impl PipelineSplitter {
         }
     }
 
-    /// Takes the text of a `$(…)` in quotes. It becomes an unknown part of the word.
+    /// Stores the text of a `$(…)` in quotes. In the word, the text becomes an unknown part.
     fn expression(&mut self, chars: &mut Peekable<Chars<'_>>) {
         let (mut text, mut depth) = (String::new(), 1);
         for c in chars.by_ref().skip(1) {
@@ -275,7 +277,7 @@ impl PipelineSplitter {
         self.pipelines.push(Pipeline { stages: vec![Stage::default()], stage, depth: self.outer.len() });
     }
 
-    /// Starts a pipeline for the text in brackets. For the command around it, the brackets are an unknown word.
+    /// Starts a pipeline for the text in brackets. For the command around the brackets, their content is an unknown word.
     fn open(&mut self) {
         self.end_word();
         let at = self.current;
@@ -425,7 +427,7 @@ pub(super) fn expanded(mut word: Word) -> Word {
     word
 }
 
-/// Replaces `$x`, `${x}`, `$env:x` and `%x%` by [`UNKNOWN`].
+/// Replaces `$x`, `${x}`, `$env:x` and `%x%` with [`UNKNOWN`].
 fn unfilled(text: &str) -> String {
     let mut made = String::new();
     let mut rest = text;

@@ -7,13 +7,13 @@ use crate::read::Unreadable;
 use crate::word::{Word, joined};
 use base64::Engine;
 
-/// Expands a parameter table, `@x`, to `-Recurse` and an unknown word, because it may ask for a recursive removal.
+/// Expands a parameter table, `@x`, to `-Recurse` and an unknown word, because the table may ask for a recursive removal.
 pub(super) fn splatted(word: &Word) -> Vec<Word> {
     let name = word.text.strip_prefix('@').filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()));
     if name.is_some() { vec![Word::literal("-Recurse"), Word::unknown()] } else { vec![word.clone()] }
 }
 
-/// Returns true if an option of `Start-Process` holds the arguments.
+/// Returns true if this is the option of `Start-Process` for the arguments of the program.
 pub(super) fn is_arguments(word: &Word) -> bool {
     let option = word.text.to_ascii_lowercase();
     option.len() > 1 && "-argumentlist".starts_with(&*option) || option == "-args"
@@ -40,7 +40,8 @@ pub(super) fn started(args: &[Word]) -> Vec<Word> {
     program.into_iter().chain(words).collect()
 }
 
-/// Returns the paths that `Get-ChildItem` passes on. These are all entries of its directories, or an unknown entry if it filters.
+/// Returns the paths that `Get-ChildItem` passes on. These are all entries of the named directories, or an unknown entry of each directory
+/// if a filter is given.
 pub(super) fn found(words: &[Word]) -> Vec<Word> {
     let Some((program, args)) = words.split_first() else { return vec![Word::unknown()] };
     if !matches!(name(program).as_str(), "get-childitem" | "gci" | "dir" | "ls" | "get-item" | "gi") {

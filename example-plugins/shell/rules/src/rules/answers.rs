@@ -1,4 +1,4 @@
-//! Custom answers: the table from rules to answers, by severity, catalogue, label, cause or rule.
+//! Custom answers: a table that gives rules an answer by their severity, catalogue, label, cause or id.
 
 use super::schema::{Construct, Rule, Severity};
 use super::{Text, Texts};
@@ -8,9 +8,9 @@ use shell_reader::Ascii as _;
 /// An answer that replaces a rule's action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// The rule is silent.
+    /// The rule has no effect and is not reported.
     Allow,
-    /// The rule reports, and the command runs.
+    /// The match is reported, and the command runs.
     Audit,
     /// The rule makes its rewrite. A rule without a rewrite keeps its action.
     Rewrite,
@@ -30,7 +30,7 @@ const ANSWERS: [(&str, Answer); 5] = [
 /// The kinds of keys in the table, the most specific first.
 const KINDS: [&str; 5] = ["rule", "cause", "label", "catalogue", "severity"];
 
-/// The table `answers` of the config. Everything that does not depend on the rules is checked already.
+/// The table `answers` of the config. Everything that can be checked without the rules is already checked.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     table: LiteMap<(String, String), Answer>,
@@ -40,7 +40,7 @@ pub(super) struct Answers {
 
 impl Answers {
     /// # Errors
-    /// Returns one sentence that names the unknown key or value and a similar known one.
+    /// Returns one sentence that names the unknown key or value and a similar known key or value.
     pub(super) fn new(written: &LiteMap<String, String>) -> Result<Self, String> {
         let mut table = LiteMap::new();
         for (key, value) in written {
@@ -116,7 +116,7 @@ impl Answers {
 }
 
 impl Answer {
-    /// Replaces the rule's action by the answer. Returns false if the answer is that the rule is silent.
+    /// Replaces the rule's action with the answer. Returns false if the answer is `allow`, so that the rule must be left out.
     pub(super) fn is_made(self, rule: &mut Rule) -> bool {
         let word = match self {
             Self::Allow => return false,

@@ -1,5 +1,5 @@
-//! Estimates if a path is a large part of a home or of the system. For example, deleting `~/Documents` is a mistake, but deleting
-//! `~/.cache/tool` may be intended.
+//! Estimates whether a path is a large part of a home directory or of the system. For example, deleting `~/Documents` is a mistake, but
+//! deleting `~/.cache/tool` may be intended.
 
 /// Directories of a home that tools fill again.
 const CACHES: [&str; 9] = [".cache", ".npm", ".gradle", ".m2", ".ivy2", ".yarn", ".bun", ".nuget", ".Trash"];
@@ -7,10 +7,10 @@ const CACHES: [&str; 9] = [".cache", ".npm", ".gradle", ".m2", ".ivy2", ".yarn",
 /// Directories of the system whose subdirectories are as important as other top-level directories.
 const LARGE: [&str; 5] = ["usr", "var", "system", "library", "windows"];
 
-/// Directories of `/var` that are filled again.
+/// Directories of `/var` that the system fills again.
 const FILLED_AGAIN: [&str; 4] = ["cache", "log", "tmp", "crash"];
 
-/// Returns true if a clean path in the system or in a home is a large part of it. An unknown path counts as large.
+/// Returns true if a clean path is a large part of the system or of a home directory. An unknown path is treated as large.
 pub(super) fn is_large(path: Option<&str>) -> bool {
     let Some(path) = path else { return true };
     let is_all = |part: &str| !part.is_empty() && part.chars().all(|c| matches!(c, '*' | '?' | '.'));

@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogues.postcard"));
 
-/// An iterator over all catalogues without their rules, in the order of `build.rs`. The rules are read one by one on demand, because memory
-/// that is used during configuration remains in the memory with which each event starts.
+/// An iterator over all catalogues without their rules, in the order of `build.rs`. The rules are read one by one on demand. Otherwise the
+/// memory for all of them would remain part of the memory with which each event starts.
 pub(crate) struct Embedded {
     rest: &'static [u8],
     /// Number of rules of the current catalogue that are not read yet.
@@ -65,7 +65,7 @@ mod tests {
     use crate::rules::schema::{Alternative, Catalogue, Match, Rule};
 
     impl Catalogue {
-        /// Returns the catalogues as the files have them.
+        /// Returns the catalogues as they are in the files.
         pub(crate) fn written() -> Vec<Self> {
             let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/catalogues")).unwrap();
             let texts = files.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());

@@ -11,10 +11,10 @@ use shell_reader::guarded::Changes;
 use shell_reader::{Class, Command, MAX_LENGTH, PathContext, RedirectKind, Script, SecretAccess, Word};
 use std::cell::RefCell;
 
-/// A [`Match`], compiled.
+/// A compiled [`Match`].
 #[derive(Debug)]
 pub(crate) struct Matcher {
-    /// The number of this matcher among the matchers that look at the whole text.
+    /// The number of this matcher among the matchers with conditions on the whole text.
     pub(super) number: u32,
     /// The index of the matcher's rule.
     pub(super) rule: u32,
@@ -22,8 +22,8 @@ pub(crate) struct Matcher {
     /// The accepted subcommands, with spaces between their words.
     subcommands: Words,
     construct: Option<Construct>,
-    /// True if the match is about the program's effect. A command with `--help` has no effect, so it does not match. False if the match is
-    /// about redirections, unknown text or text that the program reads.
+    /// True if the match is about the effect of the program. In that case, a command with `--help` does not match, because it has no
+    /// effect. False if the match is about redirections, unknown text or text that the program reads.
     acts: bool,
     /// True if the match depends on the command's redirections. The next field, `environment`, is true if it depends on variables that are
     /// set for the command.
@@ -32,7 +32,7 @@ pub(crate) struct Matcher {
     /// True if the match applies only to programs that no other rule names.
     pub(super) unnamed: bool,
     whole: Option<Box<Whole>>,
-    /// Conditions that must all be met, the slowest last.
+    /// Conditions that must all be met. The slowest condition is last.
     conditions: Box<[Condition]>,
 }
 
@@ -50,15 +50,15 @@ struct Whole {
 enum Condition {
     /// One of the first words must be one of these verbs.
     Verbs(Words),
-    /// Neither the program nor the program with its first operands may be one of these.
+    /// Neither the program's name nor the name with its first operands may be in this list.
     NoProgram(Words),
     /// One of these flags must be present.
     Flag(Words),
     NoFlag(Words),
     MinOperands(usize),
     MaxOperands(usize),
-    /// An operand must be a path of one of these classes. If the flag is true, paths in a home or in the system match only if they are
-    /// large parts of it.
+    /// An operand must be a path of one of these classes. If the flag is true, paths in a home directory or in the system match only if
+    /// they are large parts of this directory or of the system.
     Paths(Box<[Class]>, bool),
     Operand(Pattern),
     Target(Pattern),
@@ -99,10 +99,10 @@ pub(crate) struct Subject<'a> {
     pub(crate) text: &'a str,
     pub(crate) script: &'a Script,
     pub(crate) context: &'a PathContext,
-    /// The pairs of adjacent bytes in the text. A text with another pair cannot occur in it.
+    /// The pairs of adjacent bytes in the text. A text that has any other pair cannot occur in this text.
     pairs: Pairs,
-    /// Results for the whole text, by the number of the matcher. They are stored so that each matcher searches the text only once, however
-    /// many commands the text contains.
+    /// Results of the conditions on the whole text, by the number of the matcher. The results are stored, so that each matcher searches the
+    /// text only once, even if the text contains many commands.
     whole: RefCell<Vec<Option<bool>>>,
 }
 
@@ -149,7 +149,7 @@ impl Matcher {
         })
     }
 
-    /// Returns the programs that the matcher names. There are none if it applies to any program.
+    /// Returns the programs that the matcher names. If the matcher applies to any program, there are none.
     pub(crate) fn programs(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
         self.programs.iter()
     }
@@ -160,7 +160,7 @@ impl Matcher {
         self.subcommands.iter().map(|path| path.split(' ').next()).chain(all)
     }
 
-    /// Returns true if the matcher also looks at the whole text.
+    /// Returns true if the matcher also has conditions on the whole text.
     pub(crate) fn looks_at_text(&self) -> bool {
         self.whole.is_some()
     }
@@ -180,7 +180,7 @@ impl Matcher {
         !self.subcommands.is_empty()
     }
 
-    /// Returns true if the matcher ignores commands that write a whole file.
+    /// Returns true if the matcher ignores commands that write a whole file from a here-document.
     pub(crate) fn spares_whole_files(&self) -> bool {
         self.conditions.iter().any(|condition| matches!(condition, Condition::NoDocument))
     }
@@ -198,7 +198,7 @@ impl Matcher {
 
     /// Returns true if the whole text matches.
     pub(crate) fn fits_text(&self, subject: &Subject<'_>) -> bool {
-        // A text that is too long to be read counts as unreadable, so it is not searched either.
+        // A text that is too long to be read is treated as unreadable, and it is not searched for patterns either.
         if subject.text.len() > MAX_LENGTH {
             return self.construct == Some(Construct::Unreadable);
         }
@@ -243,7 +243,7 @@ impl Matcher {
 
     /// Returns true if a command matches. The caller has checked that the matcher names the command's program.
     pub(crate) fn fits(&self, command: &Command, arguments: &Arguments<'_>, subject: &Subject<'_>) -> bool {
-        // Fast check that is enough for most commands.
+        // Fast check that most commands fail.
         if (self.redirects && command.redirects.is_empty()) || (self.environment && command.environment.is_empty()) {
             return false;
         }
@@ -261,7 +261,7 @@ impl Matcher {
         self.fits_whole(subject) && self.conditions.iter().all(|condition| condition.holds(&candidate))
     }
 
-    /// Returns the index of the first operand after the subcommand, or `None` if the command does not have a wanted subcommand.
+    /// Returns the index of the first operand after the subcommand. Returns `None` if the command has none of the wanted subcommands.
     fn first_operand(&self, arguments: &Arguments<'_>) -> Option<usize> {
         if self.subcommands.is_empty() {
             return Some(0);
@@ -331,8 +331,8 @@ fn conditions(wanted: Match, by_words: bool, compile: Compile) -> Result<Box<[Co
     }
     let paths = Some(classes(&wanted.paths)?).filter(|paths| !paths.is_empty());
     let paths = paths.map(|paths| Condition::Paths(paths, wanted.whole));
-    // A rule that names its programs applies to few commands, so classifying their paths costs little. A rule about any program first
-    // searches for the word, because few commands have it.
+    // A rule that names its programs applies to few commands, so classifying their paths costs little. A rule about any program searches
+    // for the word first, because few commands have this word.
     let (paths, paths_last) = if wanted.word.is_none() { (paths, None) } else { (None, paths) };
     conditions.extend(paths);
     let patterns: [(_, Of<Pattern>); 9] = [
@@ -376,7 +376,7 @@ fn spellings(flags: &[String]) -> Result<Words, String> {
     Words::new(&flags.iter().flat_map(|flag| flag.split('|')).map(str::to_owned).collect::<Vec<_>>())
 }
 
-/// Returns true if a path of this class may be a small part of a home or of the system.
+/// Returns true if a path of this class may be a small part of a home directory or of the system.
 fn is_deep_place(class: Class) -> bool {
     matches!(class, Class::System | Class::Home | Class::Host)
 }
@@ -469,7 +469,7 @@ impl Condition {
                 let WriteCondition { pattern, paths, by_words } = &**wanted;
                 let leads = |target: &Word| paths.is_empty() || is_one_of(paths, command.class(target, context));
                 let is_named = |target: &Word| pattern.as_ref().is_none_or(|pattern| pattern.is_match(&target.text));
-                // `cd .git; tee config`
+                // An example is `cd .git; tee config`.
                 let is_there = |target: &Word| {
                     let path = context.path(target, command.cwd.as_deref());
                     path.is_some_and(|path| is_named(&Word::literal(path)))
@@ -526,7 +526,7 @@ fn has_variable(command: &Command, pattern: &Pattern) -> bool {
     command.environment.iter().any(|(name, value)| pattern.is_match(&format!("{name}={}", value.text)))
 }
 
-/// Returns true if the match has a condition that not every command meets.
+/// Returns true if the match has at least one condition that excludes commands.
 fn is_of_some(wanted: &Match) -> bool {
     let Match { program, verbs, construct, text, word, environment, reads, writes, changes, .. } = wanted;
     let patterns = [text, word, environment, reads, writes];

@@ -1,4 +1,4 @@
-//! Rules. They are read as data from catalogues and the config, compiled once, and checked against each command.
+//! The rules. They are read as data from catalogues and the config, compiled once, and checked against each command.
 
 #[cfg(test)]
 #[path = "../../build/analysis.rs"]
@@ -26,7 +26,7 @@ pub(crate) use text::Text;
 /// The catalogues whose rules apply in every mode.
 pub(crate) const FLOOR: [&str; 2] = ["hookhost/floor", "hookhost/self-defence"];
 
-/// Returns an expression of the config, which is not analysed. The build script has another function for this, which analyses the
+/// Returns an expression of the config, which is not analysed. The build script has another function of this name, which analyses the
 /// expression.
 fn expression(source: Text) -> schema::Expression {
     schema::Expression(vec![schema::Alternative::Search { source, needed: Vec::new() }])

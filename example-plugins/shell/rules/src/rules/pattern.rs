@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 /// Compiles an expression: [`Pattern::written`] or [`Pattern::embedded`].
 pub(super) type Compile = fn(Expression) -> Result<Pattern, String>;
 
-/// A regular expression, as alternatives of which one must match.
+/// A regular expression, as a list of alternatives. It matches if one of the alternatives matches.
 #[derive(Debug)]
 pub(super) struct Pattern(Box<[Branch]>);
 
@@ -20,8 +20,8 @@ enum Branch {
     Search(Box<Search>),
 }
 
-/// An expression that is compiled when the first text contains the texts that it needs. Few commands do, and the compiled expressions of
-/// all rules would take much of the guest's memory.
+/// An expression that is compiled as soon as a text contains the texts that a match needs. Few commands contain these texts, and the
+/// compiled expressions of all rules would take much of the guest's memory.
 #[derive(Debug)]
 struct Search {
     source: Text,
@@ -30,10 +30,10 @@ struct Search {
 }
 
 impl Pattern {
-    /// Returns a pattern from the config. It is always searched for, because it was not analysed.
+    /// Returns a pattern from the config. Each text is searched for this pattern, because the pattern was not analysed.
     ///
     /// # Errors
-    /// If the expression is not a pattern.
+    /// Returns an error if the expression is not a valid pattern.
     pub(super) fn written(expression: Expression) -> Result<Self, String> {
         for alternative in &expression.0 {
             if let Alternative::Search { source, .. } = alternative
@@ -48,7 +48,7 @@ impl Pattern {
     /// Returns a pattern that the build script has analysed.
     ///
     /// # Errors
-    /// Never. The build script has refused invalid patterns.
+    /// Never returns an error, because the build script has refused invalid patterns.
     pub(super) fn embedded(Expression(alternatives): Expression) -> Result<Self, String> {
         let branch = |alternative| match alternative {
             Alternative::Texts { texts, place, any_case } => Branch::Texts { texts, place, any_case },
@@ -66,7 +66,8 @@ impl Pattern {
         })
     }
 
-    /// Returns false if the pattern cannot match, because the text does not contain what a match needs. `pairs` must be those of the text.
+    /// Returns false if the pattern cannot match, because the text does not contain what a match needs. `pairs` must be the pairs of
+    /// `text`.
     pub(super) fn may_match(&self, text: &str, pairs: &Pairs) -> bool {
         self.0.iter().any(|branch| match branch {
             Branch::Texts { .. } => true,
@@ -88,7 +89,7 @@ impl Search {
         self.needed.iter().all(|words| words.occurs_with(text, pairs))
     }
 
-    /// Returns true if the expression matches. Compiles it for the first text.
+    /// Returns true if the expression matches. The first call compiles the expression.
     fn finds(&self, text: &str) -> bool {
         let regex = self.compiled.get_or_init(|| Regex::new(&self.source).ok());
         regex.as_ref().is_some_and(|regex| regex.is_match(text))
@@ -96,7 +97,7 @@ impl Search {
 }
 
 impl TextPosition {
-    /// Returns true if one of `texts` occurs at this place in `text`.
+    /// Returns true if one of `texts` occurs at this position in `text`.
     fn has_one_of(self, text: &str, texts: &Words, any_case: bool) -> bool {
         match self {
             Self::Whole if any_case => texts.has_in_any_case(text),
@@ -105,7 +106,7 @@ impl TextPosition {
         }
     }
 
-    /// Returns true if `word` occurs at this place in `text`.
+    /// Returns true if `word` occurs at this position in `text`.
     fn has(self, text: &str, word: &[u8], any_case: bool) -> bool {
         let text = text.as_bytes();
         let same = |part: &[u8]| if any_case { part.eq_ignore_ascii_case(word) } else { part == word };
@@ -271,7 +272,7 @@ mod tests {
         }
     }
 
-    /// Every pattern of the catalogues, of every word and command of the tables.
+    /// Compares every pattern of the catalogues with the original expression, for every word and command of the tables.
     #[test]
     fn the_documented_catalogues_are_what_the_files_say() {
         let read =

@@ -51,7 +51,8 @@ impl Program {
                 return (given, false);
             }
         }
-        // `--no-f` may stand for `--no-force`. So if a word begins with `--no-`, it is not a certain abbreviation of another option.
+        // `--no-f` may stand for `--no-force`. So if a word begins with `--no-`, it is not certain that the word abbreviates another
+        // option.
         let negated = given.strip_prefix("--no-").filter(|rest| !rest.is_empty());
         let may_be_negated =
             negated.is_some_and(|rest| options.iter().any(|option| option[2.min(option.len())..].starts_with(rest)));
@@ -62,14 +63,14 @@ impl Program {
     }
 }
 
-/// An option as the command has it.
+/// An option in a command.
 #[derive(Debug)]
 pub(crate) struct Flag<'a> {
     /// The option with its dashes.
     pub(crate) name: &'a str,
     /// A letter in a cluster such as `-rf`.
     letter: Option<char>,
-    /// True if the word is the full name of this option and cannot be an abbreviation of another one.
+    /// True if the word is the full name of this option and cannot be an abbreviation of another option.
     whole: bool,
     pub(crate) value: Option<&'a str>,
 }
@@ -100,7 +101,7 @@ impl<'a> Arguments<'a> {
         Self::read(program, args, windows, false)
     }
 
-    /// Like [`Arguments::new`], but a word before the first operand counts as a value if it may be the value of an option.
+    /// Like [`Arguments::new`], but a word before the first operand is treated as the value of an option if it may be one.
     pub(crate) fn with_values(program: Option<&'a Program>, args: &'a [Word], windows: bool) -> Self {
         Self::read(program, args, windows, true)
     }
@@ -159,7 +160,7 @@ impl<'a> Arguments<'a> {
                 parsed.flags.push(Flag { name: text, letter: None, whole: false, value });
                 continue;
             }
-            // Keep the whole word, too, for unknown programs: `-auto-approve`.
+            // For unknown programs, the whole word is kept, too: `-auto-approve`.
             let (name, value) = split_value(text, false);
             parsed.flags.push(Flag { name, letter: None, whole: false, value });
             for (at, letter) in text.char_indices().skip(1) {
@@ -183,17 +184,17 @@ impl<'a> Arguments<'a> {
         parsed
     }
 
-    /// Returns the class of each operand. Calls `class` the first time only.
+    /// Returns the class of each operand. Only the first call of this function calls `class`.
     pub(crate) fn classes(&self, class: impl Fn(&Word) -> Class) -> &[Class] {
         self.classes.get_or_init(|| self.operands.iter().map(|word| class(word)).collect())
     }
 
-    /// Returns the changes of guarded files. Calls `changes` the first time only.
+    /// Returns the changes of guarded files. Only the first call of this function calls `changes`.
     pub(crate) fn changes(&self, changes: impl FnOnce() -> Changes) -> Changes {
         *self.changes.get_or_init(changes)
     }
 
-    /// Returns true if a word names a secret file. Calls `names` the first time only.
+    /// Returns true if a word names a secret file. Only the first call of this function calls `names`.
     pub(crate) fn names_secret(&self, names: impl FnOnce() -> bool) -> bool {
         *self.secret.get_or_init(names)
     }

@@ -22,7 +22,7 @@ pub(crate) enum Mode {
     Rewrite,
     /// Every match is refused.
     Deny,
-    /// Matches are only reported, except by rules that deny.
+    /// Matches are only reported, but rules that deny still deny.
     Audit,
 }
 
@@ -40,7 +40,7 @@ impl Mode {
     }
 }
 
-/// Like the derived implementation, but with a better error if the word is a prefix or an extension of a valid word.
+/// Does the same as the derived implementation, but gives a better error if the word is a prefix or an extension of a valid word.
 impl<'de> Deserialize<'de> for Mode {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let given = Cow::<str>::deserialize(deserializer)?;
@@ -66,9 +66,9 @@ pub(crate) struct Settings {
     pub(crate) answers: LiteMap<String, String>,
     /// Ids of catalogues and rules to leave out.
     pub(crate) remove: Vec<String>,
-    /// Rules that are checked before all others, whatever the stacks are.
+    /// Rules that are checked before all other rules, no matter which stacks are in use.
     pub(crate) custom_rules: Vec<Rule>,
-    /// Additional catalogues. A catalogue with the id of an embedded one replaces it.
+    /// Additional catalogues. A catalogue with the id of an embedded catalogue replaces the embedded catalogue.
     pub(crate) catalogues: Vec<Catalogue>,
 }
 
@@ -112,8 +112,8 @@ pub(crate) struct RuleMatch<'a> {
     pub(crate) commands: Vec<usize>,
 }
 
-/// The rules. Each is boxed, because a growing list would move them, and the space that they leave is never returned from the guest's
-/// memory.
+/// The rules. Each rule is boxed, because a growing list would move the rules, and a guest's memory never returns the space that they
+/// leave.
 type Rules = Vec<Box<CompiledRule>>;
 
 /// Matchers that cannot be found by the exact name of a program.
@@ -124,9 +124,9 @@ struct General {
     named: Vec<(u32, usize)>,
     /// Matchers for commands of any program.
     any: Vec<usize>,
-    /// Matchers for commands of any program with a redirection from or to a file.
+    /// Matchers for commands that have a redirection from or to a file, of any program.
     redirecting: Vec<usize>,
-    /// Matchers for commands of any program for which a variable is set.
+    /// Matchers for commands for which a variable is set, of any program.
     setting: Vec<usize>,
 }
 
@@ -140,7 +140,7 @@ pub(crate) struct Registry {
     matchers: Vec<Matcher>,
     /// Matchers by exact program name in lower case. A matcher for subcommands is listed with the first word of each subcommand.
     by_program: Index,
-    /// All other matchers. The field `of_text` has the matchers that are about the whole text.
+    /// All other matchers, except for the matchers about the whole text, which are in `of_text`.
     general: General,
     of_text: Vec<usize>,
     /// One line for each loaded catalogue.
@@ -221,7 +221,7 @@ impl Registry {
         &self.listing
     }
 
-    /// Checks that the rules from the config catch and leave the commands in their `catches` and `leaves`.
+    /// Checks that the rules from the config catch the commands in their `catches`, and do not catch the commands in their `leaves`.
     fn checked(self) -> Result<Self, String> {
         for rule in self.rules.iter().filter(|rule| rule.given) {
             let id = &rule.rule.id;
@@ -235,7 +235,8 @@ impl Registry {
         Ok(self)
     }
 
-    /// Returns true if a rule matches `command` in the surroundings for examples: a project in which all stacks are in use.
+    /// Returns true if a rule matches `command` under the conditions for examples. The command then runs in a project in which all stacks
+    /// are in use.
     pub(crate) fn catches(&self, rule: &str, command: &str) -> bool {
         const DIRECTORY: &str = "/work/project";
         let context = PathContext::new(DIRECTORY);
@@ -269,8 +270,8 @@ impl Registry {
         script.commands.iter().any(is_known)
     }
 
-    /// Returns the matchers that name the program of `command`. A matcher with subcommands is returned only if one of them begins with the
-    /// command's first operand.
+    /// Returns the matchers that name the program of `command`. A matcher with subcommands is returned only if one of these subcommands
+    /// begins with the command's first operand.
     fn naming(&self, command: &Command, arguments: &Arguments<'_>) -> impl Iterator<Item = &Matcher> {
         let program = lower(&command.program);
         let is_named = command.windows || is_lower(&command.program);
@@ -296,8 +297,8 @@ impl Registry {
         of_any.chain(self.named_alike(command))
     }
 
-    /// Returns true if none of the plugin's own rules names the program, and it is neither a function of the script nor a wrapper of one of
-    /// its other commands.
+    /// Returns true if none of the plugin's own rules names the program. Returns false for a function of the script, and for a wrapper of
+    /// another command in the script.
     fn is_unnamed(&self, command: &Command, script: &Script) -> bool {
         let is_own = |matcher: &Matcher| !matcher.unnamed && !self.rules[matcher.rule as usize].given;
         let program = lower(&command.program);
@@ -362,11 +363,12 @@ fn note(found: &mut LiteMap<usize, Vec<usize>>, rule: usize, command: usize) {
     }
 }
 
-/// A rule with its sort key. Rules of the first catalogue come first.
+/// A rule with its sort key. The first part of the key is false for the rules of the first catalogue, so these rules come before all
+/// others.
 struct OrderedRule {
     order: (bool, i64, i64),
     rule: Box<CompiledRule>,
-    /// The rule's place in the order of loading. The rule's matchers refer to it.
+    /// The rule's index in the order of loading. The rule's matchers contain this index.
     place: usize,
 }
 
@@ -438,11 +440,12 @@ impl CatalogueLoader {
             let compiled = compile(rule, named, stack.as_deref(), mode, given, place, &mut self.matchers)?;
             let rule = Box::new(compiled);
             let order = (self.catalogues.len() > 1, -rule.rule.priority, -priority);
-            // Inserts each rule in order. This is fast enough for few rules, and sorting would add more code to the component.
+            // Each rule is inserted at its position in the order. This is fast enough for few rules, and sorting would add more code to the
+            // component.
             let at = self.rules.partition_point(|other| other.order <= order);
             self.rules.insert(at, OrderedRule { order, rule, place });
         }
-        // An empty list of custom rules is not listed. Custom rules have no version and no source.
+        // If there are no custom rules, they get no line. Custom rules have no version and no source.
         if id != CUSTOM || count > 0 {
             let version = if version.is_empty() { String::new() } else { format!(" {version}") };
             let source = if source.is_empty() { String::new() } else { format!(" of {source}") };
@@ -464,7 +467,7 @@ impl CatalogueLoader {
             ));
         }
         self.answers.checked(&self.ids, &self.catalogues, &self.floor)?;
-        // Allocate the final size at once, because freed memory stays in the guest's memory.
+        // The final size is allocated at once, because freed memory stays part of the guest's memory.
         let mut rules = Vec::with_capacity(self.rules.len());
         let mut places = vec![0; self.rules.len()];
         for taken in self.rules {
@@ -520,7 +523,7 @@ fn compile(
     Ok(CompiledRule { given, catalogue, mode, stack, pattern, spares_whole_files, rule })
 }
 
-/// Converts a number. It fits 32 bits, because a guest's memory cannot hold more items.
+/// Converts a number to 32 bits. The number fits, because a guest's memory cannot hold more items.
 fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -530,7 +533,7 @@ fn matches_of(rules: &[Rule], catalogues: &[Catalogue]) -> usize {
     rules.iter().chain(catalogues.iter().flat_map(|catalogue| &catalogue.rules)).map(|rule| rule.matches.len()).sum()
 }
 
-/// Returns the one name of a stack that has several.
+/// Returns the main name of a stack that has several names.
 pub(crate) fn stack_name(name: &str) -> &str {
     match name {
         "ts" | "javascript" | "js" | "node" => "typescript",

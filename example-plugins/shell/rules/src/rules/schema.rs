@@ -1,5 +1,5 @@
-//! The format of a catalogue file and of the rules in the plugin's config. With these types, the build script reads the files and writes
-//! them with postcard, and the plugin reads the result and its config.
+//! The format of a catalogue file and of the rules in the plugin's config. The build script reads the files with these types and writes
+//! them with postcard. The plugin uses the same types to read the result and its config.
 
 use super::expression;
 use super::text::Text;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Catalogue {
     /// `SOURCE/STACK`, such as `hookhost/git`.
     pub id: String,
-    /// The stack that must be in use for the rules to apply. Without one they always apply.
+    /// The stack that must be in use for the rules to apply. Without a stack, the rules always apply.
     #[serde(default)]
     pub stack: Option<String>,
     /// The version of the rules, such as `0.1.0`.
@@ -25,7 +25,7 @@ pub(crate) struct Catalogue {
     /// The priority of the catalogue among rules of equal priority. The catalogue with the higher number comes first.
     #[serde(default)]
     pub priority: i64,
-    /// The rules. Those of embedded catalogues are read one by one instead.
+    /// The rules. For an embedded catalogue, this list is empty, because its rules are read one by one.
     #[serde(rename = "rule")]
     pub rules: Vec<Rule>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Rule {
     /// The severity, which is shown in lists. It has no effect on the action.
     #[serde(default)]
     pub severity: Severity,
-    /// One of [`ACTIONS`]. A rule without an action makes its rewrite or, if it has none, reports.
+    /// One of [`ACTIONS`]. A rule without an action makes its rewrite. If it has no rewrite either, it only reports.
     #[serde(default)]
     pub action: Option<Text>,
     /// The priority. Rules with a higher number are checked first.
@@ -57,7 +57,7 @@ pub(crate) struct Rule {
     /// Links.
     #[serde(default)]
     pub references: Vec<Text>,
-    /// An environment variable of the host. The rule is silent if its value is `1` or `true`.
+    /// An environment variable of the host. If the value of the variable is `1` or `true`, the rule has no effect.
     #[serde(default)]
     pub unless_env: Option<Text>,
     /// A regular expression over the whole command, in place of `match`.
@@ -77,10 +77,11 @@ pub(crate) struct Rule {
     pub leaves: Vec<String>,
 }
 
-/// The actions of rules. `audit` only reports, `hint` reports a rewrite without making it, and `allow` silences other rules.
+/// The actions of rules. `audit` only reports, `hint` reports a rewrite without making it, and `allow` prevents other rules from having an
+/// effect.
 pub(crate) const ACTIONS: [&str; 6] = ["deny", "ask", "rewrite", "hint", "audit", "allow"];
 
-/// The matches of a rule. Each is boxed, because a growing list of matches would leave unused space in a guest's memory.
+/// The matches of a rule. Each match is boxed, because a growing list of matches would leave unused space in a guest's memory.
 type Matches = Vec<Box<Match>>;
 
 /// The severity of a mistake.
@@ -96,8 +97,8 @@ pub(crate) enum Severity {
     Info,
 }
 
-/// Conditions that a command must all meet. Conditions on the program's effect are not met by a command that has `--help` and no operands
-/// after its subcommand.
+/// Conditions on a command, which must all be met. A command that has `--help` and no operands after its subcommand does not meet
+/// conditions on the program's effect.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default, bound(deserialize = "'de: 'static"))]
 pub(crate) struct Match {
@@ -109,35 +110,35 @@ pub(crate) struct Match {
     pub no_program: Words,
     /// Restricts the match to programs that no other rule in the plugin's own catalogues names.
     pub unnamed: bool,
-    /// The verbs. One of the command's first words must be one of the verbs, or must begin or end with one: `delete`, `delete-all`,
+    /// The verbs. One of the command's first words must be one of the verbs, or must begin or end with one of them: `delete`, `delete-all`,
     /// `apps:destroy`, `removeUser`. Words that are paths, files or possible values of options are skipped.
     pub verbs: Words,
-    /// Flags that must all be present: `"-f|--force"` in any of the spellings, `"--x=value"` with its value.
+    /// Flags that must all be present. `"-f|--force"` accepts either spelling, and `"--x=value"` requires this value.
     pub flags: Vec<String>,
-    /// Flags of which at least one must be present.
+    /// Flags. At least one of them must be present.
     pub any_flags: Vec<String>,
-    /// Flags of which none may be present.
+    /// Flags. None of them may be present.
     pub no_flags: Vec<String>,
     /// A regular expression for an operand after the subcommand.
     pub operand: Option<Expression>,
-    /// A regular expression for the last operand, which is where `cp` and `ln` write.
+    /// A regular expression for the last operand, which is the target of `cp` and `ln`.
     pub target: Option<Expression>,
-    /// A regular expression for any word. A flag with a value reads `NAME=VALUE`.
+    /// A regular expression that a word must match. A flag with a value is one word, `NAME=VALUE`.
     pub word: Option<Expression>,
     /// A regular expression that no word may match.
     pub no_word: Option<Expression>,
     /// A regular expression for the program and its words, separated by spaces, without the rest of the text.
     pub line: Option<Expression>,
-    /// A regular expression that this line must not match.
+    /// A regular expression that the same line must not match.
     pub no_line: Option<Expression>,
-    /// A regular expression for a SQL statement in a word or in the input. Strings in the statement are empty.
+    /// A regular expression for a SQL statement in a word or in the input. The content of strings is removed from the statement before.
     pub statement: Option<Expression>,
     /// A regular expression that the same statement must not match.
     pub no_statement: Option<Expression>,
-    /// The classes of path of which an operand must have one: `root`, `home`, `host` (hookhost's own directories), `workspace`, …
+    /// Classes of paths. An operand must have one of these classes: `root`, `home`, `host` (hookhost's own directories), `workspace`, …
     pub paths: Vec<String>,
-    /// Restricts `paths`: a path in a home or in the system matches only if it is a large part, such as `~/Documents` or `/usr/lib`, or if
-    /// it is unknown.
+    /// Restricts `paths`: a path in a home directory or in the system matches only in two cases. Either it is a large part, such as
+    /// `~/Documents` or `/usr/lib`, or it is unknown.
     pub whole: bool,
     /// Minimum number of operands after the subcommand.
     pub min_operands: usize,
@@ -145,23 +146,28 @@ pub(crate) struct Match {
     pub max_operands: Option<usize>,
     /// A regular expression for the source of a redirection from a file.
     pub reads: Option<Expression>,
-    /// A regular expression for the target of a redirection to a file. With `program`, also for any file that the command's words make it
-    /// write, remove or move: `tee x`.
+    /// A regular expression for the target of a redirection to a file. If `program` is given, the expression is also compared with the
+    /// files that the command writes, removes or moves because of its words: `tee x`.
     pub writes: Option<Expression>,
-    /// The classes of path of which such a target must have one.
+    /// Classes of paths. The target of a redirection to a file must have one of these classes.
     pub writes_paths: Vec<String>,
-    /// The classes of path of which a file must have one that the command writes, removes, moves or links because of its words, such as
-    /// `of=x` of `dd`.
+    /// Classes of paths. A file that the command writes, removes, moves or links because of its words must have one of these classes. An
+    /// example of such a word is `of=x` of `dd`.
     pub touches: Vec<String>,
     /// The owners of guarded files. The command must write, remove, move or link a file of one of these owners, or pass the file to a
-    /// program that is not known to be read-only. Owners are `hookhost` (hookhost's own files), `agents` (the files in which agents name
-    /// their hooks and proxies) and `keys` (hookhost's keys, even if the command only reads them).
+    /// program that is not known to be read-only. The owners are:
+    /// - `hookhost`: hookhost's own files
+    /// - `agents`: the files in which agents name their hooks and proxies
+    /// - `keys`: hookhost's keys, even if the command only reads them
     pub changes: Vec<String>,
-    /// Excludes commands whose input is a here-document: `cat > x <<EOF` writes a whole file.
+    /// Excludes commands whose input is a here-document, because `cat > x <<EOF` writes a whole file.
     pub no_document: bool,
-    /// The ways in which the command gets the content of a secret file: `file` (a word names the file), `input` (the file is the command's
-    /// input), `value` (a word contains the content, as in `"$(cat .env)"`), `shown` (like `value`, and people see the output), `place`
-    /// (the command runs in a directory of secret files or in a home).
+    /// The ways in which the command gets the content of a secret file:
+    /// - `file`: a word names the file
+    /// - `input`: the file is the command's input
+    /// - `value`: a word contains the content, as in `"$(cat .env)"`
+    /// - `shown`: like `value`, and people see the output
+    /// - `place`: the command runs in a directory of secret files or in a home directory
     pub secret: Vec<String>,
     /// Excludes commands whose output goes into a variable, or into a header that carries credentials: `TOKEN="$(pass show x)"`.
     pub shown: bool,
@@ -171,25 +177,25 @@ pub(crate) struct Match {
     pub feeds: Words,
     /// The programs that must run the command.
     pub wrapped_by: Words,
-    /// A regular expression for a variable set for the command, as `NAME=VALUE`.
+    /// A regular expression for a variable that is set for the command, in the form `NAME=VALUE`.
     pub environment: Option<Expression>,
     /// A regular expression that no such variable may match.
     pub no_environment: Option<Expression>,
-    /// Texts of which the command line must contain one, in upper or lower case. They are checked before any pattern, because this check is
+    /// Texts. The command line must contain one of them, in upper or lower case. This is checked before any pattern, because the check is
     /// fast.
     pub contains: Vec<String>,
-    /// Texts of which the command line may contain none.
+    /// Texts. The command line must contain none of them.
     pub lacks: Vec<String>,
     /// A regular expression that the whole text must match.
     pub text: Option<Expression>,
     /// A regular expression that the whole text must not match.
     pub no_text: Option<Expression>,
-    /// A property of the command or the text that is not about words: `unreadable`, `runs-unknown`, `runs-fetched`, `fork-bomb`,
-    /// `control-characters`, `look-alike`, `unknown-program`.
+    /// A property of the command or the text that does not depend on single words: `unreadable`, `runs-unknown`, `runs-fetched`,
+    /// `fork-bomb`, `control-characters`, `look-alike`, `unknown-program`.
     pub construct: Option<Construct>,
 }
 
-/// A property of a command or a text that is not about its words.
+/// A property of a command or a text that does not depend on single words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Construct {
@@ -222,19 +228,19 @@ impl Construct {
     ];
 }
 
-/// The replacement for a matching command. It is made only if the rest of the text provably does the same as before.
+/// The replacement for a matching command. The command is replaced only if the rest of the text provably does the same as before.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default, bound(deserialize = "'de: 'static"))]
 pub(crate) struct Rewrite {
     /// Words to insert after the program's name.
     pub after_program: Vec<String>,
-    /// Words to add at the end, but before a `--`.
+    /// Words to add at the end, or before a `--` if there is one.
     pub append: Vec<String>,
-    /// Words to add after a `--`. A missing `--` is added too.
+    /// Words to add after a `--`. A missing `--` is added, too.
     pub after_dashes: Vec<String>,
-    /// The replacement for the whole command. The command must be the only one, with words that are in `of`.
+    /// The replacement for the whole command. The text must contain no other command, and the words of the command must be in `of`.
     pub replace: Option<String>,
-    /// The words after the program's name, joined by spaces, that `replace` can stand for.
+    /// The commands that `replace` can stand for. Each entry has the words after the program's name, joined by spaces.
     pub of: Vec<String>,
     /// Excludes commands with operands, because the words after an operand may belong to another program.
     pub no_operands: bool,
@@ -243,7 +249,7 @@ pub(crate) struct Rewrite {
     /// Excludes texts in which one of these names is a word or a component of a path, because the rest of the text may depend on the part
     /// that would change.
     pub unless_named: Vec<String>,
-    /// Restricts the rewrite to commands whose output goes to people, and not to a program or a file.
+    /// Restricts the rewrite to commands whose output people see, and does not go to a program or a file.
     pub only_shown: bool,
     /// Restricts the rewrite to commands that run in the workspace's root. In another directory, a path in the new words would mean another
     /// file.
@@ -256,8 +262,8 @@ impl Severity {
         [("error", Self::Error), ("warning", Self::Warning), ("info", Self::Info)];
 }
 
-/// A regular expression, as alternatives of which one must match. The build script divides and analyses the expressions of the embedded
-/// catalogues. An expression of the config is a single search.
+/// A regular expression, as a list of alternatives. It matches if one of the alternatives matches. The build script divides and analyses
+/// the expressions of the embedded catalogues. An expression of the config is a single search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Expression(pub(crate) Vec<Alternative>);
 
@@ -271,7 +277,7 @@ pub(crate) enum Alternative {
     Search { source: Text, needed: Vec<Words> },
 }
 
-/// The place in a text where another text must occur.
+/// The position in a text at which another text must occur.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum TextPosition {
     Whole,
@@ -319,16 +325,16 @@ pub(crate) struct Program {
     /// True if long options may be abbreviated.
     pub(crate) abbreviations: bool,
     /// All long options of the program; `options_of` has the options of each subcommand. An abbreviation is valid if exactly one option
-    /// begins with it.
+    /// begins with the abbreviation.
     pub(crate) options: Words,
     pub(crate) options_of: BTreeMap<Text, Words>,
     /// True if a first word like `+nightly` chooses a toolchain.
     pub(crate) toolchain: bool,
-    /// For each subcommand, those of its options that take a value.
+    /// For each subcommand, the options of the subcommand that take a value.
     pub(crate) subcommands: BTreeMap<Text, Words>,
 }
 
-/// The way in which a program spells its options.
+/// How a program spells its options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Style {

@@ -5,15 +5,16 @@ use super::words::Pairs;
 use shell_reader::Ascii as _;
 use shell_reader::Command;
 
-/// The SQL statements in a command's words and input. Text that is not SQL does no harm here: it becomes a statement that no rule matches.
+/// The SQL statements in a command's words and input. Text that is not SQL does no harm, because it becomes a statement that no rule
+/// matches.
 #[derive(Debug)]
 pub(crate) struct Statements {
     /// All statements, one after the other.
     text: String,
     /// The end of each statement.
     ends: Vec<usize>,
-    /// The pairs of bytes in all statements. They rule out most patterns fast, which matters because a database dump has thousands of
-    /// statements.
+    /// The pairs of bytes in all statements. With these pairs, most patterns can be ruled out fast. This matters because a database dump
+    /// has thousands of statements.
     pairs: Pairs,
 }
 
@@ -51,7 +52,7 @@ fn value(word: &str) -> &str {
     }
 }
 
-/// The statements split so far. The content of strings is removed, and their quotation marks are kept.
+/// The statements that were split so far. The content of strings is removed, but their quotation marks are kept.
 #[derive(Default)]
 struct StatementSplitter {
     text: String,
@@ -72,7 +73,7 @@ impl StatementSplitter {
                     self.text.push_str("''");
                     quoted(rest)
                 }
-                // A name keeps its quotation marks and content.
+                // A quoted name is not a string, so it keeps its quotation marks and its content.
                 '"' | '`' => {
                     let end = 1 + rest[1..].find(c).map_or(rest.len() - 1, |end| end + 1);
                     self.text.push_str(&rest[..end]);
@@ -119,7 +120,7 @@ impl StatementSplitter {
     }
 }
 
-/// Returns the length of a string. A quotation mark in it is doubled, or follows a backslash.
+/// Returns the length of a string. A quotation mark within the string is doubled or follows a backslash.
 fn quoted(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -127,8 +128,8 @@ fn quoted(text: &str) -> usize {
         match (byte, bytes.get(at + 1)) {
             (b'\'', Some(b'\'')) => at += 2,
             (b'\'', _) => return at + 1,
-            // In standard SQL, a backslash is an ordinary character, and the string may end here. If no further quotation mark follows, it
-            // does, and the rest is read.
+            // In standard SQL, a backslash is an ordinary character, so the string may end here. If no further quotation mark follows, the
+            // string does end here, and the rest of the text is read.
             (b'\\', Some(b'\'')) if text[at + 2..].has(b'\'') => at += 2,
             _ => at += 1,
         }

@@ -1,4 +1,4 @@
-//! A text of a rule.
+//! The type for texts in rules.
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::{Serialize, Serializer};
@@ -6,7 +6,8 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
 
-/// A text that lives as long as the guest, like the rules. It borrows from the embedded catalogues. A text from the config is leaked.
+/// A text that lives as long as the guest, like the rules. A text of an embedded catalogue is borrowed from the catalogue. A text from the
+/// config is leaked.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Text(&'static str);
 
@@ -28,7 +29,7 @@ impl Deref for Text {
     }
 }
 
-/// For maps with texts as keys.
+/// This is needed for maps with texts as keys.
 impl Borrow<str> for Text {
     fn borrow(&self) -> &str {
         self.0
@@ -53,7 +54,7 @@ impl Serialize for Text {
     }
 }
 
-/// Borrows the text of an embedded catalogue and copies any other.
+/// Borrows the text of an embedded catalogue and copies any other text.
 impl<'de: 'static> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct TextVisitor;

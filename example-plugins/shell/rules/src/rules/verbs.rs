@@ -1,4 +1,4 @@
-//! Finds the verb of a command, such as `delete`, `delete-all`, `apps:destroy` or `removeUser`. The verb tells something about the command
+//! Finds the verb of a command, such as `delete`, `delete-all`, `apps:destroy` or `removeUser`. The verb indicates what the command does
 //! even if the program is unknown.
 
 use super::words::Words;
@@ -11,7 +11,7 @@ const MAX_WORDS: usize = 4;
 /// Maximum number of words that are read, including options.
 const MAX_LOOKED_AT: usize = 24;
 
-/// Options that by convention have no value, so the next word is not their value.
+/// Options that have no value by convention. The word after such an option is not its value.
 const SWITCHES: [&str; 20] = [
     "-y",
     "--yes",
@@ -48,7 +48,7 @@ pub(super) fn is_said(verbs: &Words, args: &[Word]) -> bool {
         if std::mem::take(&mut may_be_value) {
             continue;
         }
-        // After a path, a file, a text or an unknown word, the further words are names and not verbs.
+        // After a path, a file, a text or an unknown word, all further words are names and not verbs.
         if seen == MAX_WORDS
             || text.has_one_of(&[b'/', b'\\', b'.', b'@', b'=', b' ', b'\n', b',', UNKNOWN as u8])
             || text.is_empty()
@@ -89,7 +89,7 @@ fn first_hump(word: &str) -> &str {
 pub(super) fn is_one_of(names: &Words, program: &str, operands: &[&Word]) -> bool {
     let initial = program.bytes().next().map(|byte| byte.to_ascii_lowercase());
     names.any(|name| {
-        // Fast check that is enough for nearly all names.
+        // Fast check that nearly all names fail.
         if name.first().map(u8::to_ascii_lowercase) != initial {
             return false;
         }

@@ -1,13 +1,14 @@
-//! Word lists for rules that use little memory. This matters because all of a guest's memory is copied for each event.
+//! Word lists for rules, which use little memory. This matters because the whole memory of a guest is copied for each event.
 
 use super::text::Text;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::{Serialize, Serializer};
 
-/// Maximum length of a word in a list, in bytes. This is the last number before the code points that are not characters (surrogates).
+/// Maximum length of a word in a list, in bytes. The length is stored as a character, and the code points after this number are surrogates,
+/// which are not characters.
 const MAX_WORD_BYTES: usize = 0xD7FF;
 
-/// A list of words in one text. Each word follows a character whose code is the length of the word in bytes.
+/// A list of words in one string. Before each word, there is a character whose code is the length of the word in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Words(Text);
 
@@ -43,7 +44,7 @@ impl Words {
         self.any(|other| other.len() == word.len() && is_same(other, word))
     }
 
-    /// Returns true if `is` returns true for the bytes of one of the words.
+    /// Calls `is` with the bytes of each word. Returns true if one of the calls returns true.
     #[inline]
     pub(crate) fn any(&self, mut is: impl FnMut(&[u8]) -> bool) -> bool {
         let list = self.0.as_bytes();
@@ -88,7 +89,7 @@ impl Words {
             return true;
         }
         // This runs for each pattern and each word of a command, so a fast check comes first. Most texts of the list are longer than the
-        // word, or have a letter that the word does not have.
+        // word or have a letter that the word does not have.
         let bytes = text.bytes().fold(0, |bytes, byte| bytes | bit(byte));
         let is_there = |byte: &u8| bytes & bit(*byte) != 0;
         self.any(|part| part.len() <= text.len() && part.iter().all(is_there) && contains(text.as_bytes(), part))
@@ -106,7 +107,7 @@ impl Serialize for Words {
     }
 }
 
-/// Reads a list of strings from the config. An embedded catalogue contains the text of the list.
+/// Reads a list of strings from the config. In an embedded catalogue, the list is already one string in the form of [`Words`].
 impl<'de: 'static> Deserialize<'de> for Words {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if deserializer.is_human_readable() {
@@ -117,13 +118,13 @@ impl<'de: 'static> Deserialize<'de> for Words {
     }
 }
 
-/// Numbers by name and inner name, in three blocks of memory. An inner name is stored as a hash of a few bits, so [`Numbers::of`] may also
-/// return numbers of another inner name.
+/// A map from a name and an inner name to numbers, in three blocks of memory. An inner name is stored as a hash of a few bits, so
+/// [`Numbers::of`] may also return numbers of another inner name.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     /// The sorted names, one after the other.
     names: Box<str>,
-    /// For each name, the ends of its text and of its numbers.
+    /// For each name, the index at which the name ends and the index at which its numbers end.
     ends: Box<[(u32, u32)]>,
     numbers: Box<[Numbered]>,
 }
@@ -131,7 +132,7 @@ pub(crate) struct Index {
 /// A number with the hash of the inner name in its upper bits.
 type Numbered = u32;
 
-/// Number of bits for the number itself. A guest's memory cannot hold more items than that.
+/// Number of bits for the number itself. A guest's memory cannot hold more items than fit into these bits.
 const NUMBER_BITS: u32 = 20;
 const NUMBERS: u32 = (1 << NUMBER_BITS) - 1;
 
@@ -148,7 +149,8 @@ fn bits_of(inner: Option<&str>) -> Numbered {
 pub(crate) struct Numbers<'a>(&'a [Numbered]);
 
 impl<'a> Numbers<'a> {
-    /// Returns the numbers of an inner name, and those of other inner names with the same hash. `None` stands for no inner name.
+    /// Returns the numbers of an inner name, and the numbers of other inner names with the same hash. `None` means that there is no inner
+    /// name.
     pub(crate) fn of(self, inner: Option<&str>) -> impl Iterator<Item = u32> + use<'a> {
         let bits = bits_of(inner);
         let begin = self.0.partition_point(|number| *number < bits);
@@ -162,7 +164,7 @@ impl<'a> Numbers<'a> {
 }
 
 impl Index {
-    /// Returns the numbers of a name. There are none if the name is unknown.
+    /// Returns the numbers of a name. An unknown name has no numbers.
     pub(crate) fn get(&self, name: &str) -> Numbers<'_> {
         let begin = |at: usize| at.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
         let (mut low, mut high) = (0, self.ends.len());
@@ -184,8 +186,8 @@ impl Index {
     /// Makes an index. `pairs` is called for each possible first byte of a name (see [`first`]). It returns the names with this first byte,
     /// each with an optional inner name and a number.
     ///
-    /// The names of one first byte at a time are sorted, and each block is allocated at its final size, because a guest's memory never
-    /// shrinks.
+    /// Because a guest's memory never shrinks, only the names with one first byte are sorted at a time, and each block is allocated at its
+    /// final size.
     pub(crate) fn new<'a, I: Iterator<Item = (&'a str, Option<&'a str>, u32)>>(
         firsts: impl Iterator<Item = u8>,
         pairs: impl Fn(u8) -> I,
@@ -212,7 +214,7 @@ impl Index {
             names += 1;
             numbers += named.len();
         });
-        // Allocate the largest block first, while there is most room.
+        // The largest block is allocated first, while the most space is free.
         let numbers = Vec::with_capacity(numbers);
         let mut index = (String::with_capacity(bytes), Vec::with_capacity(names), numbers);
         let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -248,7 +250,7 @@ pub(crate) fn first(name: &str) -> u8 {
     name.bytes().next().unwrap_or(0)
 }
 
-/// A text to search for in others, in upper or lower case.
+/// A text that other texts are searched for, in upper or lower case.
 #[derive(Debug)]
 pub(crate) struct Part {
     text: Text,
@@ -263,7 +265,7 @@ impl Part {
         Self { ends: ends.map(|(first, last)| [Pair::of(*first), Pair::of(*last)]), text: Text::new(text) }
     }
 
-    /// Returns true if `text` contains the part. `pairs` must be those of `text`.
+    /// Returns true if `text` contains the part. `pairs` must be the pairs of `text`.
     pub(crate) fn is_in(&self, text: &str, pairs: &Pairs) -> bool {
         let may_be = self.ends.is_none_or(|[first, last]| pairs.may_have(first) && pairs.may_have(last));
         may_be && pairs.may_hold(self.text.as_bytes()) && contains(text.as_bytes(), self.text.as_bytes())
@@ -282,7 +284,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 #[derive(Debug)]
 pub(crate) struct Pairs {
     pairs: [u64; 16],
-    /// The set of single bytes, with the same property.
+    /// The set of single bytes in the text. It may contain bytes that the text does not have.
     bytes: u64,
 }
 
@@ -310,7 +312,7 @@ impl Pairs {
     }
 }
 
-/// Returns the bit of a byte in a set of 64.
+/// Returns the bit of a byte in a set of 64 bits.
 fn bit(byte: u8) -> u64 {
     1 << (byte.to_ascii_lowercase() % 64)
 }
@@ -390,7 +392,7 @@ mod tests {
         }
     }
 
-    /// With numbers from the smallest to the greatest, and names of which each begins another one.
+    /// The numbers range from the smallest to the greatest, and each name is the beginning of another name.
     #[test]
     fn an_index_says_what_a_map_would_and_may_add_what_is_within_the_same_name() {
         let names = ["", "-", ".", "a", "a-b", "a.b", "aa", "ab", "b", "git", "git-x", "gitt", "z", "é", "\u{1}"];
@@ -431,7 +433,7 @@ mod tests {
         let words: Vec<String> = (0..200).map(|number| format!("word{number}")).collect();
         let shared = words.iter().enumerate().flat_map(|(at, one)| words[..at].iter().map(move |other| (one, other)));
         let shared = shared.filter(|(one, other)| bits_of(Some(one)) == bits_of(Some(other))).count();
-        // Of 19 900 pairs, one of 4 095 by chance.
+        // There are 19 900 pairs, and by chance, one of 4 095 pairs has the same hash.
         assert!(shared < 15, "{shared}");
         assert!(words.iter().all(|word| bits_of(Some(word)) != bits_of(None)));
     }

@@ -1,4 +1,4 @@
-//! The tables of cases in `cases/`.
+//! Tests with the tables of cases in `cases/`.
 
 use super::{configure, expect_none_wrong, rules, word};
 use crate::rules::Embedded;
@@ -12,10 +12,10 @@ fn lines(text: &str) -> impl Iterator<Item = String> {
     lines.map(|line| line.replace("\\n", "\n").replace("\\t", "\t").replace("\\e", "\u{1b}"))
 }
 
-/// The tables of commands that are denied in every mode, and of similar ones that are not.
+/// The tables of commands that are denied in every mode, and of similar commands that are not denied.
 const FLOOR: [&str; 2] = [include_str!("../../cases/floor.txt"), include_str!("../../cases/self-defence.txt")];
 
-/// Rules of self-defence protect the guard of the session. Each of them can be removed.
+/// Rules of self-defence protect the guard of the session. Each of these rules can be removed.
 #[test]
 fn the_table_of_self_defence_is_decided_by_its_catalogue_alone() {
     configure(json!({"stacks": []})).unwrap();
@@ -43,7 +43,7 @@ fn the_table_of_self_defence_is_decided_by_its_catalogue_alone() {
     }
 }
 
-/// Each command of hookhost that refuses to run inside an agent, by its file, is denied here as well.
+/// Each command of hookhost whose source file refuses to run it inside an agent is denied by the rules, too.
 #[test]
 fn each_command_that_refuses_inside_an_agent_is_denied() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../host/cli/src/command");
@@ -72,7 +72,7 @@ fn each_command_that_refuses_inside_an_agent_is_denied() {
     }
 }
 
-/// Returns the catalogues that are not of the seed.
+/// Returns the catalogues that hookhost has added to the original catalogues.
 fn ours() -> Vec<String> {
     let ids = Embedded::read().unwrap().1.map(|catalogue| catalogue.unwrap().id);
     ids.filter(|id| id.starts_with("hookhost/")).collect()
@@ -188,7 +188,8 @@ impl Counts {
     }
 }
 
-/// No decision may be wrong. The test prints precision and recall to stderr directly, because its captured output shows only if it fails.
+/// No decision may be wrong. The test writes precision and recall to stderr directly, because captured output is shown only if a test
+/// fails.
 #[test]
 fn harmless_commands_run_as_they_are_and_harmful_ones_do_not() {
     let counts = Counts::of_both_tables();

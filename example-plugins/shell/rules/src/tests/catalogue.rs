@@ -1,4 +1,4 @@
-//! Every rule catches its examples in `catches`, and leaves those in `leaves`.
+//! Tests that every rule catches its examples in `catches`, and does not catch its examples in `leaves`.
 
 use super::{configure, decided, registry, word};
 use crate::document;
@@ -35,7 +35,7 @@ fn each_rule_says_by_labels_what_kind_of_harm_it_is_about() {
     let rules = catalogues.iter().flat_map(|catalogue| &catalogue.rules);
     let without: Vec<_> = rules.clone().filter(|rule| rule.labels.is_empty()).map(|rule| &rule.id).collect();
     assert!(without.is_empty(), "{without:?}");
-    // Each is a word of this list, so that none is a misspelling of another.
+    // Each label must be in this list, so that no label is a misspelling of another.
     let known = [
         "destroys",
         "elevates",

@@ -1,4 +1,4 @@
-//! Valid configs and the errors of others.
+//! Tests of valid configs, and of the errors of invalid configs.
 
 use super::{GUARD, configure, decided, rules, word};
 use hookhost_guest::prelude::*;
@@ -334,7 +334,7 @@ fn what_an_unknown_tool_may_run_is_judged_and_never_changed() {
         ("BashTool", json!({"command": "git push --force origin main"}), other()),
         ("mcp__shell__run", json!({"cmd": ["git", "reset", "--hard"]}), mcp()),
         ("mcp__shell__run", json!({"steps": [{"script": "ls\nrm -rf /"}]}), mcp()),
-        // A tool that is called like a shell takes its command by more names.
+        // If the tool's name is like the name of a shell, more argument names are taken for a command.
         ("mcp__shell__run", json!({"text": "rm -rf /"}), mcp()),
         ("run_command_line", json!({"command-line": "rm -rf /etc", "command": "ls"}), other()),
     ] {

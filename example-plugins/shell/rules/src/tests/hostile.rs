@@ -1,4 +1,4 @@
-//! Hostile texts: each gets a verdict, and soon.
+//! Tests of hostile texts: each text gets a verdict within a short time.
 
 use super::{configure, rules, word};
 use hookhost_guest::prelude::ShellDialect;
@@ -38,7 +38,7 @@ fn bombs_of_a_megabyte_are_asked_about_and_not_parsed() {
         let begin = Instant::now();
         let decided = word(&bomb.repeat(1_000_000 / bomb.len()));
         assert!(decided == "ask" || decided == "deny", "{bomb}: {decided}");
-        // Generous: this is a build without optimisation, perhaps beside others.
+        // The limit is generous, because this is a build without optimisation, and other tests may run at the same time.
         assert!(begin.elapsed() < Duration::from_secs(20), "{bomb} took {:?}", begin.elapsed());
     }
 }
@@ -56,7 +56,7 @@ fn indices_that_a_document_leaves_open_are_asked_about_and_not_parsed() {
     }
 }
 
-/// The parser tries several readings of a bracket that is open, and of those within it.
+/// The parser tries several ways to read an open bracket, and again for each bracket within it.
 #[test]
 fn brackets_in_a_document_of_a_substitution_are_bounded() {
     configure(json!({"stacks": []})).unwrap();
@@ -135,7 +135,7 @@ fn what_is_deep_is_read_as_deep_as_it_says_and_asked_about_beyond() {
     assert_ne!(word(&format!("{}rm -rf /", "sudo ".repeat(1000))), "allow");
 }
 
-/// Each level takes a part of the stack, whichever function it is in.
+/// Each level takes a part of the stack, no matter which function it is in.
 #[test]
 fn functions_that_call_each_other_are_read_as_deep_as_one_text() {
     configure(json!({"stacks": []})).unwrap();
@@ -206,13 +206,13 @@ fn what_multiplies_itself_is_given_up_soon() {
     for bomb in bombs {
         for dialect in [ShellDialect::Posix, ShellDialect::Powershell] {
             let work = crate::judge_for_fuzzing(&bomb, dialect).work;
-            // What is last begun is finished.
+            // Work that has begun is finished, so the maximum can be exceeded.
             assert!(work <= 2 * crate::MAX_WORK, "{work} units for {bomb:.60}");
         }
     }
 }
 
-/// The parser starts again at each brace that turns out not to be one: nineteen of them took it two minutes.
+/// The parser starts again at each brace that turns out to be an ordinary character. With nineteen such braces, it took two minutes.
 #[test]
 fn braces_in_braces_are_read_as_deep_as_is_soon_done() {
     configure(json!({"stacks": []})).unwrap();
@@ -231,7 +231,7 @@ fn braces_in_braces_are_read_as_deep_as_is_soon_done() {
     assert!(begin.elapsed() < Duration::from_secs(60), "they took {:?}", begin.elapsed());
 }
 
-/// Likewise at each expansion of a here-document that does not end.
+/// The parser also starts again at each unclosed expansion in a here-document.
 #[test]
 fn a_document_that_opens_expansions_and_does_not_close_them_is_asked_about() {
     configure(json!({"stacks": []})).unwrap();
@@ -288,8 +288,8 @@ proptest! {
     }
 }
 
-/// The parser gave words of a substitution to another command, took commands for the body of a here-document, or a list of commands
-/// for a pattern.
+/// In these texts, the parser gave the words of a substitution to another command, or took commands for the body of a here-document, or
+/// took a list of commands for a pattern.
 #[test]
 fn what_the_parser_reads_otherwise_than_the_shell_is_not_allowed() {
     configure(json!({"stacks": []})).unwrap();
@@ -309,7 +309,7 @@ fn what_the_parser_reads_otherwise_than_the_shell_is_not_allowed() {
     }
 }
 
-/// The parser looked for ever for the end of a here-document whose delimiter is empty.
+/// The parser searched forever for the end of a here-document with an empty delimiter.
 #[test]
 fn a_here_document_with_an_empty_delimiter_is_read_within_bounds() {
     configure(json!({"stacks": []})).unwrap();
@@ -365,7 +365,7 @@ fn documents_of_sql_and_python_are_read_up_to_the_length_of_a_command() {
         assert_eq!(word(&document("")), "allow", "{program}: {:?}", rules());
         assert_ne!(word(&document(harm)), "allow", "{program}");
     }
-    // What is longer is asked about, and the question says so.
+    // A person is asked about a longer text, and the question says that the text is too long.
     let long = format!("python3 - <<'E'\n{}E\n", python.repeat(70_000 / python.len()));
     assert_eq!(word(&long), "ask");
 }

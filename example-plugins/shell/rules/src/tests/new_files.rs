@@ -1,10 +1,12 @@
-//! A redirection to a file that does not exist overwrites nothing, if the guard can see that.
+//! Tests that a redirection to a new file is not treated as overwriting, if the guard can see that the file does not
+//! exist.
 
 use super::registry;
 use crate::judge::{Input, Outcome, judge};
 use hookhost_guest::prelude::ShellDialect;
 
-/// The decision about `command` where `new.py` is the only source file that is not there.
+/// Returns true if a person is asked about `command` in a workspace in which `new.py` is the only source file that does
+/// not exist.
 fn is_asked_about(command: &str) -> bool {
     let input = Input {
         command,

@@ -1,5 +1,5 @@
-//! Rewritten commands do the same as the original ones. Real programs run both on a tree of their own, and the tests compare their output,
-//! exit codes and files. A rewrite that is not tested here is a hint.
+//! Tests that rewritten commands do the same as the original commands. Real programs run both commands, each in its own directory tree, and
+//! the tests compare output, exit codes and files. A rewrite that is not tested here must be a hint.
 
 use super::{configure, registry, word};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok()
 }
 
-/// Runs `command` in a tree that `prepare` made, and looks at all but what a build makes again.
+/// Runs `command` in a directory tree that `prepare` has made. The results leave out the files that a build creates again.
 fn run(prepare: &str, command: &str) -> CommandResults {
     let directory = tempfile::tempdir().unwrap();
     let sh = |text: &str| {
@@ -30,7 +30,7 @@ fn run(prepare: &str, command: &str) -> CommandResults {
             .env_remove("CARGO_TARGET_DIR")
             .env("CARGO_NET_OFFLINE", "true");
         sh.env("GIT_CONFIG_GLOBAL", "/dev/null").env("HOME", directory.path().join("home"));
-        // The compiler is found by the home that rustup has.
+        // The compiler is found through the home directory of rustup.
         for (name, inner) in [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")] {
             let known =
                 std::env::var_os(name).or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(inner).into()));
@@ -69,7 +69,7 @@ fn each_kind_of_rewrite_does_what_the_command_did() {
     const TREE: &str = "git init -q . && mkdir -p src/inner && echo needle > src/a.txt && echo hay > src/inner/b.txt && printf 'needle\\nhay\\n' > c.txt \
                         && git add . && git -c user.name=x -c user.email=x@x.example commit -qm first && echo more >> c.txt";
     assert!(["git", "grep", "find", "sed"].into_iter().all(is_there), "the programs of this test");
-    // A rule that still finds fault with what it makes makes nothing.
+    // If a rule also matches its own rewritten command, it makes no rewrite.
     let rule = |program: &str, rewrite: Value| {
         let made = if program == "git" { "^--no-pager$|^src/inner$|^\\.$" } else { "^--no-messages$|^-xdev$" };
         let rule = json!({"id": "ours.x", "rewrite": rewrite, "match": [{"program": [program], "no-word": made}]});
@@ -115,10 +115,10 @@ fn each_kind_of_rewrite_does_what_the_command_did() {
 const CRATE: &str = "mkdir src && printf '[package]\\nname = \"harn\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n' > Cargo.toml \
                      && printf 'fn main() { println!(\"ran\"); }\\n' > src/main.rs";
 
-/// The rules of the catalogues that rewrite, with a command that each of them rewrites.
+/// The rules of the catalogues that rewrite commands, each with a command that the rule rewrites.
 const EMBEDDED: [(&str, &str, &str); 1] = [("harn", "harn.cargo_run_quiet", "cargo run --bin harn")];
 
-/// Commands that did something else when they were rewritten.
+/// Commands that must not be rewritten, because they did something else when they were.
 const LEFT: [&str; 15] = [
     "cargo build",
     "cargo build && ./target/debug/app",

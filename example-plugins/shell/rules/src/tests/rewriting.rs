@@ -1,4 +1,4 @@
-//! Rewrites change only the intended part of a command. Both commands run with stand-in programs that print their arguments.
+//! Tests that rewrites change only the intended part of a command. Both commands run with stand-in programs that print their arguments.
 
 use super::{ask, configure, registry, rules, word};
 use crate::rules::schema::Rewrite;
@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Commands around a rewrite, each of which must come through unharmed.
+/// Commands with other parts around the rewritten part. Each of the other parts must stay as it is.
 const SURROUNDED: [&str; 21] = [
     "cargo build > out.log 2>&1",
     "cargo build --features \"a b\" -p 'x y'",
@@ -34,9 +34,9 @@ const SURROUNDED: [&str; 21] = [
     "cargo +nightly test --target-dir x 'a b'",
 ];
 
-/// Commands in which a rewrite cannot be proven right, so that none is made.
+/// Commands that are not rewritten, because the rewrite cannot be proven correct.
 const LEFT: [&str; 40] = [
-    // The directory of the words that are put in would be another.
+    // The inserted words would refer to another directory.
     "cd sub && cargo check",
     "(cd sub; cargo build)",
     "env -C sub cargo build",
@@ -54,23 +54,23 @@ const LEFT: [&str; 40] = [
     "find . -name '*.py' | wc -l",
     "find . -name '*.py' > files",
     "eval 'cargo build'",
-    // What is built is looked for where it was.
+    // A later command uses the built file at its old path.
     "cargo build && ./target/debug/app",
     "cargo build --release; cp target/release/app build/",
     "cargo clean && cargo build",
     "cargo check && du -sh target > size",
-    // What is printed is read.
+    // Another program or a file gets the output.
     "cargo test --target-dir x | grep -c ok",
     "cargo test --target-dir x > log",
     "{ cargo test --target-dir x; } > log",
     "exec > log; pytest",
     "pytest -q 2>&1 | tail -3",
     "pytest --junitxml=report.xml",
-    // A part of the workspace is meant.
+    // The command is for a part of the workspace.
     "cargo clippy --lib",
     "cargo clippy --test api -- -D warnings",
     "cd crates/a && cargo clippy",
-    // Other words list other files.
+    // With other words, `find` would list other files.
     "find . -name '*.py' -ls",
     "find . -name '*.py' -empty",
     "find . -name '*.py' -user me",
@@ -80,11 +80,11 @@ const LEFT: [&str; 40] = [
     "find . -name '*.js'",
     "find . -name '*.jsx'",
     "find . -name '*.cjs'",
-    // Cargo refuses both.
+    // Cargo refuses the original command and the rewritten command.
     "cargo run --target-dir x -v --bin harn",
 ];
 
-/// A config by which the rules of cargo rewrite that give hints otherwise.
+/// Returns a config in which rules about cargo rewrite commands. Without this config, these rules give only hints.
 fn of_stacks(stacks: &[&str]) -> serde_json::Value {
     let rules = ["target_dir_conflict", "test_no_capture_default"].map(|rule| format!("rule:rust.cargo.{rule}"));
     let answers: serde_json::Map<_, _> = rules.into_iter().map(|rule| (rule, json!("rewrite"))).collect();
@@ -125,7 +125,8 @@ fn run(command: &str) -> (Vec<Vec<String>>, Option<i32>) {
     (lines.collect(), output.status.code())
 }
 
-/// Returns the words that a program gets after `rewrite`, if it got `words` before: each new word at its place, all others unchanged.
+/// Returns the words that a program should get after `rewrite`, if it got `words` before. Each new word is at its position, and all other
+/// words are unchanged.
 fn given_after(rewrite: &Rewrite, words: &[String]) -> Vec<String> {
     let Some(program) = words.first() else { return Vec::new() };
     if let Some(replacement) = &rewrite.replace {
@@ -146,7 +147,7 @@ fn given_after(rewrite: &Rewrite, words: &[String]) -> Vec<String> {
     given
 }
 
-/// Every command that the catalogues and the tables rewrite, and those above, with what they become and by what.
+/// Returns every command from the catalogues, from the tables and from above that is rewritten, with the rewritten command and the rewrite.
 fn rewritten() -> Vec<(String, String, Box<Rewrite>)> {
     let mut commands: Vec<String> = SURROUNDED.map(str::to_owned).into();
     for rule in registry().rules().iter().filter(|rule| rule.rule.rewrite.is_some()) {

@@ -1,4 +1,4 @@
-//! Commands of `cmd.exe` and PowerShell, by the tables `cases/cmd.txt` and `cases/powershell.txt`.
+//! Tests of commands of `cmd.exe` and PowerShell, with the tables `cases/cmd.txt` and `cases/powershell.txt`.
 
 use super::{GUARD, configure, expect_none_wrong, rules};
 use hookhost_guest::prelude::*;
@@ -8,10 +8,11 @@ use serde_json::json;
 const CMD: &str = include_str!("../../cases/cmd.txt");
 const POWERSHELL: &str = include_str!("../../cases/powershell.txt");
 
-/// Minimum number of lines of a table that are stopped.
+/// Minimum number of commands in a table that must be stopped.
 const MIN_STOPPED: usize = 150;
 
-/// Returns `stop` or `pass`, and the command. A backslash stands for itself, because paths have it.
+/// Returns `stop` or `pass`, and the command, for each line. A backslash is an ordinary character, because paths
+/// contain it.
 fn cases(table: &str) -> impl Iterator<Item = (&str, &str)> {
     table.lines().filter(|line| !line.starts_with("# ")).map(|line| line.split_once(' ').unwrap())
 }
@@ -23,7 +24,7 @@ fn is_stopped(command: &str, dialect: ShellDialect) -> bool {
     matches!(verdict, Some(ToolCallVerdict::Reject(_) | ToolCallVerdict::Escalate(_)))
 }
 
-/// Returns the number of commands of a table that are stopped. Fails if one is decided otherwise than the table says.
+/// Returns the number of commands of a table that are stopped. Fails if a decision differs from the table.
 fn stopped(table: &str, dialect: ShellDialect, given_as: impl Fn(&str) -> Option<String>) -> usize {
     configure(json!({"stacks": []})).unwrap();
     let (mut count, mut wrong) = (0, Vec::new());
@@ -63,7 +64,7 @@ fn commands_of_powershell_are_stopped_or_pass_as_the_table_says() {
     assert!(count >= MIN_STOPPED, "{count} are stopped");
 }
 
-/// Returns a case in quotes, as another shell passes it on. `None` if the quotes cannot hold it.
+/// Returns the command in quotes, as another shell passes it on. Returns `None` if the command contains a quote.
 fn quoted(begin: &str, command: &str) -> Option<String> {
     (!command.contains('\'')).then(|| format!("{begin} '{command}'"))
 }
@@ -76,7 +77,7 @@ fn another_shell_may_start_the_shell_of_windows() {
     assert!(count >= MIN_STOPPED, "{count} of PowerShell are stopped");
 }
 
-/// Neither shell tells upper from lower case.
+/// Neither shell distinguishes upper and lower case.
 #[test]
 fn letters_may_be_in_either_case() {
     let (upper, any) = (|command: &str| Some(command.to_uppercase()), |command: &str| command.starts_with("Remove-"));

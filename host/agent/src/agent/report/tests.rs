@@ -1,4 +1,5 @@
-//! What is printed of events as JSON is what `docs/run.schema.json` says, in both directions.
+//! Tests that the JSON of events agrees with `docs/run.schema.json`: the schema accepts the JSON, and the JSON covers
+//! the schema.
 
 use super::*;
 use serde_json::json;
@@ -8,8 +9,8 @@ fn refused() -> RejectionReport {
     RejectionReport { by: vec!["guard".into()], cause: "rejected", reason: "no".into(), code: Some("x.y".into()) }
 }
 
-/// The place of a variant. A new variant does not compile until it is listed here, and then the
-/// count asks for a sample.
+/// Returns the number of a variant. If a variant is added, this function does not compile until the variant is listed,
+/// and the test then requires a sample of the new variant.
 fn place(event: &AgentEvent) -> usize {
     match event {
         AgentEvent::SessionStarted { .. } => 0,
@@ -45,7 +46,7 @@ fn place(event: &AgentEvent) -> usize {
 
 const VARIANTS: usize = 28;
 
-/// One of each variant.
+/// Returns one event of each variant.
 fn samples() -> Vec<AgentEvent> {
     let text = || "x".to_owned();
     let call = || (text(), text());

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Anthropic Messages: text and one tool call, with cached tokens.
+/// An answer in the format of Anthropic Messages: text and one tool call, with cached tokens.
 /// <https://docs.anthropic.com/en/api/messages-streaming#streaming-request-with-tool-use>
 pub(crate) fn anthropic_call(text: &str, id: &str, tool: &str, arguments: &str) -> String {
     let (first, second) = arguments.split_at(arguments.len() / 2);
@@ -28,7 +28,7 @@ pub(crate) fn anthropic_call(text: &str, id: &str, tool: &str, arguments: &str) 
     events + &anthropic_stop("tool_use", 89)
 }
 
-/// Anthropic Messages: text alone.
+/// An answer in the format of Anthropic Messages that contains only text.
 pub(crate) fn anthropic_text(text: &str) -> String {
     anthropic_start(text, 40, 0) + &anthropic_stop("end_turn", 15)
 }
@@ -59,7 +59,8 @@ fn anthropic_stop(reason: &str, output: u64) -> String {
     )
 }
 
-/// Anthropic Messages: blocks, each whole as it is in the end, in the pieces in which it streams.
+/// An answer in the format of Anthropic Messages. `blocks` are the complete blocks of the answer; the function splits
+/// them into the pieces in which a server streams them.
 /// <https://docs.anthropic.com/en/api/messages-streaming#streaming-request-with-extended-thinking>
 pub(crate) fn anthropic_blocks(blocks: &[Value], stop: &str) -> String {
     let mut events = Vec::new();
@@ -106,15 +107,15 @@ fn halves(text: &str) -> [&str; 2] {
     [first, second]
 }
 
-/// OpenAI chat completions as DeepSeek, Groq or OpenRouter stream them: what was thought, then one tool call.
-/// <https://api-docs.deepseek.com/guides/thinking_mode>
+/// An answer in the format of OpenAI chat completions as DeepSeek, Groq or OpenRouter stream them: thinking, then one
+/// tool call. <https://api-docs.deepseek.com/guides/thinking_mode>
 pub(crate) fn openai_thinking_call(thinking: &[Value], id: &str, tool: &str, arguments: &str) -> String {
     let thinking: String = thinking.iter().map(|delta| openai_chunk(&delta.to_string(), "null")).collect();
     thinking + &openai_call("", id, tool, arguments)
 }
 
-/// OpenAI chat completions: text and one tool call, usage in a last chunk of its own, as `include_usage` asks for.
-/// <https://platform.openai.com/docs/api-reference/chat-streaming>
+/// An answer in the format of OpenAI chat completions: text and one tool call. The token counts are in a separate last
+/// chunk, because the request sets `include_usage`. <https://platform.openai.com/docs/api-reference/chat-streaming>
 pub(crate) fn openai_call(text: &str, id: &str, tool: &str, arguments: &str) -> String {
     let (first, second) = arguments.split_at(arguments.len() / 2);
     let piece = |arguments: &str| {
@@ -132,7 +133,7 @@ pub(crate) fn openai_call(text: &str, id: &str, tool: &str, arguments: &str) -> 
         + &openai_end(125, 100, 89)
 }
 
-/// OpenAI chat completions: text alone.
+/// An answer in the format of OpenAI chat completions that contains only text.
 pub(crate) fn openai_text(text: &str) -> String {
     openai_start(text) + &openai_chunk("{}", "\"stop\"") + &openai_end(40, 0, 15)
 }

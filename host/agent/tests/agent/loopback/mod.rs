@@ -1,5 +1,5 @@
-//! An HTTP server on loopback that answers each request with the next of a list of prepared answers, in chunks, and
-//! keeps what it was asked.
+//! An HTTP server on the loopback interface. It answers each request with the next prepared answer of a list, in
+//! chunks, and stores the requests.
 
 pub(crate) mod dialects;
 
@@ -19,7 +19,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// A stream of server-sent events; `text` is sent in pieces of 7 bytes, so that no piece is a whole event.
+    /// A stream of server-sent events. `text` is sent in pieces of 7 bytes, so that no piece is a complete event.
     pub(crate) fn events(text: &str) -> Self {
         Self {
             status: 200,
@@ -29,7 +29,7 @@ impl Reply {
         }
     }
 
-    /// With one chunk more, sent as a whole.
+    /// Adds a chunk that is sent in one piece.
     pub(crate) fn chunk(mut self, text: String) -> Self {
         self.chunks.push(text.into_bytes());
         self
@@ -45,14 +45,14 @@ impl Reply {
         }
     }
 
-    /// With one header more.
+    /// Adds a header, or replaces the header of the same name.
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(existing, _)| existing != name);
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// The connection is closed after the first `bytes` of the body, in the middle of the answer.
+    /// Closes the connection in the middle of the answer, after the first `bytes` of the body.
     pub(crate) fn cut_after(mut self, bytes: usize) -> Self {
         let body = self.chunks.concat();
         self.chunks = vec![body[..bytes].to_vec()];
@@ -61,7 +61,7 @@ impl Reply {
     }
 }
 
-/// What the server was asked.
+/// A request that the server has received.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) path: String,
@@ -75,14 +75,14 @@ impl Asked {
     }
 }
 
-/// A running server; it ends with the test's runtime.
+/// A running server. It ends together with the test's runtime.
 pub(crate) struct Server {
     pub(crate) url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Server {
-    /// Starts a server with its answers, in order. Where they run out it answers 418.
+    /// Starts a server that gives these answers in order. After the last of them, it answers with status 418.
     pub(crate) async fn start(answers: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -103,13 +103,13 @@ impl Server {
     }
 }
 
-/// An address at which nobody listens.
+/// Returns an address at which no server listens.
 pub(crate) async fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}/v1", listener.local_addr().unwrap())
 }
 
-/// One request a connection: `connection: close` keeps the client from sending a second one.
+/// Answers one request on a connection. With `connection: close`, the client does not send a second request on it.
 async fn serve(mut connection: TcpStream, answers: &Mutex<VecDeque<Reply>>, asked: &Mutex<Vec<Asked>>) {
     let Some(request) = read(&mut connection).await else { return };
     asked.lock().unwrap().push(request);

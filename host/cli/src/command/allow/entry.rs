@@ -94,7 +94,7 @@ pub(super) fn new(
     Ok(entry)
 }
 
-/// Removes line numbers from the errors, because this program made the text and the user does not see its lines.
+/// Removes line numbers from the errors. They would refer to a text that this program generated and the user never sees.
 fn in_the_flags(error: ConfigError) -> CliError {
     match error {
         ConfigError::Invalid(problems) => {
@@ -139,7 +139,7 @@ fn further_keys(args: &AllowArgs) -> Result<Table, CliError> {
     Ok(entry)
 }
 
-/// Returns the grants of the flags, and all other grants that the plugin needs, with default values.
+/// Returns the grants that the flags give. All other grants that the plugin needs are added with default values.
 fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, CliError> {
     let mut grants = Table::new();
     for line in &args.grants {

@@ -1,5 +1,5 @@
-//! `hookhost allow`: shows the subscriptions and needs of a plugin, and asks the user. Then it loads the plugin with its configuration
-//! as a test, and writes its entry with the digest of exactly the shown bytes.
+//! `hookhost allow`: shows a plugin's subscriptions and the grants that it needs, and asks the user. Then it loads the plugin with its
+//! configuration as a test, and writes an entry with the digest of exactly the bytes that were shown.
 
 mod entry;
 mod waiting;
@@ -34,7 +34,7 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     let present = present(args, &file, &places)?;
     let proposed = proposed(args, &bytes);
     let (entry, proposed) = match present.entry_at(wasm) {
-        // For an existing entry, the proposals are only shown. So an invalid proposal is no error.
+        // For an existing entry, the proposals are only shown, so an invalid proposal is not an error.
         Some(old) => (entry::renewed(args, old, &inspection)?, proposed.unwrap_or_default()),
         None => {
             let proposed = proposed?;
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     };
     output::note(&describe(&entry, &inspection, proposed, present.entry(&entry.name), &file));
     ask(args)?;
-    // An entry that fails to load would prevent all others from loading.
+    // An entry that fails to load would prevent all other plugins from loading.
     loading::attempt(&entry).await?;
     let written = command::allow(&file, &entry, &places, SECTIONS).map_err(CliError::not_loaded)?;
     let counts = settle_trust(args, &written, &places)?;

@@ -1,5 +1,5 @@
-//! `hookhost allow` without a file: lists the plugin files beside the allowlist that are new or have changed. It computes their digests and
-//! loads none of them.
+//! `hookhost allow` without a file: lists the plugin files in the directory next to the allowlist that are new or have changed. It computes
+//! their digests and loads none of them.
 
 use super::target;
 use crate::args::AllowArgs;
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The directory, beside the allowlist, that contains plugins.
+/// The name of the directory next to the allowlist that contains plugins.
 const PLUGINS_DIRECTORY: &str = "plugins";
 
 /// Maximum number of listed files.

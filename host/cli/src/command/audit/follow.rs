@@ -20,8 +20,8 @@ pub(super) async fn run(args: &TailArgs) -> Result<Exit, CliError> {
     if args.follow && log.is_export() {
         return Err(CliError::usage("an export does not grow: --follow is for the database itself"));
     }
-    // `--follow` finds new records by their number. A record gets its number when a host stores it, so records that are not stored yet are
-    // left out.
+    // `--follow` finds new records by their number. A record gets its number only when a host stores it. Therefore records that are not
+    // stored yet are left out.
     let log = if args.follow { log.only_stored() } else { log };
     let mut printer = Printer::new(&args.filter);
     let mut reader = printer.print_last(&log, args.count)?;

@@ -41,7 +41,7 @@ impl Printer {
 
     /// Prints the last `most` records that match, oldest first.
     pub(super) fn print_last(&mut self, log: &Log, most: usize) -> Result<Reader, CliError> {
-        // Without a filter every record matches. Records are numbered without a gap, so the number of the first one to print is known.
+        // Without a filter every record matches. Records are numbered without gaps, so the number of the first record to print is known.
         if self.filter.is_empty() && most < usize::MAX {
             let last = log.last().map_err(audit_log::unreadable)?;
             self.last = last.saturating_sub(most as u64);

@@ -1,4 +1,4 @@
-//! `hookhost audit verify`: checks that every record is unchanged and in its place.
+//! `hookhost audit verify`: checks that every record is unchanged and in its original position.
 
 use crate::args::VerifyArgs;
 use crate::audit_log;

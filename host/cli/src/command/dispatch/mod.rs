@@ -25,8 +25,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of concurrent plugin calls. Two are enough, because plugins are asked one after another and one observing plugin can run
-/// at the same time.
+/// Maximum number of concurrent plugin calls. Two are enough, because plugins are asked one after another, and only one observing plugin
+/// can run at the same time.
 const AT_ONCE: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
 pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, CliError> {
@@ -56,7 +56,7 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, CliError> {
     audit_log::finish(&host, ended).await
 }
 
-/// Reads the rules from the files again when a person approves a call.
+/// The rules in the configuration files, which are read again when a person approves a call.
 struct FileRules {
     host: Host,
     args: ConfigArgs,
@@ -82,9 +82,9 @@ enum Form {
     Verdict,
 }
 
-/// Dispatches the event in a session of its own, and prints the outcome.
+/// Dispatches the event in a new session, and prints the outcome.
 async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, form: Form) -> Result<Exit, CliError> {
-    // The session comes from the payload, so it can be invalid.
+    // The payload describes the session, so the description can be invalid.
     let session = host.open_session(spec).map_err(|error| CliError::usage(error.to_string()))?;
     session.set_turn(turn);
     let event = payload.event();
@@ -108,7 +108,7 @@ async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, for
     Ok(exit(&settled))
 }
 
-/// Returns the record of the event as JSON, with its members in the order in which a person reads them.
+/// Returns the record of the event as JSON. The members are in an order that suits a person.
 fn as_json(settled: &RecordedOutcome<Value>, session: &Session) -> Value {
     let RecordedOutcome { outcome, record, .. } = settled;
     let mut object = Map::new();
@@ -149,13 +149,13 @@ fn as_json(settled: &RecordedOutcome<Value>, session: &Session) -> Value {
     Value::Object(object)
 }
 
-/// Returns the rejection if the outcome is one. The outcome can be newer than the record, because a person can answer after the record was
+/// If the outcome is a rejection, returns it. The outcome can be newer than the record, because a person can answer after the record was
 /// written.
 fn rejection(outcome: &Value) -> Option<Rejection> {
     serde_json::from_value(outcome.clone()).ok()
 }
 
-/// Returns the final value, or `null` if there is none.
+/// Returns the value after all changes, or `null` if there is no value.
 fn last(settled: &RecordedOutcome<Value>) -> Value {
     let RecordedOutcome { record, .. } = settled;
     if settled.kind().is_no() { Value::Null } else { json!(record.last.as_ref().unwrap_or(&record.original)) }

@@ -1,5 +1,5 @@
-//! Reads the payload of an event from JSON. The payload is an object that contains the event's parameters, under their names in
-//! `wit/events.wit`, and optionally the session.
+//! Reads the payload of an event from JSON. The payload is an object that contains the event's parameters and, optionally, the session. The
+//! keys are the parameters' names in `wit/events.wit`.
 
 use super::command;
 use crate::exit::CliError;
@@ -50,7 +50,7 @@ impl Payload {
         Ok(Self { event: EventKind::BeforeToolCall, parameters, session: SessionKeys::default() })
     }
 
-    /// Reads a payload. An event without parameters needs none.
+    /// Reads a payload. An event without parameters needs no payload.
     pub(super) fn read(event: EventKind, from: Option<&Path>) -> Result<Self, CliError> {
         let text = match from {
             Some(path) if path.as_os_str() == "-" => {
@@ -87,8 +87,8 @@ impl Payload {
         self.event
     }
 
-    /// Returns the session, and the number of its model calls so far. If the payload names no directory, the directory of the session is
-    /// `here`.
+    /// Returns the session, and the number of the session's model calls so far. If the payload names no directory, the session's directory
+    /// is `here`.
     pub(super) fn session(&self, here: &Path, person: bool) -> Result<(SessionSpec, u32), CliError> {
         let SessionKeys { id, agent, cwd, workspace, interactive, turn, depth, parent, root } = &self.session;
         let absolute = |path: &Option<PathBuf>, default: &Path| match path {

@@ -18,7 +18,7 @@ pub(super) fn snippet(text: &str, part: &Range<usize>) -> String {
     for line in text.split('\n') {
         let end = begin + line.len();
         let (from, to) = (part.start.max(begin), part.end.min(end));
-        // A blank line within the part has nothing to underline. An empty part is shown at its place.
+        // A blank line within the part has nothing to underline. An empty part is shown as one caret at its position.
         if from < to || (part.is_empty() && (begin..=end).contains(&part.start)) {
             count += 1;
             if count > MAX_LINES {
@@ -80,7 +80,7 @@ mod tests {
         assert!(lines[0].starts_with("  …a") && lines[0].ends_with("b…") && lines[0].chars().count() <= 112, "{shown}");
         let (at, begin) = (lines[1].find('^').unwrap(), lines[0].chars().position(|c| c == 'r').unwrap());
         assert_eq!((at, lines[1].matches('^').count()), (begin, 8), "{shown}");
-        // A part that is long itself is cut, too.
+        // If the part itself is long, it is cut, too.
         let shown = plain(&"日".repeat(300), &"日".repeat(300));
         assert!(shown.lines().all(|line| line.chars().count() <= 112) && shown.contains('…'), "{shown}");
     }

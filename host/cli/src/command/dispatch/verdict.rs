@@ -1,8 +1,8 @@
-//! Prints the verdict on a shell command for people: the decision, the findings, each with the part of the command that it is about, and
-//! the command that would run.
+//! Prints the verdict on a shell command for people. The text contains the decision, the findings, and the command that would run. Each
+//! finding shows the part of the command that it is about.
 //!
 //! A finding's details can have any members, but only `place`, `matched` and `would` are shown. The SDK's `Finding::details` describes
-//! them.
+//! these three members.
 
 use super::snippet::snippet;
 use super::{cause, last, rejection};
@@ -33,7 +33,7 @@ pub(super) fn describe(settled: &RecordedOutcome<Value>) -> String {
         }
     }
     reason(&mut text, settled, &shown);
-    // If a failure decided the outcome, the reason shows it already.
+    // If a failure decided the outcome, the reason already shows the failure.
     let decided = matches!(cause(&settled.outcome), Some("failed" | "timed-out"));
     for call in settled.record.calls.iter().filter(|call| call.failure.is_some() && !decided) {
         let _ = writeln!(text, "\n{NAME}{}{NAME:#} {}", one_line(&call.plugin), said(call));
@@ -73,8 +73,8 @@ struct LocatedFinding<'a> {
 }
 
 impl<'a> LocatedFinding<'a> {
-    /// Returns the findings of all plugin calls, without repetitions. Each plugin sees the command with the changes of the plugins before
-    /// it.
+    /// Returns the findings of all plugin calls, without repetitions. Each finding is stored with the command as its plugin saw it, that
+    /// is, with the changes of the plugins before it.
     fn all(command: &str, calls: &'a [CallRecord]) -> Vec<Self> {
         let mut command = command.to_owned();
         let mut all: Vec<Self> = Vec::new();
@@ -131,7 +131,7 @@ impl<'a> LocatedFinding<'a> {
     }
 }
 
-/// Returns the part of the command that a finding is about. This is `place` if the text there agrees with `matched`. Otherwise it is the
+/// Returns the part of the command that a finding is about. This is `place` if the text at this position is `matched`. Otherwise it is the
 /// position of `matched`, if that text occurs once.
 fn part(command: &str, details: &Value) -> Option<Range<usize>> {
     let matched = details.get("matched").and_then(Value::as_str).filter(|matched| !matched.is_empty());
@@ -228,13 +228,13 @@ mod tests {
             (json!({ "place": [9, 13] }), Some("rm x")),
             (json!({ "place": [9, 13], "matched": "rm x" }), Some("rm x")),
             (json!({ "place": [9, 13], "matched": "rm…" }), Some("rm x")),
-            // Within a character, after the end, backwards: no place.
+            // Invalid positions: within a character, after the end of the command, and with the end before the start.
             (json!({ "place": [4, 13] }), None),
             (json!({ "place": [9, 99] }), None),
             (json!({ "place": [13, 9] }), None),
             (json!({ "place": [-1, 9] }), None),
             (json!({ "place": "all" }), None),
-            // The place belongs to another text: `matched` counts, where it occurs once.
+            // `place` belongs to another text, so the position of `matched` is used, because `matched` occurs exactly once.
             (json!({ "place": [0, 2], "matched": "é" }), Some("é")),
             (json!({ "matched": "cd é" }), Some("cd é")),
             (json!({ "matched": "rm x" }), None),

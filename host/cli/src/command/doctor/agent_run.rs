@@ -1,5 +1,5 @@
-//! Starts the agent with a prompt that asks for the canary call, which the hook must deny. The agent starts in an empty directory, because
-//! in a project it could run programs that the project's files name, and nobody is there to answer its questions.
+//! Starts the agent with a prompt that asks for the canary call, which the hook must deny. The agent starts in an empty directory. In a
+//! project, the agent could run programs that the project's files name, because no person is there to answer its questions.
 
 use super::last_event;
 use crate::agent_places::AgentPlaces;
@@ -14,7 +14,7 @@ use hookhost_agents::{Adapter, canary};
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// Time that the agent's run may take. Its model can be slow.
+/// Maximum time of the agent's run. It is long, because the agent's model can be slow.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 pub(super) fn check(adapter: &Adapter, places: &AgentPlaces, diagnosis: &Diagnosis) -> Check {
@@ -26,7 +26,7 @@ pub(super) fn check(adapter: &Adapter, places: &AgentPlaces, diagnosis: &Diagnos
         return Check::unknown("agent-run", says, ask());
     };
     let named = words.first().map_or("", String::as_str);
-    // An agent can have several programs, and some of them cannot run without a person. So only this program is searched.
+    // An agent can have several programs, and some of them cannot run without a person. Therefore only this program is searched for.
     let Some(program) = find::on_path(named, &places.path) else {
         let says = format!("no program `{named}` is on the PATH, by which {} runs without a person", agent.title);
         return Check::unknown("agent-run", says, ask());

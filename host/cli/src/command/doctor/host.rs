@@ -28,7 +28,7 @@ pub(super) fn check(status: &Result<Value, ConnectionError>) -> Check {
                 Check::unknown("host", says, "the next call of an agent replaces it")
             }
         }
-        // This is no problem, because the next call of an agent starts a host.
+        // This is not a problem, because the next call of an agent starts a host.
         Err(ConnectionError::NotThere(_)) => {
             Check::ok("host", "no resident host runs: the next call of an agent starts it")
         }

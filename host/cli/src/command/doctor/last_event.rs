@@ -21,7 +21,7 @@ pub(crate) struct LastEvent {
     pub(crate) time: u64,
 }
 
-/// The last event of each agent, by its name.
+/// The last event of each agent, by the agent's name.
 #[derive(Debug, Default)]
 pub(crate) struct LastEvents {
     events: BTreeMap<String, LastEvent>,
@@ -77,8 +77,8 @@ fn events(log: &Log) -> BTreeMap<String, LastEvent> {
     events
 }
 
-/// Calls `does` for each record after the record `after`, with the agent of its session. Records of sessions that were opened before
-/// `after` are skipped, because their agent is not known.
+/// Calls `does` for each record after the record `after`, with the agent of the record's session. Records of sessions that were opened
+/// before `after` are skipped, because their agent is not known.
 fn each(log: &Log, after: u64, mut does: impl FnMut(&str, u64, &Record)) {
     let mut agents: HashMap<String, String> = HashMap::new();
     let Ok(lines) = log.lines_after(after) else { return };
@@ -103,7 +103,7 @@ pub(super) fn last_record() -> u64 {
     log.and_then(|log| log.last().ok()).unwrap_or(0)
 }
 
-/// Returns the outcome of the canary call that has to be denied, if the agent made it after the record `after`.
+/// Returns the outcome of the canary call that must be denied, if the agent made this call after the record `after`.
 pub(super) fn of_denied_canary(agent: &str, after: u64) -> Option<OutcomeKind> {
     let log = audit_log::open(None).ok()?;
     let mut outcome = None;

@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Size of the test file, in bytes: at least as much as an event needs in the database.
+/// Size of the test file, in bytes. The file is at least as large as the space that an event needs in the database.
 const SIZE: usize = 64 * 1024;
 
 pub(super) fn check(directories: &UserDirectories) -> Check {

@@ -1,4 +1,5 @@
-//! `hookhost doctor`: checks that the hook of an agent is installed, is called and denies, and shows the rules in force.
+//! `hookhost doctor`: checks that an agent's hook is installed, that the agent calls it and that it can deny a call. Also shows the rules
+//! in force.
 
 mod agent_run;
 mod host;
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
         let proof = proof(args, &places, adapter, &mut diagnosis);
         examined.push((adapter, diagnosis, proof));
     }
-    // Reads the events last, because a proof can make the agent call its hook.
+    // The events are read last, because a proof can make the agent call its hook.
     let events = LastEvents::read();
     let running = host::status(&places.directories);
     let mut common = vec![host::check(&running), log::check(&places.directories), rules::check(running.as_ref().ok())];
@@ -94,7 +95,7 @@ fn left_out(places: &AgentPlaces) -> Option<Check> {
         .then(|| Check::unknown("path", says, "run `hookhost doctor` in another directory to see an agent there"))
 }
 
-/// Adds the result of the newest proof to the checks. `--prove` makes a new proof first.
+/// Adds the result of the newest proof to the checks. With `--prove`, a new proof is made before that.
 fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &Adapter, diagnosis: &mut Diagnosis) -> Option<Proof> {
     let name = adapter.agent().name;
     if !args.prove {

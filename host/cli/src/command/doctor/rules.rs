@@ -12,8 +12,8 @@ use serde_json::Value;
 /// Number of characters of a digest that are shown.
 const SHOWN: usize = 12;
 
-/// Checks the rules. `running` is the status of the resident host, if one runs. The rules that this host has loaded apply, even if the
-/// files have changed since.
+/// Checks the rules. `running` is the status of the resident host, if one runs. In that case, the rules that the host has loaded apply,
+/// even if the files have changed since then.
 pub(super) fn check(running: Option<&Value>) -> Check {
     let rules = running.map(|status| &status["rules"]);
     if let Some(why) = rules.and_then(|rules| rules["problem"].as_str()) {

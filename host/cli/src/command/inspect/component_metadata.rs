@@ -1,4 +1,4 @@
-//! Reads a component's custom sections, in which it describes itself, and the size of its main module's stack.
+//! Reads the custom sections in which a component describes itself, and the size of the stack of its main module.
 
 use crate::output::truncate::cut;
 use hookhost::config::OnFailure;
@@ -36,15 +36,15 @@ pub(in crate::command) struct Metadata {
     pub(super) stack: Option<usize>,
 }
 
-/// The custom sections that contain one text each, in the form that `wasm-tools metadata add` writes.
+/// Names of the custom sections that contain one text each, in the form that `wasm-tools metadata add` writes.
 const ANNOTATIONS: [&str; 7] = ["authors", "description", "licenses", "source", "homepage", "revision", "version"];
 
-/// The custom sections that propose a value for a key of the entry. The text of the section is the value. The section is in the component
-/// or in one of its modules.
+/// Names of the custom sections that propose a value for a key of the entry. The text of such a section is the value. The section can be in
+/// the component itself or in one of its modules.
 const PRIORITY: &str = "hookhost:priority";
 const ON_FAILURE: &str = "hookhost:on-failure";
 
-/// Maximum number of characters of a proposal, of a tool's name and of a row that are shown.
+/// Maximum number of characters that are shown: first of a proposal or a tool's name, then of a row.
 const SHOWN: usize = 40;
 const ROW: usize = 500;
 
@@ -81,7 +81,7 @@ impl Metadata {
                 }
             }
         }
-        // A component can contain adapter modules. The largest module is the one that was compiled from the author's code.
+        // A component can contain adapter modules. The largest module is the module that was compiled from the author's code.
         let main = modules.into_iter().filter(|module| module.has_memory).max_by_key(|module| module.code);
         metadata.stack = main.and_then(|module| module.stack());
         metadata
@@ -128,7 +128,7 @@ impl Metadata {
         }
     }
 
-    /// Returns the rows of a table for people, each cut to a readable length.
+    /// Returns the rows of a table for people. Each row is cut to a readable length.
     pub(super) fn rows(&self) -> Vec<(&'static str, String)> {
         let mut rows = Vec::new();
         rows.extend(self.name.clone().map(|name| ("named", name)));
@@ -167,7 +167,8 @@ fn propose<T: Copy + PartialEq>(
 struct Module {
     has_memory: bool,
     imported_globals: usize,
-    /// The initial value of the first global that the module defines, if it is a mutable `i32`. LLVM's linker puts `__stack_pointer` there.
+    /// The initial value of the first global that the module defines, if this global is a mutable `i32`. LLVM's linker makes
+    /// `__stack_pointer` the first global.
     first_global: Option<i32>,
     /// The lowest address of the module's data.
     lowest_data: Option<i32>,
@@ -203,8 +204,8 @@ impl Module {
         }
     }
 
-    /// Returns the size of the stack, or `None` if the memory layout is not that of Rust's linker. That linker puts the stack first: the
-    /// stack grows down from the initial stack pointer to address 0, and the data begin above the stack.
+    /// Returns the size of the stack, or `None` if the module does not have the memory layout that Rust's linker creates. In this layout,
+    /// the stack comes first in memory. It grows down from the initial stack pointer to address 0, and the data begins above the stack.
     fn stack(&self) -> Option<usize> {
         let top = self.first_global.filter(|top| *top > 0 && self.imported_globals == 0)?;
         if self.lowest_data.is_some_and(|lowest| lowest < top) {

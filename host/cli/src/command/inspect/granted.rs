@@ -23,7 +23,7 @@ pub(super) async fn run(args: &InspectArgs, inspection: &Inspection) -> Result<E
     };
     let mut given = GrantedPlugin { entry, inspection, missing: missing(entry, inspection), set_up_once: None };
     if given.loads() && inspection.configurable {
-        // Only loading the plugin shows this. Loading is safe here because the plugin is allowed.
+        // Only loading the plugin shows whether it is set up once. Loading is safe here because the plugin is allowed.
         given.set_up_once = Some(loading::attempt(entry).await?.is_preinitialised());
     }
     if args.json {
@@ -39,8 +39,8 @@ struct GrantedPlugin<'a> {
     inspection: &'a Inspection,
     /// Grants that the plugin needs but does not have, as lines of `[plugin.grants]`.
     missing: Vec<&'a str>,
-    /// True if `configure` runs once, and each event starts from the plugin's memory after it. `None` if the plugin has no `configure`, or
-    /// would not load.
+    /// True if `configure` runs only once, and each event starts with the plugin's memory as `configure` left it. `None` if the plugin has
+    /// no `configure`, or would not load.
     set_up_once: Option<bool>,
 }
 

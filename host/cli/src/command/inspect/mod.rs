@@ -150,7 +150,7 @@ fn allowed_in_words(allowed: &Allowed) -> String {
 const TEMPLATE_STACK: usize = 48 * 1024;
 
 /// Stack size from which a warning is shown, in bytes. Preparing such a stack takes longer than all the work of a small plugin on an event.
-/// Several times the template's size gives no warning, because a plugin that reads deeply nested input needs it.
+/// The limit is several times the template's size, because a plugin that reads deeply nested input needs a larger stack.
 const LARGE_STACK: usize = 512 * 1024;
 
 fn stack_in_words(stack: usize) -> String {

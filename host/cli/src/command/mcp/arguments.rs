@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Maximum depth to which references and nested parts are followed. There must be a limit because a schema can refer to itself.
 const MAX_DEPTH: usize = 32;
 
-/// The finding that a schema does not have an argument.
+/// The finding that a schema lacks the argument that a rule names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Missing {
     /// The most similar path that the schema has, if any.
@@ -54,9 +54,9 @@ impl<'a> Places<'a> {
         Self { whole, found: Vec::new(), is_open: false }
     }
 
-    /// Adds a part of the schema, and the parts that it refers to or combines.
+    /// Adds a part of the schema, and all parts that this part refers to or combines.
     fn add(&mut self, part: &'a Value, depth: usize) {
-        // Parts may refer to each other in a circle.
+        // Parts may refer to each other in a cycle.
         if depth > MAX_DEPTH || self.found.len() >= MAX_PARTS {
             self.is_open = true;
             return;

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Reports rules about known servers that match none of their tools, and rules about unknown servers.
+/// Reports each rule that names a known server but matches none of its tools. Also reports rules that name an unknown server.
 pub(crate) fn check() -> Result<Exit, CliError> {
     let directory = configuration::cwd()?;
     let config = configuration::read(None, &directory)?;
@@ -63,7 +63,8 @@ impl Report {
                 self.say("no tool", &rule.text, &format!("{}: {server} lists none that fits", rule.name));
             }
             None if self.known.contains(named) => {}
-            // An unknown name can belong to a server of an agent that has no proxy. So only a name that resembles a known name is reported.
+            // An unknown name can belong to a server of an agent that has no proxy. Therefore an unknown name is reported only if it
+            // resembles a known name.
             None => {
                 let nearest = nearest(named, self.known.iter().map(String::as_str));
                 if let Some(more) = nearest.map(|nearest| format!("{}: did you mean {nearest}?", rule.name)) {
@@ -121,7 +122,7 @@ impl Report {
     }
 }
 
-/// A rule that names tools, and can also name arguments of these tools.
+/// A rule that names tools, and perhaps also arguments of these tools.
 struct Rule {
     /// The plugin or section that contains the rule, for messages.
     name: String,
@@ -172,7 +173,7 @@ fn rules(config: &Config) -> Vec<Rule> {
     rules
 }
 
-/// Returns the rules in a plugin's settings, if the settings have the same form as those of the plugin tool-policy.
+/// Returns the rules in a plugin's settings, if the settings have the same form as the settings of the plugin tool-policy.
 fn of_configuration(entry: &Entry) -> Vec<Rule> {
     let rules = entry.config.get("rule").and_then(Value::as_array).into_iter().flatten();
     let rules = rules.filter_map(|rule| {
@@ -205,7 +206,8 @@ fn of_protocol<'a>(rule: &'a Rule, server: &str) -> Option<&'a str> {
 /// The MCP methods whose arguments do not depend on the server.
 const METHODS: [&str; 2] = ["resources/read", "prompts/get"];
 
-/// Returns the schema of a method's arguments, as rules see them. If the arguments depend on the server, the schema is empty.
+/// Returns the schema of a method's arguments in the form in which rules see the arguments. If the arguments depend on the server, the
+/// schema is empty.
 fn schema_of(method: &str) -> Value {
     match method {
         "resources/read" => json!({ "properties": { "uri": {} } }),

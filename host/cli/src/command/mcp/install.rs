@@ -1,4 +1,5 @@
-//! `hookhost install AGENT --mcp` and `hookhost uninstall AGENT --mcp`: put the proxy in front of an agent's MCP servers, or remove it.
+//! `hookhost install AGENT --mcp` and `hookhost uninstall AGENT --mcp`: put the proxy in front of an agent's MCP servers, or remove the
+//! proxy.
 
 use crate::agent_places::AgentPlaces;
 use crate::command::install::failed;
@@ -71,7 +72,8 @@ enum Unchanged {
     Failed(CliError),
 }
 
-/// Returns the text to print, and false if a server was left unchanged because a proxy in front of it would read other rules.
+/// Returns the text to print, and a flag. The flag is false if a server was left unchanged because a proxy in front of this server would
+/// read other rules.
 fn change(
     places: &AgentPlaces,
     adapter: &Adapter,
@@ -125,7 +127,7 @@ fn change(
 }
 
 /// Returns true if this environment variable of a server's entry would make the proxy read other files than the user's. Agents replace
-/// `${NAME}` in the value by the variable of that name in their own environment.
+/// `${NAME}` in the value with the variable of that name in their own environment.
 fn misleads(name: &str, value: &str) -> bool {
     let own = std::env::var(name).is_ok_and(|own| own == value);
     DIRECTORY_VARIABLES.contains(&name) && !own && value != format!("${{{name}}}") && value != format!("${name}")

@@ -22,7 +22,7 @@ pub(crate) async fn interceptor(args: &InterceptorArgs) -> Result<Exit, CliError
     let cwd = configuration::cwd()?;
     let config = loading::config(&args.configuration, &cwd)?;
     for entry in config.enabled().filter(|entry| entry.tools.is_some()) {
-        // A response does not name the tool that it belongs to.
+        // A response does not contain the name of the tool that it belongs to.
         tracing::warn!(
             "the plugin {} is for some tools only, so it is not asked about responses, which name no tool to an interceptor",
             entry.name

@@ -25,7 +25,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Time that the server gets to end after the client has closed the connection.
+/// Time in which the server should end after the client has closed the connection.
 const FOR_THE_SERVER: Duration = Duration::from_secs(10);
 
 pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
@@ -61,7 +61,7 @@ pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
                 let judge = Arc::new(new_judge().map_err(|why| anyhow!(why))?);
                 let proxied = proxy::run(Arc::clone(&judge), client(&cancel)?, service.connect(), FOR_THE_SERVER);
                 soon(proxied, &cancel).await;
-                // An interrupted proxy has not yet ended the service and the session.
+                // If the proxy was interrupted, the service and the session have not ended yet.
                 tokio::join!(service.end(), judge.end_session());
                 Ok(Exit::Done)
             }
@@ -81,7 +81,7 @@ async fn before_program(
     program.until_its_end(cancel, |server| Ok(proxy::run(judge, client(cancel)?, server, FOR_THE_SERVER))).await
 }
 
-/// Serves clients over HTTP until it is interrupted.
+/// Serves clients over HTTP until the proxy is interrupted.
 async fn listen(
     service: Service,
     judge: NewJudge,

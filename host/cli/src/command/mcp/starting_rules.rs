@@ -9,7 +9,7 @@ use hookhost_proxy::server_name::ServerName;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Prints rules for a server. They allow the tools that the server lists now, and ask about each tool that is not marked as read-only.
+/// Prints rules for a server. The rules allow the tools that the server lists now, but ask about each tool that is not marked as read-only.
 pub(crate) fn init(server: &str) -> Result<Exit, CliError> {
     let server = ServerName::new(server).map_err(CliError::usage)?;
     let file = lock_file(&configuration::cwd()?)?;
@@ -18,7 +18,7 @@ pub(crate) fn init(server: &str) -> Result<Exit, CliError> {
     let held = held.read(server.as_str()).map_err(CliError::not_loaded)?;
     let mut definitions: Definitions = held.into_iter().map(|(tool, held)| (tool, held.definition)).collect();
     definitions.extend(lock.servers.get(server.as_str()).cloned().unwrap_or_default());
-    // A rule cannot name a tool whose name has these characters, so leave it out.
+    // A rule cannot name a tool whose name has these characters, so such a tool is left out.
     definitions.retain(|tool, _| !tool.contains(|c: char| c == '*' || c.is_whitespace() || hookhost::is_unseen(c)));
     if definitions.is_empty() {
         let why = format!("nothing is known of {server}: start an agent that uses it through the proxy, and try again");
@@ -48,7 +48,7 @@ pub(crate) fn init(server: &str) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Returns a text as a TOML string. The function can write JSON, because the escapes that occur here are the same in TOML.
+/// Returns a text as a TOML string. The function writes a JSON string, because the escapes that occur here are the same in TOML.
 fn text(text: &str) -> String {
     Value::from(text).to_string()
 }

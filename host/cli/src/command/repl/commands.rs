@@ -91,8 +91,8 @@ impl Repl<'_> {
         format!("{model} of {provider}")
     }
 
-    /// Changes the model. A single word is the name of a provider, or else of a model of the current provider. A word that only resembles
-    /// the name of a provider is an error.
+    /// Changes the model. A single word is the name of a provider or, if no provider has this name, the name of a model of the current
+    /// provider. A word that only resembles the name of a provider is an error.
     async fn model(&mut self, names: &[&str]) -> Result<String, CliError> {
         let providers = self.choices.providers.iter().map(|(known, _)| known);
         let (provider, model) = match names {

@@ -13,7 +13,7 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum number of sessions that are offered as completions, the last used ones first.
+/// Maximum number of sessions that are offered as completions. The sessions that were used last come first.
 const SESSIONS: usize = 50;
 
 /// Maximum number of characters of a session's prompt that are shown beside the session's id.
@@ -36,7 +36,7 @@ impl Choices {
         known.map(|(_, models)| models.clone()).unwrap_or_default()
     }
 
-    /// Returns the words that can follow these words of a command, as pairs of the displayed text and the inserted text.
+    /// Returns the words that can follow these words of a command. Each result is a pair of the displayed text and the inserted text.
     fn next(&self, words: &[&str]) -> Vec<(String, String)> {
         let plain = |words: Vec<String>| words.into_iter().map(|word| (word.clone(), word)).collect();
         let names = |names: &[&str]| plain(names.iter().map(|name| (*name).to_owned()).collect());

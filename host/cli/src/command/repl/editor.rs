@@ -1,4 +1,5 @@
-//! Reads lines from the terminal, with editing, completion and a history. Messages that come meanwhile appear above the edited line.
+//! Reads lines from the terminal, with editing, completion and a history. Messages that arrive while a line is edited appear above that
+//! line.
 
 use super::completer::{Choices, LineHelper};
 use crate::exit::CliError;
@@ -55,8 +56,8 @@ impl LineEditor {
         editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
         let above = editor.create_external_printer().ok().map(|mut printer| {
             let (sender, lines) = channel::<String>();
-            // Prints notices on a separate thread. If no line is being edited, a notice waits there until the next line, so it does not
-            // block the agent.
+            // Prints notices on a separate thread. If no line is being edited, a notice waits on that thread until the next line is edited,
+            // and so does not block the agent.
             std::thread::spawn(move || lines.into_iter().try_for_each(|text| printer.print(text)));
             sender
         });
@@ -72,7 +73,7 @@ impl LineEditor {
         Ok(this)
     }
 
-    /// Returns the next line. If this future is dropped, the next call returns its line.
+    /// Returns the next line. If this future is dropped before the line is complete, the next call returns that line.
     pub(super) async fn read(&mut self) -> Result<LineInput, CliError> {
         if let Some(mut editor) = self.editor.take() {
             screen::edits(self.above.clone());
@@ -121,7 +122,7 @@ impl LineEditor {
         }
     }
 
-    /// Restores the terminal's settings while a line is being read.
+    /// Restores the terminal's settings if a line is being read.
     pub(super) fn give_back(&self) {
         if self.reading.is_none() {
             return;

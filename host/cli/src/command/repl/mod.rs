@@ -74,7 +74,7 @@ struct Repl<'a> {
     model: (String, String),
     /// The session, while it is open.
     dialogue: Option<Dialogue>,
-    /// The session that the next prompt continues if none is open.
+    /// The session that the next prompt continues if no session is open.
     next: Option<String>,
     /// True if the person has given a prompt already.
     has_said: bool,
@@ -156,7 +156,7 @@ impl<'a> Repl<'a> {
                         self.editor.give_back();
                         interrupt::end_at_once(&self.host).await
                     }
-                    // This signal comes from a terminal without editing, which discards the typed line by itself.
+                    // This signal comes from a terminal without line editing. Such a terminal discards the typed line itself.
                     Received::Interrupt if interrupted => return Ok(Exit::Interrupted),
                     Received::Interrupt => {
                         interrupted = true;
@@ -197,7 +197,7 @@ impl<'a> Repl<'a> {
         output::note(&format!("{DIM}Ctrl-C once more leaves, and so does Ctrl-D{DIM:#}\n"));
     }
 
-    /// Lets the agent answer a prompt, in the open session or in a new one.
+    /// Lets the agent answer a prompt, in the open session or in a new session.
     async fn turn(&mut self, prompt: &str, signals: &mut Signals) -> Result<Turn, CliError> {
         if self.dialogue.is_none() {
             match self.agent.dialogue(self.next.as_deref()) {
@@ -212,7 +212,7 @@ impl<'a> Repl<'a> {
         let before = (dialogue.turns(), dialogue.usage());
         self.people.begin();
         let spinner = self.people.spinner();
-        // Text that the person types meanwhile belongs to the next prompt and must not appear in the output.
+        // Text that the person types while the agent works belongs to the next prompt and must not appear in the output.
         let typing = keyboard::hide_typing();
         let cancel = CancellationToken::new();
         let mut leaves = false;
@@ -272,7 +272,7 @@ impl<'a> Repl<'a> {
         ));
     }
 
-    /// Ends the open session. The next prompt continues this session, unless the user chooses another one.
+    /// Ends the open session. The next prompt continues this session, unless the user chooses another session.
     async fn end_session(&mut self) {
         if let Some(dialogue) = self.dialogue.take() {
             self.next = Some(dialogue.session().to_owned());
@@ -310,7 +310,7 @@ impl<'a> Repl<'a> {
     }
 }
 
-/// The ways in which a turn can end that make a difference for the next line.
+/// How a turn ended, as far as this matters for the next line.
 enum Turn {
     Ended,
     Leaves,

@@ -39,7 +39,7 @@ pub(super) const COMMANDS: [Command; 8] = [
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Slash<'a> {
     Help,
-    /// For the given event, or for all events.
+    /// Shows the plugins for the given event, or for all events.
     Hooks(Option<EventKind>),
     Tools,
     Session(About<'a>),
@@ -58,8 +58,8 @@ pub(super) enum About<'a> {
     Resume(&'a str),
 }
 
-/// Returns the words of a command without its slash, or `None` if the line is a prompt. `/etc/hosts is wrong` is a prompt, and so is a line
-/// that begins with a blank.
+/// Returns the words of a command without its slash, or `None` if the line is a prompt. `/etc/hosts is wrong` is a prompt. A line that
+/// begins with a blank is a prompt, too.
 pub(super) fn words(line: &str) -> Option<Vec<&str>> {
     let words: Vec<_> = line.strip_prefix('/')?.split_whitespace().collect();
     let name = words.first().copied().unwrap_or_default();
@@ -70,7 +70,7 @@ pub(super) fn words(line: &str) -> Option<Vec<&str>> {
 /// Parses a command.
 ///
 /// # Errors
-/// Returns a sentence that contains the error and the correct form.
+/// Returns a sentence that describes the mistake and shows the correct form.
 pub(super) fn parse<'a>(words: &'a [&'a str]) -> Result<Slash<'a>, String> {
     let (name, rest) = words.split_first().map_or(("", words), |(name, rest)| (*name, rest));
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else { return Err(unknown(name)) };

@@ -154,7 +154,7 @@ pub(crate) fn overrides(args: &AgentOptions) -> Overrides {
     Overrides::new(args.provider.clone(), args.model.clone(), args.script.clone())
 }
 
-/// The reaction if the user names no provider and no provider has a key.
+/// What to do if the user names no provider and no provider has a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WithoutKey {
     /// Asks the person at the terminal for a key.
@@ -211,7 +211,7 @@ fn no_provider(section: &AgentSection) -> CliError {
         .advise("hookhost run \"…\" --script FILE, which plays a file in the place of a model")
 }
 
-/// Returns the tools of a run, and prints a notice for each one that is left out.
+/// Returns the tools of a run, and prints a notice for each tool that is left out.
 pub(crate) async fn tools(
     host: &Host,
     config: &Config,
@@ -275,7 +275,7 @@ fn exit(outcome: &RunOutcome) -> Exit {
         Status::Rejected => match &outcome.rejection {
             Some(rejection) => match rejection.cause {
                 Cause::Failed(_) => Exit::PluginFailed,
-                // The system failed; no plugin and no person rejected the event.
+                // The system failed, and neither a plugin nor a person rejected the event.
                 Cause::NotRecorded => Exit::Failed,
                 _ => Exit::Rejected,
             },

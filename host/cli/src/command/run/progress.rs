@@ -83,7 +83,7 @@ fn in_words(time: Duration) -> String {
 /// Shows the status line until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Spinner {
-    /// Ends the thread when it is dropped.
+    /// Dropping this sender ends the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }

@@ -23,10 +23,10 @@ use std::time::Instant;
 /// Maximum number of lines of a tool's result that are shown.
 const LINES: usize = 5;
 
-/// Maximum number of characters of a call's arguments that are shown beside its result.
+/// Maximum number of characters of a call's arguments that are shown next to the call's result.
 const LABEL: usize = 60;
 
-/// Maximum number of texts that are kept for `/show`.
+/// Maximum number of texts that are stored for `/show`.
 const MAX_KEPT: usize = 100;
 
 /// Reports for programs: one JSON object per line.
@@ -54,24 +54,24 @@ pub(crate) struct ForPeople {
 /// The state of the output.
 #[derive(Debug, Default)]
 struct OutputState {
-    /// Set if the model's text ended without a line break. The value is the number of questions shown until then. If the number has grown
-    /// since, a question has already begun a new line.
+    /// Set if the model's text ended without a line break. The value is the number of questions that had been shown by then. If more
+    /// questions have been shown since, a question has already begun a new line.
     mid_line: Option<usize>,
     /// The streamed text, if it is rendered as Markdown.
     markdown: Option<MarkdownStream>,
     /// True if text of the streamed answer was written.
     has_text: bool,
-    /// Ids of calls whose refusal was shown already. Their result only repeats it.
+    /// Ids of calls whose refusal was shown already. The result of such a call only repeats the refusal.
     refused: HashSet<String>,
     /// The arguments of each running call, on one line, by the call's id.
     running: HashMap<String, String>,
-    /// The call whose start is in the last line, and the number of questions shown until then. The result of this call is shown without the
-    /// tool's name, unless a question was shown since.
+    /// The call whose start is in the last line, and the number of questions that had been shown by then. The result of this call is shown
+    /// without the tool's name, unless another question has been shown since.
     last_started: Option<(String, usize)>,
     /// The reason why the last task ended, if another task follows.
     ended: Option<String>,
     tasks: usize,
-    /// Number of tasks that have ended, and number of tasks that wait.
+    /// Number of tasks that have ended, and number of tasks that still wait.
     queue: (u32, usize),
     /// The full texts of shortened output, if the user can ask for them with `/show`.
     folded: Option<FoldedTexts>,
@@ -85,7 +85,7 @@ struct FoldedTexts {
 }
 
 impl FoldedTexts {
-    /// Keeps a text and returns its number.
+    /// Stores a text and returns its number.
     fn keep(&mut self, text: String) -> usize {
         if self.texts.len() == MAX_KEPT {
             self.texts.pop_front();
@@ -129,7 +129,7 @@ impl Reporter for ForPeople {
 }
 
 impl ForPeople {
-    /// Creates a reporter that keeps the full text of everything that it shortens, for [`Self::unfold`].
+    /// Creates a reporter that stores the full text of everything that it shortens, for [`Self::unfold`].
     pub(crate) fn folding() -> Self {
         let shown = OutputState { folded: Some(FoldedTexts::default()), ..OutputState::default() };
         Self { shown: Mutex::new(shown), ..Self::default() }
@@ -139,7 +139,7 @@ impl ForPeople {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a spinner, which shows slow work in the last line until it is dropped.
+    /// Starts a spinner. It shows slow work in the last line until the spinner is dropped.
     pub(crate) fn spinner(&self) -> Option<Spinner> {
         Spinner::start(Arc::clone(&self.progress))
     }
@@ -301,7 +301,7 @@ impl OutputState {
         }
     }
 
-    /// Keeps a text and returns a hint that `/show` prints it. If texts are not kept, the hint is empty.
+    /// Stores a text and returns a hint that `/show` prints the text. If texts are not stored, the hint is empty.
     fn fold(&mut self, text: impl FnOnce() -> String) -> String {
         let Some(folded) = &mut self.folded else { return String::new() };
         format!(" {DIM}(/show {}){DIM:#}", folded.keep(text()))
@@ -312,7 +312,7 @@ impl OutputState {
     }
 
     fn fold_difference(&mut self, before: &Value, after: &Value) -> String {
-        // A hidden old value is not part of the message.
+        // If the old value is hidden, only the new value is shown.
         match before.as_str() {
             Some("") => self.fold_value(after),
             _ if difference(before, after).contains('…') => self.fold(|| lines(before, after, usize::MAX)),
@@ -335,8 +335,8 @@ impl OutputState {
         )
     }
 
-    /// Describes an event of a sub-agent, indented. The text of a sub-agent gets no line here, because it is shown as the sub-agent's
-    /// result.
+    /// Describes an event of a sub-agent, indented. The text of a sub-agent gets no line here, because the same text is shown later as the
+    /// sub-agent's result.
     fn below(&mut self, depth: u32, event: &AgentEvent) -> String {
         let text = match event {
             AgentEvent::SessionStarted { session, .. } => format!("{DIM}sub-agent {session}{DIM:#}\n"),
@@ -386,7 +386,7 @@ fn because(refusal: &RejectionReport) -> String {
     }
 }
 
-/// Describes the change of a value. Of two objects, only the members that differ are shown.
+/// Describes the change of a value. If both values are objects, only the members that differ are shown.
 fn difference(before: &Value, after: &Value) -> String {
     let (Value::Object(old), Value::Object(new)) = (before, after) else { return changed("", before, after) };
     let keys = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
@@ -397,14 +397,14 @@ fn difference(before: &Value, after: &Value) -> String {
 
 fn changed(what: &str, before: &Value, after: &Value) -> String {
     let label = if what.is_empty() { String::new() } else { format!("{what}: ") };
-    // A hidden text is not shown.
+    // If the old text is hidden, only the new text is shown.
     if before.as_str() == Some("") {
         return format!("\n  {DIM}{label}now{DIM:#} {}", short(after));
     }
     format!("\n  {DIM}{label}was{DIM:#} {}\n  {DIM}{label}now{DIM:#} {}", short(before), short(after))
 }
 
-/// Describes the model calls and their tokens, including those of sub-agents.
+/// Describes the number of model calls and tokens, including the calls and tokens of sub-agents.
 pub(crate) fn used(turns: u32, subagent_turns: u32, usage: TokenUsage) -> String {
     let TokenUsage { input_tokens, output_tokens, .. } = usage;
     let below = if subagent_turns == 0 { String::new() } else { format!(" ({subagent_turns} by sub-agents)") };

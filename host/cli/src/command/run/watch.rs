@@ -1,7 +1,7 @@
 //! Loads rules again if a configuration file or a plugin's file changes during a run.
 //!
-//! The operating system reports a changed file. All rules are then read and checked in the background. If they are valid, they replace the
-//! loaded rules between two events; otherwise the loaded rules stay. The user gets a message in both cases.
+//! The operating system reports a changed file. All rules are then read and checked in the background. If the new rules are valid, they
+//! replace the loaded rules between two events. Otherwise the loaded rules stay. The user gets a message in both cases.
 
 use crate::args::ConfigArgs;
 use crate::{configuration, loading};
@@ -20,15 +20,16 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// Interval at which the files and the record of approvals are checked after a change that could not be loaded or is not approved. Checking
-/// at intervals is necessary for two reasons. The record is not watched, because the log in the same directory changes all the time. And a
-/// watcher reports nothing more about a directory that was removed and created again.
+/// Interval at which the files and the record of approvals are checked after a change that could not be loaded or is not approved. There
+/// are two reasons for checking at intervals. The record of approvals is not watched, because the log in the same directory changes all the
+/// time. Moreover, a watcher reports nothing more about a directory that was removed and created again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Time that the files must stay unchanged before they are read, because an editor or `hookhost allow` writes more than once.
+/// Time for which the files must stay unchanged before they are read. An editor or `hookhost allow` may write a file several times in a
+/// row.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
-/// Maximum time from a change to its reload, so that a file that keeps changing cannot postpone the reload for ever.
+/// Maximum time from a change to its reload, so that a file that keeps changing cannot postpone the reload forever.
 const MAX_DEBOUNCE: Duration = Duration::from_secs(2);
 
 /// Loads changed rules until this value is dropped.
@@ -72,7 +73,7 @@ struct State {
 }
 
 /// The watched directories, and the relevant file names in them. Directories are watched instead of files, because a program can replace a
-/// file by a new one of the same name.
+/// file with a new file of the same name.
 struct WatchedFiles {
     watcher: RecommendedWatcher,
     files: BTreeSet<PathBuf>,
@@ -231,7 +232,7 @@ impl WatchedFiles {
         Ok(Self { watcher, files: BTreeSet::new(), names, changed })
     }
 
-    /// Also watches the files of this configuration, and the paths of files that would belong to it if somebody created them.
+    /// Also watches the files of this configuration, and the paths at which a new file would belong to the configuration.
     fn add(&mut self, args: &ConfigArgs, workspace: &Path, config: &Config) {
         let plugins = config.enabled().filter_map(|entry| entry.code.path().map(Path::to_owned));
         let mut files: Vec<PathBuf> = config.files().iter().cloned().chain(plugins).collect();

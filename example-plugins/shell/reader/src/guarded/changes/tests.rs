@@ -263,7 +263,7 @@ fn a_program_of_which_nobody_knows_that_it_only_reads_changes_what_it_is_given()
         ("mv ~/.local/bin ~/.local/b", "hookhost"),
         ("mv ~/.cargo/bin ~/.cargo/b", "hookhost"),
         ("rm ~/.local/?in/*-hook", "hookhost"),
-        // These read, or do what they say themselves.
+        // As far as their words show, these commands do not change a guarded file.
         ("iconv -f latin1 .claude/settings.json", "none"),
         ("uniq .claude/settings.json", "none"),
         ("xxd -l 16 .claude/settings.json", "none"),
