@@ -63,13 +63,14 @@ const SUBJECTS: [Subject; 6] = [
 const BEGIN: &str = "\
 # How costs grow
 
-This page shows how the cost of an event, and of the log, grows with a size, such as the number of plugins. The *slope* compares the
-logarithms of cost and size: a cost that is a power of the size has the exponent as its slope. At slope 0 the cost stays the same. At
-slope 1, ten times the size costs ten times as much. Above 1, the cost grows faster than the size.
+This page shows how the cost of an event, and of the log, grows with a size, such as the number of plugins. The *slope* is the exponent in
+this growth: at slope 0 the cost stays the same; at slope 1, ten times the size costs ten times as much; above 1, the cost grows faster
+than the size. It is the slope of a straight line through the measured points, with the logarithms of size and cost as coordinates.
 
 Each table has two slopes: one for all sizes, and one for the largest sizes, from a tenth of the maximum to the maximum. Times are medians.
-The data file below each table also has the 5th and the 95th percentile. `cargo run -p bench -- growth` measures again and writes this
-page. The log of ten million records takes most of its time, and several gigabytes. Slopes from a busy machine are unreliable.
+The data file below each table also has the 5th and the 95th percentile. `cargo run -p bench -- growth` measures everything again, and
+writes this page. Most of the measuring time is needed for the log of ten million records, which also needs several gigabytes of disk
+space. Slopes that were measured on a busy machine are unreliable.
 ";
 
 /// Writes the page, if there are data for every subject.

@@ -33,7 +33,7 @@ const RUNNERS: &[&str] = &[
 /// The streams of a started program, which speaks lines.
 type ProgramStreams = ServerStreams<LineSource<ChildStdout>, LineSink<ChildStdin>>;
 
-/// A started program. All processes that it starts are ended together with it.
+/// A started program. All processes that the program starts end together with it.
 pub(crate) struct Program {
     /// The description of the program in messages.
     what: String,
@@ -95,7 +95,7 @@ pub(crate) async fn soon<T>(runs: impl Future<Output = T>, cancel: &Cancellation
     }
 }
 
-/// Returns the client's messages, which end at a signal, and the output to the client.
+/// Returns two streams: the client's messages, which end at a signal, and the output to the client.
 pub(crate) fn client(cancel: &CancellationToken) -> Result<(impl MessageSource + use<>, LineSink<Output>), CliError> {
     let stop = cancel.clone().cancelled_owned();
     let streams = || {
