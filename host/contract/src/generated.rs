@@ -123,7 +123,6 @@ pub enum Action {
     Other(String),
 }
 
-/// --- tools
 /// A tool call that the model requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -230,7 +229,6 @@ pub struct Totals {
     pub run_requests: u32,
 }
 
-/// --- inference
 /// A request to a model that is about to be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -346,7 +344,6 @@ pub enum TextVerdict {
     Reject(Refusal),
 }
 
-/// --- tasks
 /// A task of the agent's queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -448,7 +445,6 @@ pub struct Progress {
     pub output_tokens: u64,
 }
 
-/// --- turns
 /// A turn of the agent: one request to a model, its answer, and the tool calls of that answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -489,7 +485,6 @@ pub struct TurnSummary {
     pub output_tokens: u64,
 }
 
-/// --- a provider's side of a request
 /// A model of a configured provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -573,7 +568,6 @@ pub enum ResponseVerdict {
     Reject(Refusal),
 }
 
-/// --- sub-agents
 /// A sub-agent that is about to start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -620,7 +614,6 @@ pub struct SubagentSummary {
     pub output_tokens: u64,
 }
 
-/// --- compaction
 /// A conversation that nears the limit of its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -645,7 +638,6 @@ pub enum CompactionVerdict {
     Respond(String),
 }
 
-/// --- the rest
 /// An event that an embedding program defines for itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
