@@ -1,4 +1,4 @@
-//! The measurements of one subject by size, and the exponent of their growth.
+//! The measured times of one benchmark for inputs of several sizes, and the exponent with which the time grows.
 
 /// The measurements at one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub struct Point {
     pub high: f64,
 }
 
-/// The points of one subject, by size.
+/// The points of one benchmark, by size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     pub name: String,
@@ -25,7 +25,7 @@ impl Line {
     }
 
     /// Like [`Line::slope`], but only for sizes from a tenth of the largest size. A cost that dominates at small sizes may not matter at
-    /// these sizes.
+    /// large sizes.
     pub fn last_slope(&self) -> f64 {
         let largest = self.points.last().map_or(0.0, |point| point.size);
         let from = self.points.partition_point(|point| point.size < largest / 10.0 * 0.999);

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 /// Minimum length of a secret, in bytes.
 const MIN_LENGTH: usize = 8;
-/// Number of bytes of a value that are checked. The rest of a value is masked without a check, because a text with many beginnings of
-/// values would otherwise be read many times.
+/// Number of bytes of a value that are checked. The rest of a value is masked without a check. Otherwise a text in which many values begin
+/// would be read to its end for each of them.
 const MAX_JUDGED: usize = 64;
 
 /// Returns the start of the value that is assigned to the name that ends at `at`. The value follows `=`, `:`, `:=` or `=>`. The name and

@@ -1,5 +1,5 @@
-//! The stand-in host. Each thread has a separate stand-in. It has a function for each function of the capabilities,
-//! with the name that the bindings use.
+//! The stand-in host. Each thread has a separate stand-in. For each function of a capability, the stand-in has a
+//! function with the same name as in the generated bindings.
 
 use crate::capabilities::effects::{Finding, Reminder};
 use crate::capabilities::log::Level;
@@ -16,7 +16,8 @@ pub struct Host {
     pub event_id: String,
     /// The event's time, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// The round of the event. It is 1 at the first call, and higher if the plugin is called again after a change.
+    /// The round of the event. It is 1 at the first call, and increases each time the plugin is called again because
+    /// the value was changed.
     pub round: u32,
     /// The id of the parent session.
     pub parent_session: Option<String>,

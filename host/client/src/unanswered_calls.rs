@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// prints an error.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Maximum number of attempts to open the file while a resident host takes it.
+/// Maximum number of attempts to open the file, if a resident host renames it at the same time.
 const MAX_OPEN_ATTEMPTS: u32 = 10;
 
 /// A call that no resident host answered.

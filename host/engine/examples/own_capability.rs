@@ -1,5 +1,5 @@
-//! A capability of your own: a plugin asks the customer database of the program that embeds it. The interface is the
-//! program's, in `tests/plugins/customers/wit/crm.wit`.
+//! An example of your own capability. The program that embeds hookhost has a customer database, and a plugin asks this
+//! database. The program defines the interface, in `tests/plugins/customers/wit/crm.wit`.
 //!
 //! `cargo xtask plugins`, then `cargo run -p hookhost --example own_capability`
 //!
@@ -24,19 +24,19 @@ use std::sync::Arc;
 struct Customers(HashMap<u64, (&'static str, &'static str, i64)>);
 
 impl Capability for Customers {
-    /// What an entry grants: `capabilities = ["customers"]` under `[plugin.grants]`.
+    /// The name by which an entry grants this capability: `capabilities = ["customers"]` under `[plugin.grants]`.
     fn name(&self) -> &str {
         "customers"
     }
 
-    /// What a plugin imports.
+    /// The interface that a plugin imports.
     fn interface(&self) -> &str {
         "acme:crm/customers@1.0.0"
     }
 
-    /// A call has JSON for its arguments, and so has its answer: a record is an object, an enum its name, and a
-    /// result an object with `ok` or `err`. The host checks the answer against the interface. A plugin whose call
-    /// ends with an `Err` has failed, and its gate is closed.
+    /// Arguments and answers are JSON. A record is an object, an enum is the name of its case, and a result is an
+    /// object with `ok` or `err`. The host checks the answer against the interface. If this function returns an `Err`,
+    /// the plugin counts as failed, and its `on-failure` decides about the event.
     fn call(&self, call: CapabilityCall) -> BoxFuture<'_, Result<Value, String>> {
         // The call may wait for a network. Its time counts towards the plugin's deadline.
         Box::pin(async move {

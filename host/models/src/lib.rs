@@ -1,10 +1,10 @@
 //! Providers of models. The crate implements the protocols of model servers, stores the user's keys, and answers plugins that ask a
 //! model.
 //!
-//! A [`Provider`] answers a [`Request`] with a stream of [`Delta`]s. [`RemoteProvider`] asks a server or a program of the user in
-//! one of the two protocols that most servers offer; [`Scripted`] plays a script. A [`ProviderSection`] is the configuration of one
-//! provider, and [`PluginModels`] answers the plugins that have the grant `model`. The crate needs Unix, because it kills programs
-//! as process groups. It also needs a tokio runtime with all drivers enabled.
+//! A [`Provider`] answers a [`Request`] with a stream of [`Delta`]s. [`RemoteProvider`] sends a request to a server, or to a local program
+//! that takes the server's place. It uses one of the two protocols that most servers offer. [`Scripted`] plays a script. A
+//! [`ProviderSection`] is the configuration of one provider, and [`PluginModels`] answers the plugins that have the grant `model`. The
+//! crate needs Unix, because it kills programs as process groups. It also needs a tokio runtime with all drivers enabled.
 //!
 //! Data flows down this list and never back up:
 //!

@@ -24,7 +24,7 @@ pub(crate) fn headers(key: Option<&str>) -> Vec<(HeaderName, String)> {
     key.map(|key| (AUTHORIZATION, format!("Bearer {key}"))).into_iter().collect()
 }
 
-/// Builds the request body for a server with this host name. `host` is `None` for a program.
+/// Builds the request body for a server with this host name. `host` is `None` if the provider is a local program and not a server.
 pub(crate) fn body(request: &Request, host: Option<&str>) -> Value {
     let mut body = json!({
         "model": request.model,
@@ -61,8 +61,8 @@ fn messages(request: &Request, deepseek: bool) -> Vec<Value> {
         }
         Message::Assistant { text, tool_calls, thoughts } => {
             let calls = tool_calls.iter().map(|call| {
-                // Arguments that are not an object are not sent, because some servers render the arguments into a prompt and accept
-                // only a JSON object.
+                // If the arguments are not a JSON object, `{}` is sent instead, because some servers insert the arguments into a prompt and
+                // accept only an object.
                 let arguments = if call.arguments.is_object() { call.arguments.to_string() } else { "{}".into() };
                 let function = json!({ "name": call.name, "arguments": arguments });
                 json!({ "id": call.id, "type": "function", "function": function })
@@ -178,8 +178,8 @@ impl Chunks {
         Self { endpoint, salt, calls: Vec::new(), reasoning: Reasoning::default(), finish: None }
     }
 
-    /// Adds a piece of a call. If the last call with the same index has no different identifier, the piece continues that call.
-    /// Otherwise it begins a new call.
+    /// Adds a piece of a call. The piece continues the last call that has the same identifier and the same index. An identifier or index
+    /// that the piece lacks is not compared. If there is no such call, the piece begins a new call.
     fn call(&mut self, piece: CallPiece) -> Result<(), ProviderError> {
         let id = piece.id.filter(|id| !id.is_empty());
         let continues = |call: &OpenCall| match (&id, piece.index) {

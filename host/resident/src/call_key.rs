@@ -11,8 +11,8 @@ use std::time::Duration;
 /// Time for which an outcome is kept for a second report of its call.
 pub(crate) const OUTCOME_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Time for which an outcome is kept after a person's approval, which is valid for one call only. This time is long enough if two
-/// hook files report the same call at the same time.
+/// Time for which an outcome is kept after a person's approval, which is valid for one call only. This time is long enough for an agent
+/// with two hook configurations, which both report the same call at the same time.
 pub(crate) const APPROVED_OUTCOME_LIFETIME: Duration = Duration::from_secs(10);
 
 /// Digest of a session and of the number that the agent gave to a call. The content of the call is not part of the digest.
@@ -22,8 +22,8 @@ pub(crate) type CallId = [u8; 32];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallKey {
     pub(crate) call: CallId,
-    /// Digest of the content, the directory and the rules. If an agent gives the same number to two calls, their digests differ, so
-    /// each call gets its own decision.
+    /// Digest of the content, the directory and the rules. If an agent gives the same number to two calls with different content, this
+    /// digest differs, so each call gets its own decision.
     pub(crate) terms: [u8; 32],
 }
 

@@ -124,8 +124,13 @@ fn coverage(adapter: &Adapter) -> String {
             note => format!("{} ({note})", coverage.tools),
         });
         let kinds: Vec<_> = kinds.collect();
+        let label = match covered {
+            Covered::Gated => "Gated",
+            Covered::Observed => "Observed",
+            Covered::Blind => "Not reported",
+        };
         if !kinds.is_empty() {
-            let _ = writeln!(text, "- {}: {}.", sentence(covered.name()).trim_end_matches('.'), kinds.join("; "));
+            let _ = writeln!(text, "- {label}: {}.", kinds.join("; "));
         }
     }
     text
@@ -269,7 +274,7 @@ fn the_generated_parts_of_the_pages_are_what_the_adapters_say() {
         vec![(
             "page",
             format!(
-                "## Files\n\n{}\n{}\n## Reach\n\n{}\n## Gaps\n\n{}\n## Hook points\n\n{}",
+                "## Files\n\n{}\n{}\n## Reach\n\n{}\n## Gaps\n\n{}\n## Hook points\n\nEffects of a reply:\n\n{}",
                 install(adapter).replace(HOME, "~"),
                 proof(adapter),
                 coverage(adapter),

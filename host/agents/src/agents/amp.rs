@@ -37,7 +37,7 @@ static AGENT: Agent = Agent {
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
         Coverage::gated("sub-agents", "the call that starts one, and the calls in its thread"),
-        Coverage::blind("texts of the agent", "Amp reports no text before the user sees it"),
+        Coverage::blind("texts of the agent", "Amp reports a text only after the user sees it"),
         Coverage::blind("the end of a session, and summaries", "the agent has no event for them"),
     ],
     gaps: &[

@@ -67,7 +67,7 @@ static AGENT: Agent = Agent {
     gaps: &[
         "if a hook crashes, takes too long or prints no valid reply, the call runs; no setting prevents this",
         "a rejection ends the run; the user gets the reason, and the model does not",
-        "if several hooks of the user run at the same time, the extension may lose a rejection",
+        "if several user hooks run at the same time, the extension may lose a rejection",
         "the extension asks its user to approve a call before it runs the hook",
     ],
 };

@@ -31,12 +31,15 @@ static AGENT: Agent = Agent {
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
-        Coverage::gated("sub-agents", "only the call that starts a sub-agent is known to be reported"),
+        Coverage::gated(
+            "sub-agents",
+            "the call that starts one is reported; it is unknown if its own calls are reported",
+        ),
         Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
     gaps: &[
         "if a hook crashes, is missing or takes too long, the call runs; no setting prevents this",
-        "hookhost cannot change a call without waiving the question to the user: it rejects the call, and the reason contains the changed call",
+        "if hookhost changed a call, Droid would not ask the user about the call; so hookhost rejects it, and the reason contains the changed call",
     ],
 };
 
@@ -71,8 +74,9 @@ fn denial(point: &str) -> Denial {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let managed = Err("Droid reads the hooks of an organisation from its web settings (Enterprise Controls, Hooks \
-                       Policy): add `hookhost-hook droid` there, or install for a user");
+    let managed =
+        Err("Droid has no file for an organisation's hooks, so add `hookhost-hook droid` in Droid's web settings \
+                       (Enterprise Controls, Hooks Policy), or install for a user");
     let path = context.path(".factory/hooks.json", ".factory/hooks.json", managed)?;
     let entries = groups(&AGENT, &[], Some("*"), |point| context.command_hook(&AGENT, point));
     let step = "If `settings.json` in the same directory has hooks, move them to `hooks.json`, because Droid reads only one \

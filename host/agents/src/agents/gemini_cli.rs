@@ -50,7 +50,10 @@ static AGENT: Agent = Agent {
         Coverage::gated("web pages", "`web_fetch` contains the address within a text"),
         Coverage::gated("MCP tools", "with the name of the server"),
         Coverage::gated("requests to the model", "a rule can refuse one, or answer it"),
-        Coverage::gated("sub-agents", "only the call that starts a sub-agent is known to be reported"),
+        Coverage::gated(
+            "sub-agents",
+            "the call that starts one is reported; it is unknown if its own calls are reported",
+        ),
     ],
     gaps: &[
         "if a hook exits with 1, prints no JSON or takes too long, the call runs; no setting prevents this",

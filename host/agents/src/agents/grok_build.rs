@@ -35,7 +35,10 @@ static AGENT: Agent = Agent {
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
-        Coverage::gated("sub-agents", "only the call that starts a sub-agent is known to be reported"),
+        Coverage::gated(
+            "sub-agents",
+            "the call that starts one is reported; it is unknown if its own calls are reported",
+        ),
         Coverage::observed("prompts", "a prompt cannot be refused"),
         Coverage::observed("results of tools", "the model gets them unchanged"),
     ],

@@ -38,7 +38,10 @@ static AGENT: Agent = Agent {
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", "the tool is called `@server/tool`"),
-        Coverage::gated("sub-agents", "only the call that starts a sub-agent is known to be reported"),
+        Coverage::gated(
+            "sub-agents",
+            "the call that starts one is reported; it is unknown if its own calls are reported",
+        ),
         Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
     gaps: &[

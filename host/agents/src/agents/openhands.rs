@@ -32,7 +32,10 @@ static AGENT: Agent = Agent {
         Coverage::gated("files read and written by tools", "both by `file_editor`"),
         Coverage::gated("web pages", "as calls of the browser's tools"),
         Coverage::gated("MCP tools", ""),
-        Coverage::gated("sub-agents", "only the call that starts a sub-agent is known to be reported"),
+        Coverage::gated(
+            "sub-agents",
+            "the call that starts one is reported; it is unknown if its own calls are reported",
+        ),
         Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
     gaps: &[

@@ -36,7 +36,7 @@ const MAX_TOKEN: u64 = 4096;
 /// Minimum length of a token, in characters. A shorter token could be guessed.
 const MIN_TOKEN: usize = 32;
 
-/// Time without events after which a resident host ends if a hook has started it.
+/// A resident host that was started by a hook ends after this time without events.
 const IDLE: Duration = Duration::from_secs(600);
 
 /// Time to wait for the resident host's answer about its status.
@@ -104,8 +104,8 @@ async fn serve_or_tell(args: &ServeArgs) -> Result<HostEnding, CliError> {
     }
 }
 
-/// Claims the right to be the user's only resident host. Returns `None` if another host has this right. A host that a hook started gives up
-/// this right to a host that the user starts.
+/// Claims the right to be the user's only resident host. If another host has this right, a process that was started by a hook gets `None`.
+/// A process that was started by the user ends the other host if a hook started that host, and otherwise fails.
 fn claimed(args: &ServeArgs, place: &HostPaths) -> Result<Option<ResidentHost>, CliError> {
     let began = Instant::now();
     loop {
@@ -176,7 +176,7 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
     }
     if !args.on_demand {
         output::note(match ended {
-            EndReason::Idle => "ended: no agent has asked for a while\n",
+            EndReason::Idle => "ended: no agent has sent a request for some time\n",
             EndReason::SocketGone => "ended: the socket was removed\n",
             _ => "ended\n",
         });
@@ -220,8 +220,11 @@ fn with_http(
     address: SocketAddr,
     acs: Option<Secret>,
 ) -> Result<(ResidentHost, Option<std::net::TcpListener>), CliError> {
-    let cannot =
-        |error| CliError::not_loaded(anyhow!("hookhost cannot listen at {address}: {error}; name another --http"));
+    let cannot = |error| {
+        CliError::not_loaded(anyhow!(
+            "hookhost cannot listen at {address}: {error}; choose another address with --http"
+        ))
+    };
     let listener = match inherited(address) {
         Some(listener) => listener,
         None => std::net::TcpListener::bind(address).map_err(cannot)?,
@@ -248,12 +251,14 @@ fn inherited(address: SocketAddr) -> Option<std::net::TcpListener> {
     listener.local_addr().is_ok_and(is_same).then_some(listener)
 }
 
-/// Reads the secret of the Agent Control Standard, from a file that only the user can read.
+/// Reads the secret for signatures of the Agent Control Standard. Only the user may be able to read the file.
 fn secret(file: Option<&Path>) -> Result<Option<Secret>, CliError> {
     let Some(file) = file else { return Ok(None) };
     let bytes = files::read(file, Guard::OnlyMineToRead, Links::Refused, MAX_TOKEN).map_err(CliError::not_loaded)?;
     let secret = Secret::new(bytes.trim_ascii_end());
-    secret.map(Some).map_err(|why| CliError::not_loaded(anyhow!("{}: {why}; write a longer one", file.display())))
+    secret
+        .map(Some)
+        .map_err(|why| CliError::not_loaded(anyhow!("{}: {why}; write a longer secret into it", file.display())))
 }
 
 fn token_file() -> Result<PathBuf, CliError> {

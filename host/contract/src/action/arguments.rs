@@ -57,8 +57,8 @@ const SUPPOSED_OF_SHELLS: &[&str] = &["code", "data", "input", "keys", "line", "
 const SHELLS: &[&str] =
     &["bash", "cmd", "command", "console", "exec", "powershell", "script", "shell", "stdin", "terminal", "tmux", "zsh"];
 
-/// Names of the argument that contains the words after the program, if the argument for the command contains only the
-/// program.
+/// Some tools take the program in one argument, and the arguments of the program in another. These are names of the
+/// second one.
 const WORDS: &[&str] = &["args", "arguments", "argv", "params"];
 
 /// Folds a name, so that spellings that differ only in case become equal. This is necessary because some parsers
@@ -81,10 +81,10 @@ pub fn twin<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
 }
 
 impl ActionMap {
-    /// Checks whether rules and the tool could read different arguments. This is possible if, at any depth, an
-    /// argument that rules read has two spellings that differ only in case. In this case, returns the reason as the
-    /// end of a sentence. The names that rules read are the names in the tables of all agents and in the
-    /// embedder's rows, and the names that the bundled plugins read.
+    /// Checks whether rules and the tool could read different arguments. This is possible if, at any depth, an argument
+    /// that rules read has two spellings that differ only in case. In this case, returns the reason as the end of a
+    /// sentence. Rules read three groups of names: the names in the tables of the agents, the names that the embedder
+    /// adds to the action map, and the names that the bundled plugins read.
     #[must_use]
     pub fn ambiguity(&self, arguments: &Value) -> Option<String> {
         match arguments {
@@ -184,9 +184,8 @@ impl ToolShape {
 
 /// Returns the commands that a call of an unknown tool may run: strings and lists of words in arguments with a name
 /// such as `command`, at any depth. A guard that checks shell commands should also check these texts if the action is
-/// [`Action::Mcp`](crate::Action::Mcp) or [`Action::Other`](crate::Action::Other). Because not every such text is a
-/// command, the guard should not object to a text only because it does not parse as a command or runs no known
-/// program.
+/// [`Action::Mcp`](crate::Action::Mcp) or [`Action::Other`](crate::Action::Other). Not every such text is a command. If
+/// a text does not parse as a command, or runs no known program, the guard should ignore it.
 ///
 /// ```
 /// use hookhost_contract::action::supposed_commands;
@@ -235,9 +234,9 @@ fn collect(value: &Value, is_of_a_shell: bool, commands: &mut Vec<String>) {
     }
 }
 
-/// Returns the commands that a member may contain. A string is combined with the words and variables in the members
-/// beside it. A list is returned as one command that consists of its words, and each string of the list that may be a
-/// command is also returned by itself.
+/// Returns the commands that a member may contain. A string is combined with the arguments (such as `args`) and the
+/// environment variables (`env`) of the same object. A list is returned as one command that consists of its words, and
+/// each string of the list that may be a command is also returned by itself.
 fn commands_of(value: &Value, members: &Map<String, Value>) -> Vec<String> {
     match value {
         Value::String(text) => {

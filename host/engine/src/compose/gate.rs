@@ -1,4 +1,5 @@
-//! Gates: a value passes only if every enforcing plugin has seen it in exactly this form.
+//! The composition at gates. A gate lets a value pass only if every enforcing plugin has seen the value exactly as it
+//! passes.
 
 use super::{Layer, Member, Objection, OnFailure, Verdict};
 use crate::contract::Escalation;
@@ -30,8 +31,8 @@ struct MemberProgress {
     member: Member,
     /// Version of the value about which the member answered last; `None` before its first answer.
     answered: Option<u32>,
-    /// True if the member gave no answer last time, because it failed in a way that does not reject, or because its
-    /// entry excludes the value.
+    /// True if the member gave no answer when it was last asked. Either it failed and its `on-failure` does not reject
+    /// the event, or its entry excludes the value.
     is_silent: bool,
     /// The member's question, until the member withdraws it.
     question: Option<Escalation>,
@@ -55,19 +56,19 @@ pub(crate) struct Ask {
 pub(crate) enum GateResult<V, R> {
     /// The value may pass, if a person says yes to the questions.
     Accepted {
-        /// The value that every enforcing plugin has seen in exactly this form.
+        /// The value, exactly as every enforcing plugin has seen it.
         value: V,
         /// The plugins that changed the value, in the order of the changes.
         changed_by: Vec<usize>,
-        /// The result that a plugin gave, so that the value does not run.
+        /// The result that a plugin gave in place of the call. If it is set, the call does not run.
         response: Option<(usize, R)>,
         /// The questions to a person. The configuration's questions come first, followed by the plugins' questions in
         /// chain order. Without questions the outcome is *allowed* or *responded*, and with questions it is
         /// *escalated*.
         questions: Vec<(QuestionOrigin, Escalation)>,
         /// The plugin with the grant `approve` that approved exactly this value. Questions that it may waive are not
-        /// asked. If several plugins did so, this is the first of them that may waive all questions of the
-        /// configuration. If there is no such plugin, it is the first in the chain.
+        /// asked. If several plugins approved this value, this is the first of them that may waive all questions of the
+        /// configuration. If none of them may waive all questions, this is the first approving plugin in the chain.
         approved_by: Option<usize>,
     },
     /// The event is rejected.
@@ -181,10 +182,9 @@ impl<V: PartialEq, R> Gate<V, R> {
     }
 
     /// Returns the decision. `asks` returns the questions that the configuration asks about a value, each with the
-    /// layer in which it is written. `asks` is called only for the final value, and only if this value would run after
-    /// a yes. So it is not called if the event is rejected, or if a response takes the place of the value. A question
-    /// is waived if exactly this value was approved by a plugin that has the grant `approve` and whose layer [may waive
-    /// the question](Layer::may_waive).
+    /// layer in which it is written. `asks` is called only for the final value. It is not called if the event is
+    /// rejected, or if a response takes the place of the value. A question is waived if exactly this value was approved
+    /// by a plugin that has the grant `approve` and whose layer [may waive the question](Layer::may_waive).
     ///
     /// If this method is called while members are still to be asked, the decision is a rejection. So a value that an
     /// enforcing plugin has not seen never passes.
@@ -234,8 +234,8 @@ impl<V: PartialEq, R> Gate<V, R> {
     }
 
     /// Returns true if `member` is to be asked in this round. Enforcing members that gave no answer last time are asked
-    /// once more after the last round. So a plugin that failed once is not skipped, and a plugin that always fails is
-    /// not treated as a disagreement.
+    /// once more after the last round. So a plugin that failed once gets a second chance, and a plugin that always
+    /// fails does not prevent an agreement.
     fn is_due(&self, member: usize) -> bool {
         let asked = &self.chain[member];
         self.has_not_seen(member) && (self.round <= MAX_ROUNDS || (asked.is_silent && asked.member.enforcing))
@@ -247,7 +247,7 @@ impl<V: PartialEq, R> Gate<V, R> {
         let begins = unseen.peek().is_some()
             && match self.round {
                 ..MAX_ROUNDS => true,
-                // Ask again only if all other members agree on the value.
+                // Ask the silent members again only if all other enforcing members agree on the value.
                 MAX_ROUNDS => unseen.all(|member| self.chain[member].is_silent || !self.chain[member].member.enforcing),
                 _ => false,
             };

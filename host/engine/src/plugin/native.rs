@@ -1,4 +1,5 @@
-//! A native rule as a plugin. It is configured and called on separate threads.
+//! A native rule as a plugin. Its configuration and its calls run on the threads of the rule, not on the threads of the
+//! runtime.
 
 use super::{ConfiguredPlugin, LoadError, Plugin, PluginTool, Runs, link, tools};
 use crate::config::{CodeId, Digest, Entry};

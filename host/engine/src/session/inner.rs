@@ -36,7 +36,7 @@ pub(crate) struct SessionInner {
     pub(super) kept_answers: Mutex<KeptAnswers>,
     pub(super) state: Arc<SessionCopy>,
     pub(super) transcript: Mutex<Arc<dyn Transcript>>,
-    /// The number of warnings about audit records that were passed on, for each plugin.
+    /// For each plugin, the number of its warnings about audit records that were already written to the program's log.
     pub(super) warned: Mutex<HashMap<String, u32>>,
     /// True if the store knew nothing of the session when the handle was opened.
     pub(super) is_new: bool,
@@ -59,7 +59,7 @@ impl SessionInner {
             self.state.mark_stale();
         }
         if turn.is_after_another_store {
-            // See `boxed`.
+            // This future is boxed, because few events need it (see the module `boxed`).
             Box::pin(self.services.store.take_in()).await?;
         }
         if self.state.is_stale() {
@@ -94,9 +94,9 @@ impl SessionInner {
         self.ids.next_event(&self.state, self.services.store.keeps_log())
     }
 
-    /// Returns the identifier of an event whose record is written after its turn. If the row does not contain the
-    /// event's number yet, another handle may take that number first. So the record then gets an identifier without a
-    /// number.
+    /// Returns the identifier of an event whose record is written after its turn. While the session's row in the store
+    /// does not contain the event's number, another handle may use the same number. In this case the record gets an
+    /// identifier without a number.
     pub(super) fn late_event_id(&self, id: String) -> String {
         if self.state.has_unwritten_numbers() { self.ids.next_call() } else { id }
     }

@@ -40,8 +40,8 @@ pub struct SessionSpec {
     pub agent: String,
     /// Working directory: an absolute path without `..`.
     pub cwd: PathBuf,
-    /// Root of the project on which the agent works: an absolute path without `..`. If a project file applies in a
-    /// parent directory, rules see the directory of the outermost such file instead.
+    /// Root of the project on which the agent works: an absolute path without `..`. If a project's configuration file
+    /// in a parent directory applies, rules see the directory of the outermost such file instead.
     pub workspace: PathBuf,
     /// Depth: 0 for the agent to which the user talks, n for a sub-agent n levels down.
     pub depth: u32,
@@ -122,7 +122,7 @@ pub enum SessionError {
     Id(String),
     /// A directory of the session is not an absolute path. Plugins compare paths, so a relative path would have no
     /// fixed meaning.
-    #[error("the {what} `{path}` of the session is not an absolute path without `..`: give it from the root on")]
+    #[error("the {what} `{path}` of the session must be an absolute path and must not contain `..`")]
     NotAbsolute {
         /// `workspace` or `working directory`.
         what: &'static str,

@@ -1,5 +1,5 @@
-//! The progress of the import of journals. Each journal has a row in the table of sessions, which is written in the
-//! transaction that imports its records.
+//! The progress of the import of journals. Each journal has a row in the table of sessions. The row is written in the
+//! same transaction as the journal's records.
 
 use super::database::one_row;
 use super::journal::{Directory, JournalFile};
@@ -25,7 +25,7 @@ pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<u64> {
     Ok(taken.map_or(0, |taken| u64::try_from(taken).unwrap_or(0)))
 }
 
-/// Records that a journal is imported up to this byte.
+/// Stores the fact that a journal has been imported up to this byte.
 fn write(connection: &Connection, directory: &Directory, id: &str, taken: u64) -> rusqlite::Result<()> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);

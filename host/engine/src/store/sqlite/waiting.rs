@@ -116,8 +116,8 @@ impl Waiting {
 
     /// Puts back changes that could not be written. They come before the changes that were queued meanwhile.
     pub(super) fn put_back(&mut self, mut first: Self) {
-        // If a journal contains records of both lists, only its second entry is kept, because that entry has the later
-        // end.
+        // If the last journal of `first` is also the first journal of `self`, the entry of `first` is dropped, because
+        // the entry of `self` has the later end.
         if let (Some((last, _)), Some((next, _))) = (first.journals.last(), self.journals.first())
             && Arc::ptr_eq(last, next)
         {
@@ -129,7 +129,7 @@ impl Waiting {
             end: bytes + queued.end,
             place: queued.place.map(|place| Place { journal: journals + place.journal, ..place }),
         }));
-        // If the first list ends with a late record, all records after it are late, too.
+        // If `first` ends with a late record, all records after this record are late, too.
         first.late = first.records.iter().rev().take_while(|queued| queued.place.is_none()).count();
         first.journals.append(&mut self.journals);
         first.sessions.append(&mut self.sessions);
