@@ -147,13 +147,13 @@ fn whether_questions_are_asked_is_shown_and_changed() {
     user.configure("[[ask]]\nactions = [\"shell\"]\n");
     let mut session = talk_with(&user, &["--approve", "deny"]);
     session.says("/approve");
-    session.looks_like("deny: the answer to what a plugin asks is no");
+    session.looks_like("deny: all questions of plugins are answered with no");
     session.says("go");
     session.sees("No.");
     session.says("/approve always");
     session.looks_like("error: /approve takes [ask | deny], not `always`");
     session.says("/approve ask");
-    session.looks_like("ask: what a plugin asks, you are asked");
+    session.looks_like("ask: you are asked all questions of plugins");
     session.says("go");
     session.sees("Continue? Press ");
     assert!(!user.project().join("made").exists());

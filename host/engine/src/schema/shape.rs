@@ -345,7 +345,7 @@ impl<'a> Walk<'a> {
     fn measure(mut self) -> Result<(), SchemaError> {
         match self.enter(0, 0) {
             Ok((paths, _)) if paths > MAX_PATHS => {
-                Err(too_many("ways through its references", format!("more than {MAX_PATHS}"), MAX_PATHS))
+                Err(too_many("paths through its references", format!("more than {MAX_PATHS}"), MAX_PATHS))
             }
             Ok(_) => Ok(()),
             Err(WalkEnd::Cycle(_) | WalkEnd::TooLong) => Err(too_long()),
@@ -385,5 +385,5 @@ impl<'a> Walk<'a> {
 }
 
 fn too_long() -> SchemaError {
-    too_many("subschemas that lead from one to the next", format!("more than {MAX_CHAIN}"), MAX_CHAIN as u64)
+    too_many("subschemas in one chain", format!("more than {MAX_CHAIN}"), MAX_CHAIN as u64)
 }

@@ -124,8 +124,8 @@ impl Repl<'_> {
             }
         }
         match self.answering.get() {
-            Approve::Ask => "ask: what a plugin asks, you are asked\n".into(),
-            Approve::Deny => "deny: the answer to what a plugin asks is no\n".into(),
+            Approve::Ask => "ask: you are asked all questions of plugins\n".into(),
+            Approve::Deny => "deny: all questions of plugins are answered with no\n".into(),
         }
     }
 

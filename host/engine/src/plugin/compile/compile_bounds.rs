@@ -380,24 +380,28 @@ mod tests {
                 groups.map(|group| String::from_utf8_lossy(group).into_owned()).collect::<Vec<_>>().join(" ")
             }
         };
-        for (row, numbers) in [
-            ("its size", vec![FILE]),
-            ("code, of all functions and of one", vec![CODE, FUNCTION]),
-            ("functions", vec![FUNCTIONS]),
-            ("local variables, of all functions and of one", vec![ALL_LOCALS, LOCALS]),
-            ("blocks within each other; of them, loops", vec![NESTED as u64, NESTED_LOOPS as u64]),
-            ("branches of one function, where", vec![BRANCHING.isqrt()]),
-            ("targets of branch tables", vec![TARGETS]),
-            ("core modules", vec![MODULES]),
-            ("types, imports, and exports with globals, of core modules", vec![TYPES, IMPORTS, EXPORTS]),
-            ("elements that are put into tables", vec![ELEMENTS]),
-            ("parts of components,", vec![PARTS]),
+        for (row, number) in [
+            ("its size", FILE),
+            ("code of all functions", CODE),
+            ("code of one function", FUNCTION),
+            ("functions", FUNCTIONS),
+            ("local variables of all functions", ALL_LOCALS),
+            ("local variables of one function", LOCALS),
+            ("nested blocks", NESTED as u64),
+            ("nested loops", NESTED_LOOPS as u64),
+            ("branches of one function", BRANCHING.isqrt()),
+            ("targets of branch tables", TARGETS),
+            ("core modules", MODULES),
+            ("types of core modules", TYPES),
+            ("imports of core modules", IMPORTS),
+            ("exports and globals of core modules together", EXPORTS),
+            ("elements that are put into tables", ELEMENTS),
+            ("parts of components", PARTS),
         ] {
             let line =
-                page.lines().find(|line| line.starts_with(&format!("| {row}"))).unwrap_or_else(|| panic!("{row}"));
+                page.lines().find(|line| line.starts_with(&format!("| {row} |"))).unwrap_or_else(|| panic!("{row}"));
             let (_, cell) = line.trim_end_matches(" |").rsplit_once(" | ").unwrap();
-            let found: Vec<_> = cell.split([',', ';']).take(numbers.len()).map(str::trim).collect();
-            assert_eq!(found, numbers.iter().map(|number| spoken(*number)).collect::<Vec<_>>(), "{row}");
+            assert_eq!(cell, spoken(number), "{row}");
         }
     }
 }

@@ -264,11 +264,9 @@ mod tests {
     fn the_page_has_the_bound_of_what_comes_after_a_head() {
         let page = include_str!("../../../../../docs/hostile.md");
         let framing = format!("{} KiB", FRAMING >> 10);
-        assert!(
-            words(page).contains(&format!("After the head it reads at most twice `limits.http-body` plus {framing}"))
-        );
+        assert!(words(page).contains(&format!("After the head it reads at most 2 × `limits.http-body` + {framing}")));
         assert_eq!(behind_head(1_000), 2 * 1_000 + FRAMING);
         let rows = page.lines().filter(|line| line.starts_with("| `/chunk/"));
-        assert_eq!(rows.filter(|row| row.contains(&format!("| twice `limits.http-body` and {framing} |"))).count(), 2);
+        assert_eq!(rows.filter(|row| row.contains(&format!("| 2 × `limits.http-body` + {framing} |"))).count(), 2);
     }
 }

@@ -27,11 +27,11 @@ fn nested(levels: usize) -> Value {
 fn case(name: &str) -> (Value, Value, String) {
     let most = |number: u64, what: &str| format!("{} {what}", grouped(number));
     let kib = |bytes: usize| format!("{} KiB", bytes >> 10);
-    let ways = most(MAX_PATHS, "ways");
+    let paths = most(MAX_PATHS, "paths");
     match name {
-        "references-that-double" => (steps(40, |next| json!({ "allOf": [next, next] })), json!(1), ways),
+        "references-that-double" => (steps(40, |next| json!({ "allOf": [next, next] })), json!(1), paths),
         "references-that-double-by-level" => {
-            (steps(40, |next| json!({ "properties": { "a": next, "b": next } })), json!(1), ways)
+            (steps(40, |next| json!({ "properties": { "a": next, "b": next } })), json!(1), paths)
         }
         "recursion-without-a-step" => (json!({ "not": { "$ref": "#" } }), json!(1), String::new()),
         "long-chain" => (steps(120, |next| next), json!(1), most(MAX_CHAIN as u64, "subschemas")),

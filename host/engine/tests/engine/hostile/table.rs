@@ -33,7 +33,7 @@ fn rows() -> Vec<Row> {
             sees: (sees != "nothing").then(|| sentence(&bare(does), &bare(sees))),
         }
     };
-    rows_under("shape", ["what it does", "what the host does", "what the user sees"]).into_iter().map(row).collect()
+    rows_under("plugin", ["what it does", "what the host does", "what the user sees"]).into_iter().map(row).collect()
 }
 
 /// The whole sentence: the page leaves out the beginning that all sentences of a kind share.
