@@ -84,10 +84,10 @@
 //!
 //! # Types that can grow
 //!
-//! Specifications, records and errors are `#[non_exhaustive]`: create them with `new` or `Default`, and then set
-//! their fields. Outcomes ([`Decision`], [`TransformOutcome`], [`contract::Stop`]) and [`contract::Shape`] are
-//! exhaustive, so that a program that does not handle a new variant fails to compile. The types of the WIT belong to
-//! one version of the contract and do not change.
+//! Specifications, records and errors are `#[non_exhaustive]`: create them with `new` or `Default`, and then set their
+//! fields. Outcomes ([`Decision`], [`TransformOutcome`], [`contract::Stop`]) and [`contract::Shape`] are exhaustive, so
+//! that a program that does not handle a new variant fails to compile. The types that are generated from the WIT belong
+//! to one version of the contract and do not change.
 
 #![deny(missing_docs)]
 #![cfg_attr(

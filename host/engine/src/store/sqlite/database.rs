@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// <https://sqlite.org/pragma.html#pragma_application_id>
 const APPLICATION: i64 = 0x686b_6873;
 
-/// Timeout for opening the file while a process creates or closes it.
+/// Timeout for opening the file while another process creates or closes it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The tables: their names, and the statements that create them. SQLite stores each statement verbatim, and a
@@ -136,7 +136,8 @@ pub(super) struct WritableDatabase {
 pub(super) fn create(path: &Path, now: u64) -> Result<WritableDatabase, StoreError> {
     let began = Instant::now();
     loop {
-        // When several processes create the database at the same time, SQLite does not always wait by itself.
+        // When several processes create the database at the same time, SQLite does not always wait by itself, so this
+        // retries.
         match try_to_create(path, now) {
             Err(error) if error.is_transient() && began.elapsed() < LOCK_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(5));
@@ -200,7 +201,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Returns the connection for one query. The query may take [`MAX_STATE_STEPS`] steps.
+    /// Returns the connection for one query, which may take at most [`MAX_STATE_STEPS`] steps.
     pub(super) fn ask(&self) -> &Connection {
         self.steps.begin();
         &self.connection
@@ -210,15 +211,16 @@ impl Reader {
 /// Number of SQLite's steps between two checks of the count.
 const STEPS_AT_A_TIME: u16 = 10_000;
 
-/// Number of steps that each query may take regardless of the file's size. So many steps take some tenths of a second.
+/// Number of steps that each query may take regardless of the file's size. This many steps take some tenths of a
+/// second.
 const FREE_STEPS: u64 = 10_000_000;
 
-/// Number of further steps that a query may take for each byte of the file. For one row, a query takes at most a few
-/// times as many steps as the row has bytes.
+/// Number of further steps that a query may take for each byte of the file. To read a row of `n` bytes, a query takes
+/// at most a few times `n` steps.
 const STEPS_PER_BYTE: u64 = 16;
 
-/// Number of steps that a query of the state may take. So many steps take some tens of milliseconds. The longest query,
-/// which counts a full scope, takes a quarter of this number.
+/// Number of steps that a query of the state may take. This many steps take some tens of milliseconds. The longest
+/// query, which counts a full scope, takes a quarter of this number.
 const MAX_STATE_STEPS: u64 = 2_000_000;
 
 /// Counts the steps of a connection's queries, and interrupts a query that takes far more steps than a query of this
@@ -271,7 +273,8 @@ pub(crate) fn read(path: &Path) -> Result<ReadableDatabase, StoreError> {
     }
     check_journal(path)?;
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
-    // Not read-only, because the first process that opens a WAL has to create the index that its readers share.
+    // The file is not opened read-only, because the first process that opens a WAL has to create the index that all
+    // readers share.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
     let steps = Steps::of(&mut connection, path).map_err(of)?;
@@ -295,9 +298,8 @@ pub(crate) fn read(path: &Path) -> Result<ReadableDatabase, StoreError> {
 }
 
 /// Protects against a hostile file: no trigger, view or function of its schema runs when the file is opened or read.
-/// Our own statements cannot write to the table of the schema. If a column's name in quotation marks is misspelt, the
-/// statement fails. Otherwise, SQLite would take the name for a string.
-/// <https://sqlite.org/security.html#untrusted_sqlite_database_files>
+/// Our own statements cannot write to the schema table. A misspelt column name in quotation marks is an error and not a
+/// string. <https://sqlite.org/security.html#untrusted_sqlite_database_files>
 fn harden(connection: &Connection) -> rusqlite::Result<()> {
     for (setting, value) in [
         // Closing a connection must not write to the file, which may turn out not to be ours.
@@ -538,8 +540,7 @@ fn check_journal(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns true if a file with this ending lies beside the database. If other users can write that file, this is an
-/// error.
+/// Returns true if a file with this ending lies beside the database. Fails if other users can write that file.
 fn look_beside(path: &Path, ending: &str) -> Result<bool, StoreError> {
     let beside = beside(path, ending);
     match files::look(&beside, Guard::OnlyMineToWrite) {
@@ -555,8 +556,8 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Returns the path of the file beside the database whose locks decide which process has its turn. All processes use
-/// the same file, even if they have opened the database by different names.
+/// Returns the path of the lock file beside the database. Its locks decide which process has its turn. All processes
+/// use the same file, even if they have opened the database by different names.
 pub(super) fn turns(path: &Path) -> Result<PathBuf, StoreError> {
     let of = |error: std::io::Error| StoreError::io(&error, path);
     Ok(beside(&path.canonicalize().map_err(of)?, "-turns"))
