@@ -1,5 +1,6 @@
-//! An entry as written in the file. It has the keys but no derived values, and serde reads and writes it. `check`
-//! converts it to an [`Entry`](super::Entry). [`RawEntry::of`] converts an entry back, and leaves out default values.
+//! An entry as written in the file. It contains the keys but no derived values. Serde reads and writes this form.
+//! `check` converts it to an [`Entry`](super::Entry). [`RawEntry::of`] converts an entry back, and leaves out default
+//! values.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -72,7 +72,7 @@ event_methods! {
     /// Asks plugins about the compaction of a conversation (`before-compaction`). If a plugin responds, its response
     /// is the summary. Pass this summary to [`Self::after_compaction`], as you would pass a summary of the model.
     before_compaction(compaction: Compaction) -> Decision<Compaction, String> = BeforeCompaction;
-    /// Asks plugins about a summary (`after-compaction`). A summary that is withheld must not replace any messages.
+    /// Asks plugins about a summary (`after-compaction`). If a summary is withheld, do not replace any messages by it.
     after_compaction(summary: String) -> TransformOutcome<String> = AfterCompaction;
 
     // Events of tool calls.

@@ -340,7 +340,7 @@ impl TextStream {
         self.given = self.text.len();
     }
 
-    /// Applies the current rules. Stricter settings of older rules stay until the answer has ended.
+    /// Applies the current rules. Stricter settings of earlier rules stay in effect until the answer has ended.
     fn follow_rules(&mut self) {
         if self.is_final {
             return;

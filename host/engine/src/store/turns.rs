@@ -252,7 +252,7 @@ impl Turns {
 }
 
 impl TurnQueue {
-    /// Returns the task in this process that waits for the queue's current turn.
+    /// Returns the value that stands for an event that has its turn in this queue.
     pub(crate) fn waiting(&self) -> Waiting {
         Waiting::Turn(Arc::as_ptr(&self.order).addr())
     }

@@ -6,7 +6,8 @@
 //! of a component, `configure` runs in each instance instead. The result is the same, but each call is slower. The
 //! driver of `wasmtime-wizer` is not used, because it needs wasmtime's features `cache`, `gc`, `threads` and `wave`.
 //!
-//! The image contains the random numbers that the guest requested during `configure`. A replay needs the same numbers.
+//! The image contains the random numbers that the guest requested during `configure`. A replay in another process needs
+//! the same numbers.
 
 use crate::config::Entry;
 use crate::plugin::configure::configured;
@@ -44,7 +45,7 @@ async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Resul
     // Errors of the plugin itself are ignored here, because the load without an image reports them. The instrumented
     // code is the same for every configuration, so the cache speeds up the next configuration.
     let prepared = match compiler.compiled(entry, &instrumented).await {
-        // The component without the instrumentation is not tried, because compiling it would take as long again.
+        // Do not compile the component without the instrumentation, because this would take just as long.
         Err(slow @ LoadError::Unfit { problem: ContractError::TooSlow(_) | ContractError::StillCompiling(_), .. }) => {
             return Err(slow);
         }

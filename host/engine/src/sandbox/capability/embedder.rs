@@ -315,7 +315,7 @@ impl Guest {
         }
     }
 
-    /// Records a call and its answer if the record has room for them.
+    /// Records a call and its answer, if the record does not become too large.
     fn note_own(&mut self, call: CapabilityCall, answer: &CapabilityReply) {
         let asked = CapabilityAnswer { call, answer: answer.clone() };
         self.asked_bytes = self.asked_bytes.saturating_add(size_of::<CapabilityAnswer>() + written_size(&asked));

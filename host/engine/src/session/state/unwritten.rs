@@ -3,9 +3,9 @@
 use super::Change;
 use std::collections::VecDeque;
 
-/// Maximum number of waiting changes. While the database cannot be written, each event adds some changes. If there
-/// are too many, the oldest changes are dropped. The handle's own copy still contains them; only another handle would
-/// miss them.
+/// Maximum number of waiting changes. While the database cannot be written, each event adds some changes. If there are
+/// too many, the oldest changes are dropped. The handle's own copy still contains the dropped changes, but other
+/// handles do not get them.
 pub(super) const MAX_UNWRITTEN: usize = 1024;
 
 /// The changes, in the order in which they were made.

@@ -330,7 +330,7 @@ fn read_header(bytes: &[u8], log: Digest, id: &str) -> Result<Option<usize>, &'s
 /// Returns the record of the frame that begins at the byte `at`, and the bytes after the frame; `None` if the end of
 /// the frame is missing.
 fn next(bytes: &[u8], at: u64) -> Result<Option<(&str, &[u8])>, &'static str> {
-    // After a power cut, a file may have its length but not its content.
+    // After a power cut, a file may have the right length but zeros instead of its content.
     let Some((header, rest)) = bytes.split_at_checked(FRAME_HEADER).filter(|_| !is_blank(bytes)) else {
         return Ok(None);
     };
