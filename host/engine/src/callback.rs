@@ -125,8 +125,8 @@ impl<T> Drop for Guarded<'_, T> {
     }
 }
 
-/// Wraps a future that a different thread polls on behalf of this thread, so that the waiters of this thread are also
-/// waiters for the future.
+/// Wraps a future that a different thread polls on behalf of this thread. The waiters of this thread then also wait for
+/// the future.
 pub(crate) fn continued<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let waiters = Waiters::here();
     async move {

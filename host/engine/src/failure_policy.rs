@@ -25,7 +25,7 @@ pub enum OnFailure {
     Reject,
     /// Continues with the event as if the plugin were not in the chain.
     Skip,
-    /// Asks a person about the value, in the plugin's name. If nobody can be asked, or if the event is a transform,
+    /// Asks a person about the value, in the plugin's name. If no person can be asked, or if the event is a transform,
     /// rejects the event.
     Ask,
 }

@@ -52,7 +52,7 @@ pub struct Host {
 
 struct HostInner {
     services: Arc<Services>,
-    /// Locked while a new configuration is loaded, so that only one configuration is loaded at a time.
+    /// Locked while a new configuration is loaded, because only one configuration may be loaded at a time.
     reloading: tokio::sync::Mutex<()>,
     loading: Loading,
     /// Entries that the program adds to each configuration.
@@ -443,7 +443,7 @@ impl HostBuilder {
         self
     }
 
-    /// Keeps no compiled code, so that every start compiles all plugins.
+    /// Keeps no compiled code. Every start then compiles all plugins.
     #[cfg(feature = "cache")]
     #[must_use]
     pub fn without_cache(mut self) -> Self {

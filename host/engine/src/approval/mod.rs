@@ -63,7 +63,8 @@ const CODE_LENGTH: usize = 8;
 /// ```
 pub trait Approver: Send + Sync {
     /// Asks a person. The answer applies to this request only. The future is dropped when [`ApprovalRequest::deadline`]
-    /// has passed or the event was cancelled. After a yes, the agent runs exactly the value that the request shows.
+    /// has passed or the event was cancelled. If the answer is yes, the agent runs exactly the value that the request
+    /// shows.
     ///
     /// Other events of the session continue meanwhile, and the approver may send events itself. The approver must not
     /// block the thread, because this would block the other tasks of the runtime. An answer that comes after the
@@ -248,7 +249,8 @@ impl Approval {
         Self { decision: ApprovalAnswer::No(None), ..Self::yes() }
     }
 
-    /// Adds the person's reason to a no. The model reads this reason. Does nothing for a yes.
+    /// Adds the person's reason for answering no. The model reads this reason. If the answer is yes, this method has no
+    /// effect.
     #[must_use]
     pub fn because(mut self, reason: impl Into<String>) -> Self {
         if let ApprovalAnswer::No(why) = &mut self.decision {

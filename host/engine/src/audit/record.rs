@@ -70,7 +70,7 @@ impl Header {
     }
 }
 
-/// Maximum size in bytes of the list of tools in a [`SessionOpened`] record. The size is that of the JSON text,
+/// Maximum size in bytes of the list of tools in a [`SessionOpened`] record. This is the size of the JSON text,
 /// including the tools' schemas.
 pub(crate) const MAX_TOOLS_WRITTEN: usize = 1024 * 1024;
 
@@ -132,8 +132,8 @@ pub struct EventRecord {
     pub turn: u32,
     /// The event.
     pub event: EventKind,
-    /// The outcome. If it is `escalated`, a later [`ApprovalRecord`] says whether the plugin calls have an effect on
-    /// state.
+    /// The outcome. If it is `escalated`, a later [`ApprovalRecord`] says whether the effects of the plugin calls are
+    /// applied.
     pub outcome: OutcomeKind,
     /// The plugins that decided the outcome. They rejected, responded or asked, or they failed with
     /// `on-failure = "reject"`. If an `[[ask]]` rule asked, the list contains `the configuration`.

@@ -186,7 +186,7 @@ impl Config {
         &self.files
     }
 
-    /// Returns those files of [`Self::files`] that belong to a project. Only project files that the user has approved
+    /// Returns the files of [`Self::files`] that belong to a project. Only project files that the user has approved
     /// apply.
     #[must_use]
     pub fn project_files(&self) -> &[PathBuf] {

@@ -67,7 +67,7 @@ impl<'de> Deserialize<'de> for EventName {
     }
 }
 
-/// Writes only those keys of a table whose values differ from the default.
+/// Writes only the keys of a table whose values differ from the default.
 fn unlike_default<T: Serialize + Default, S: Serializer>(table: &T, serializer: S) -> Result<S::Ok, S::Error> {
     let keys = |table: &T| {
         let table = serde_json::to_value(table).and_then(serde_json::from_value::<BTreeMap<String, Value>>);

@@ -19,7 +19,8 @@ impl Config {
     }
 }
 
-// Each function destructures its type, so that a new field does not compile until it is handled here.
+// Each function destructures its type. So if a field is added to the type, this code compiles only after it handles the
+// field.
 
 fn entry(entry: &Entry) -> Value {
     let Entry {

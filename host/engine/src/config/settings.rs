@@ -32,15 +32,15 @@ pub struct Settings {
     pub overload_deadline: Duration,
     /// `concurrent-calls`: maximum number of concurrent calls of plugins, in all sessions together. Further calls wait,
     /// at most for `overload-deadline`. Plugins that may wait for a model, a server or a disk have a separate limit of
-    /// the same size, so that they cannot block the other plugins. Each call reserves about 8 GiB of address space (32
-    /// and more calls together about 1 TiB), but no memory. So a process with little address space (`ulimit -v`) needs
-    /// a lower number. 1 to 256, default 32; a higher number is looser.
+    /// the same size, because these plugins must not block the other plugins. Each call reserves about 8 GiB of address
+    /// space (32 and more calls together about 1 TiB), but no memory. So a process with little address space
+    /// (`ulimit -v`) needs a lower number. 1 to 256, default 32; a higher number is looser.
     pub concurrent_calls: NonZeroU32,
     /// `compile-time`: maximum processor time for compiling one plugin, summed over all threads. A plugin that takes
-    /// longer is not loaded. The maximum wall time is ten times this value, so that a plugin is not rejected only
-    /// because the machine is busy. On systems other than Linux, a thread cannot read the processor time of another
-    /// thread, so only the wall time is limited. Compiled code is stored, so each plugin is compiled only once. 1 µs to
-    /// 24 h, default 60 s; a longer time is looser.
+    /// longer is not loaded. The maximum wall time is ten times this value, because a plugin should not be rejected
+    /// only because the machine is busy. On systems other than Linux, a thread cannot read the processor time of
+    /// another thread, so only the wall time is limited. Compiled code is stored, so each plugin is compiled only once.
+    /// 1 µs to 24 h, default 60 s; a longer time is looser.
     pub compile_time: Duration,
     /// `require-plugins`: if `true`, the host rejects gates and withholds texts while no plugin is loaded in any mode.
     /// So the user notices at the first event that the configuration is empty by mistake. The default is `false`, which
@@ -137,7 +137,7 @@ impl Settings {
         }
     }
 
-    /// Applies those settings of a project's file that are not looser. Returns the settings that the file cannot set.
+    /// Applies the settings of a project's file, except looser settings. Returns the settings that the file cannot set.
     pub(super) fn tighten(&mut self, written: &RawSettings) -> Vec<Forbidden> {
         let mut forbidden = Vec::new();
         let mut optional = !self.require_plugins;

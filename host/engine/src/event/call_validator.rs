@@ -97,7 +97,7 @@ impl CallValidator<'_> {
         matching.map(|rule| (rule.layer(), rule.question_about(call))).collect()
     }
 
-    /// Returns true if the model is configured, so that a request may be sent to it.
+    /// Returns true if the model is configured. Only then may a request be sent to it.
     pub(crate) fn knows_model(&self, provider: &str, model: &str) -> bool {
         self.models.iter().any(|known| known.provider == provider && known.model == model)
     }

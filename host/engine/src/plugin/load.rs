@@ -273,7 +273,7 @@ mod tests {
             let path = place.path();
             let written = fs::metadata(&path).unwrap().modified().unwrap();
             // The clock for file times advances in steps. The loop repeats the change until the next step. A real stamp
-            // is taken many steps after the last change, so the next change always has another time.
+            // is taken many steps after the last change, so the next change always has a different time.
             let changed = || std::os::unix::fs::MetadataExt::ctime_nsec(&fs::metadata(&path).unwrap());
             let stamped = changed();
             while changed() == stamped {

@@ -253,7 +253,7 @@ impl Guest {
         (http, &mut self.table)
     }
 
-    /// Returns the guest's preopened directories, so that it can list them.
+    /// Returns the guest's preopened directories, for the function that lists them.
     pub(super) fn directories(&mut self) -> WasiFilesystemCtxView<'_> {
         self.looked_for_directories = true;
         self.filesystem()

@@ -123,7 +123,7 @@ pub(crate) struct Sandbox {
     engine: Engine,
     ticker: Ticker,
     /// Permits for plugins that only compute, and for plugins that may wait in a capability. The permits are separate,
-    /// so that a waiting plugin does not block plugins that only compute.
+    /// because a waiting plugin must not block plugins that only compute.
     computing: Semaphore,
     waiting: Semaphore,
     /// One linker for all plugins with the same grants and the same imports.
@@ -247,8 +247,8 @@ fn pool(pool_size: PoolSize) -> PoolingAllocationConfig {
     pool
 }
 
-/// Returns the settings of an engine. They are the same with and without a pool, so that one engine can run code that
-/// another engine compiled.
+/// Returns the settings of an engine. The settings are the same with and without a pool, because one engine must be
+/// able to run code that another engine compiled.
 fn config(instances: InstanceAllocationStrategy) -> Config {
     let mut config = Config::new();
     config
@@ -258,7 +258,8 @@ fn config(instances: InstanceAllocationStrategy) -> Config {
         .async_stack_size(FIBER_STACK)
         // The contract does not use component-model async, which would cost every call a microsecond.
         .concurrency_support(false)
-        // SIMD results must have the same bits on every machine, so that a verdict can be replayed.
+        // SIMD results must have the same bits on every machine. Otherwise a verdict could not be replayed on another
+        // machine.
         .relaxed_simd_deterministic(true)
         // Nothing uses backtraces. With backtraces, the host would walk the stack of a plugin at each trap.
         .wasm_backtrace_max_frames(None)
@@ -268,7 +269,7 @@ fn config(instances: InstanceAllocationStrategy) -> Config {
         .native_unwind_info(cfg!(windows))
         .allocation_strategy(instances);
     #[cfg(feature = "compile")]
-    // NaN values must be the same on every machine, so that a verdict can be replayed.
+    // NaN values must be the same on every machine. Otherwise a verdict could not be replayed on another machine.
     config.cranelift_nan_canonicalization(true);
     config
 }

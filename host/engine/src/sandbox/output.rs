@@ -27,7 +27,7 @@ pub(super) struct Output {
 struct Buffer {
     bytes: Vec<u8>,
     capacity: usize,
-    /// Number of lines that were not kept completely.
+    /// Number of lines that were dropped at least in part.
     dropped: u64,
     /// True if a part of the current line was dropped.
     is_dropping: bool,
@@ -41,7 +41,7 @@ impl Output {
         }
     }
 
-    /// Returns the text that was kept, and the number of lines that were not kept completely.
+    /// Returns the text in the buffer, and the number of lines that were dropped at least in part.
     pub(super) fn take(&self) -> (String, u64) {
         let mut buffer = locked(&self.buffer);
         (String::from_utf8_lossy(&std::mem::take(&mut buffer.bytes)).into_owned(), buffer.dropped)

@@ -2,8 +2,8 @@
 //!
 //! Each directory is opened once, when its plugin is loaded. Every call uses the open handle and never the path. So a
 //! guest gets the same directory even if the directory is renamed or another directory gets its path. Within the
-//! directory, wasmtime resolves each path one component at a time, so that neither `..` nor a symbolic link leads out
-//! of it.
+//! directory, wasmtime resolves each path one component at a time, so `..` and symbolic links cannot lead out of the
+//! directory.
 //!
 //! Other programs that use the directory may follow links. So a plugin must not create or move a link that could lead
 //! out of the directory. The target of a link must be a relative path without `..`. Such a link does not lead out of

@@ -47,7 +47,7 @@ impl Count<'_> {
         if level > MAX_NESTING {
             return Err(format!("the value has more than {MAX_NESTING} levels"));
         }
-        // Visit the nodes in their order, so that each node is visited after all nodes that lead to it.
+        // Visit the nodes in the order of the shape, in which each node comes after all nodes that lead to it.
         let nodes = &self.shape.nodes;
         let mut open: BTreeMap<usize, (usize, u64)> = BTreeMap::new();
         for (node, times) in asked {

@@ -56,8 +56,9 @@ event_methods! {
     // Events of a call of a model.
     /// Asks plugins about a request to a model (`before-inference`). Send `Allowed.value`, not your argument.
     before_inference(request: Inference) -> Decision<Inference, String> = BeforeInference;
-    /// Asks plugins about a piece of an answer (`stream-delta`). Pass whole lines (or 4 KiB), so that no secret is
-    /// cut in two. [`Session::stream`] does this, and also holds back text that `finalize-content` may withhold.
+    /// Asks plugins about a piece of an answer (`stream-delta`). Pass whole lines, or 4 KiB of a longer line, because
+    /// otherwise a secret could be cut in two. [`Session::stream`] does this, and also holds back text that
+    /// `finalize-content` may withhold.
     stream_delta(delta: String) -> TransformOutcome<String> = StreamDelta;
     /// Reports the whole text of an answer (`stream-end`).
     stream_end(text: String) -> () = StreamEnd;

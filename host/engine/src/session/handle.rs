@@ -195,7 +195,7 @@ impl Session {
         self.shared.state.take_notices()
     }
 
-    /// Resets a tripped plugin, so that it is called for its next event as if it had not failed. Returns true if the
+    /// Resets a tripped plugin. It is then called for its next event as if it had not failed. Returns true if the
     /// plugin was tripped.
     pub fn reset_failures(&self, plugin: &str) -> bool {
         self.shared.state.reset(plugin)

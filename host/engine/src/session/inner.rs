@@ -42,7 +42,7 @@ pub(crate) struct SessionInner {
     pub(super) is_new: bool,
     /// True once the agent has ended the session with this handle.
     pub(super) is_ended: AtomicBool,
-    /// True once the handle was dropped, so that nobody takes the session's notices any more.
+    /// True once the handle was dropped. After that, the session's notices are passed to the host.
     pub(super) is_closed: AtomicBool,
     pub(super) observers: ObserverQueue,
 }

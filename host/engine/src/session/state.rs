@@ -1,9 +1,9 @@
 //! The state that the host itself keeps about a session, in contrast to the state of plugins, which is stored
 //! elsewhere. The store has one row for each session, and each handle of the session has a copy of the row.
 //!
-//! A handle applies each change to its copy at once, and keeps the change in a list until a transaction has written
-//! it. If another handle has written the row meanwhile, the listed changes are applied again to the new row, so that
-//! no change is lost.
+//! A handle applies each change to its copy at once, and keeps the change in a list until a transaction has written it.
+//! If another handle has written the row meanwhile, the listed changes are applied again to the new row. So no change
+//! is lost.
 
 mod unwritten;
 
@@ -76,7 +76,7 @@ pub(super) enum Change {
     Succeeded(Caller),
     /// A tripped plugin is tried again.
     Tried(Caller, Time),
-    /// The operator has reset a plugin, so that it is called again.
+    /// The operator has reset a plugin, so the plugin is called again.
     Reset(String),
     /// A plugin reminds the model. The number is the count of model calls before the reminder.
     Remind(u32, Reminder),
@@ -300,7 +300,7 @@ impl SessionCopy {
         }
     }
 
-    /// Counts a failure, unless the plugin is not to blame. Adds a notice when the plugin is tripped.
+    /// Counts a failure, if it is of a kind for which the plugin is to blame. Adds a notice when the plugin is tripped.
     pub(super) fn failed(&self, caller: &Caller, failure: &Failure, now: Time) {
         if !failure_policy::counts_towards_tripping(failure.kind) {
             return;
@@ -406,7 +406,7 @@ impl SessionChanges for PendingWrite {
         self.with.iter().for_each(|change| state.apply(change));
         let taken = |change: &Change| if let Change::Numbers(taken) = change { *taken } else { 0 };
         let taken = copy.unwritten.iter().map(taken).sum::<u64>();
-        // Includes the numbers that this handle may still use, so that no other handle reserves them.
+        // Includes the numbers that this handle may still use, because no other handle may reserve them.
         let events = row.events.saturating_add(taken).max(copy.numbers.end);
         // A struct of strings and numbers always has a JSON form.
         let state = serde_json::to_string(&state).unwrap_or_default();

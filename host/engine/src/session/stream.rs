@@ -86,7 +86,7 @@ pub struct TextStream {
     is_final: bool,
     /// True once the answer has ended.
     is_ended: bool,
-    /// True once a rejection has ended the stream, so that nothing more is shown.
+    /// True once a rejection has ended the stream. After that, nothing more is shown.
     is_closed: bool,
     length: Length,
 }
@@ -165,7 +165,7 @@ impl TextStream {
     }
 
     /// Takes the next part of the answer. Returns the text that may be shown by now.
-    // Not an `async fn`, so that the text is taken even if the future is dropped before it is polled.
+    // This is not an `async fn`, because the text must be stored even if the future is dropped before it is polled.
     pub fn push<'s>(&'s mut self, delta: &str) -> impl Future<Output = Vec<Piece>> + Send + use<'s> {
         self.take(delta);
         async move {

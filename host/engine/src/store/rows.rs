@@ -100,7 +100,7 @@ pub struct KeptOutcome {
     pub outcome: String,
 }
 
-/// A change of the rows of kept outcomes.
+/// A change of the rows of stored outcomes.
 #[derive(Clone, Debug)]
 pub(crate) enum OutcomeChange {
     /// Inserts an outcome, or replaces the outcome of the same call.

@@ -122,7 +122,7 @@ struct Ticket {
     order: Arc<Order>,
     file: Option<Arc<TicketFile>>,
     byte: u64,
-    /// True if the ticket was kept since the last turn, so that no other process can have had a turn since then.
+    /// True if the ticket was kept since the last turn. No other process can have had a turn since then.
     was_kept: bool,
     /// True if the turn of this ticket has come.
     has_turn: bool,
@@ -387,8 +387,8 @@ impl TicketFile {
         Ok(Door { file: self, byte })
     }
 
-    /// Returns true if a ticket of this place may be kept. In this case, the place is listed, so that the ticket is
-    /// given back later.
+    /// Returns true if a ticket of this place may be kept. In this case, the place is added to the list of places whose
+    /// tickets are given back later.
     fn keep(&self, place: &Arc<Order>, held: &mut HeldTickets) -> bool {
         let mut kept = locked(&self.kept);
         if kept.is_open && !held.is_listed {

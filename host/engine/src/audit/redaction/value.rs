@@ -1,9 +1,9 @@
 //! Redacts one value for the log. The values of masked keys are masked, and a value that is too large is cut.
 //!
-//! A value is masked before it is cut. So the recorded beginning of a cut value contains no masked value, and nobody
-//! can guess a masked value from the digest. Masking works on the JSON text and does not recurse into nested values, so
-//! values can be nested to any depth. Masking leaves every other byte unchanged, including repeated keys and the
-//! spelling of numbers.
+//! A value is masked before it is cut. So the recorded beginning of a cut value contains no masked value, and the
+//! digest cannot be used to guess a masked value. Masking works on the JSON text and does not recurse into nested
+//! values, so values can be nested to any depth. Masking leaves every other byte unchanged, including repeated keys and
+//! the spelling of numbers.
 
 use crate::audit::raw;
 use crate::config::{AuditSettings, Digest, KeyPattern};

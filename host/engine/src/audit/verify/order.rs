@@ -26,8 +26,8 @@ impl Order {
         seq == 1 && self.runs.len() == 1
     }
 
-    /// Returns the flaws of the order. If lines are out of order, reports as few lines as possible as moved. These
-    /// lines are the smallest set without which the other lines are in order.
+    /// Returns the flaws of the order. If lines are out of order, reports as few lines as possible as moved. If these
+    /// lines were removed, the other lines would be in order.
     pub(super) fn flaws(&self) -> impl Iterator<Item = Flaw> {
         let (missing, twice) = self.missing_and_twice();
         let in_place = self.in_place();

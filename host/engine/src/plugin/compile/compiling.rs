@@ -1,4 +1,5 @@
-//! Compiles plugins on separate threads, so that no event waits for a compilation. Each compilation has a time limit.
+//! Compiles plugins on separate threads, because events must not wait for a compilation. Each compilation has a time
+//! limit.
 //!
 //! The host stops waiting for a compilation that takes too long. It cannot end the compilation, because wasmtime cannot
 //! do this. The checks of [`compile_bounds`](super::compile_bounds) limit the cost of a compilation that continues. The

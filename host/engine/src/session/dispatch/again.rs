@@ -38,7 +38,7 @@ impl Dispatch<'_> {
         };
     }
 
-    /// Finds the open questions, and records the others as answered.
+    /// Finds the open questions, and records all other questions as answered.
     pub(super) fn open_questions(&mut self, consent: &Consent, questions: Vec<Question>) -> Step<Question> {
         // Usually there are no questions. Nothing has to be compared then, so the value is not copied.
         if questions.is_empty() && self.record.asked_again.is_none() {

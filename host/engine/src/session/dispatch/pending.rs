@@ -40,8 +40,8 @@ pub type OpenOutcome<V, R = Never> = RecordedOutcome<OpenDecision<V, R>>;
 /// ([`HostBuilder::share_questions`](crate::HostBuilder::share_questions)), another process with the same store may
 /// also answer, by [`Host::answer`](crate::Host::answer). The first answer counts.
 ///
-/// The question is answered with no if nobody answers within [`ApprovalRequest::deadline`], if this value is dropped,
-/// or if this process ends.
+/// The answer is no in three cases: the [`ApprovalRequest::deadline`] passes without an answer, this value is dropped,
+/// or this process ends.
 ///
 /// ```
 /// # use hookhost::approval::Approval;
@@ -255,7 +255,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         }
         let rules_now = session.config();
         let are_same_rules = Arc::ptr_eq(&rules_now, &self.rules);
-        // An approval for the rest of the session is kept only if the rules are still the same.
+        // An approval for the rest of the session is remembered only if the rules are still the same.
         let keeps = answered.for_session && are_same_rules;
         if are_same_rules && self.would_answer_the_same() {
             return self.settle(answered, keeps).await;

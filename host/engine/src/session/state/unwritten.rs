@@ -24,7 +24,8 @@ impl Unwritten {
         self.changes.push_back(change);
     }
 
-    /// Drops the oldest change. Reserved event numbers are kept, because another handle must not use them.
+    /// Drops the oldest change. A reservation of event numbers is never dropped, because another handle must not use
+    /// these numbers.
     fn give_up_oldest(&mut self) {
         let mut numbers = 0;
         while let Some(change) = self.changes.pop_front() {

@@ -163,12 +163,12 @@ fn try_to_create(path: &Path, now: u64) -> Result<WritableDatabase, StoreError> 
         is_begun(&connection, path)?;
     }
     add_outcomes(&mut connection).map_err(of)?;
-    // Read before the check, so that the next write notices a change in between.
+    // This is read before the check. So if the schema changes in between, the next write notices the change.
     let schema = schema_version(&connection).map_err(of)?;
     check_schema(&connection, path)?;
     connection.pragma_update(None, "journal_mode", "WAL").map_err(of)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(of)?;
-    // The flusher runs checkpoints, so that no event waits for them.
+    // SQLite runs no checkpoints here, because events would wait for them. The flusher runs checkpoints instead.
     connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(of)?;
     // The limit on steps is only for reading the schema and the last record. It is removed here, because nothing resets
     // the count of steps later.
@@ -224,8 +224,8 @@ const STEPS_PER_BYTE: u64 = 16;
 const MAX_STATE_STEPS: u64 = 2_000_000;
 
 /// Counts the steps of a connection's queries, and interrupts a query that takes far more steps than a query of this
-/// file can need. In a damaged file, pages may refer to each other in a cycle, so that a query, or SQLite's own reading
-/// of the schema, would read the same rows forever. <https://sqlite.org/c3ref/progress_handler.html>
+/// file can need. In a damaged file, pages may refer to each other in a cycle. A query, or SQLite's own reading of the
+/// schema, would then read the same rows forever. <https://sqlite.org/c3ref/progress_handler.html>
 #[derive(Clone, Default)]
 pub(crate) struct Steps(Arc<AtomicU64>);
 
@@ -515,8 +515,8 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Refuses a database if other users can write the file, its WAL, its index, its rollback journal or its directory. The
-/// files are checked by their paths and not opened, because opening and closing one of them would release SQLite's
-/// locks. Other users cannot replace a file between the check and its use, because they cannot write the directory.
+/// files are checked by their paths and not opened, because opening and closing a file would release SQLite's locks on
+/// it. Other users cannot replace a file between the check and its use, because they cannot write the directory.
 fn check_owner(path: &Path) -> Result<(), StoreError> {
     files::look_in_kept_directory(path, Guard::OnlyMineToWrite).map_err(|error| StoreError::file(error, path))?;
     for ending in ["-wal", "-shm"] {

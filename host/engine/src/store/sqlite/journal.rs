@@ -41,7 +41,7 @@ const FULL: u64 = 16 << 20;
 /// Maximum size of one write, in bytes. Larger records go directly into the database.
 const LARGEST: usize = 1 << 20;
 
-/// The journals of one open store. Records are appended to at most one of them at a time.
+/// The journals of one open store. At any time, records are appended to at most one journal.
 pub(super) struct Journal {
     directory: Directory,
     /// The hash of the log's first line.

@@ -132,8 +132,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Leaves out the records that the database does not have yet, so that each number always refers to the same
-    /// record.
+    /// Leaves out the records that the database does not have yet. Each number then always refers to the same record.
     #[must_use]
     pub fn only_stored(mut self) -> Self {
         self.has_unstored = false;

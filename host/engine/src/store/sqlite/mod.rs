@@ -76,7 +76,7 @@ struct Inner {
 /// The changes that the next transaction writes.
 struct Queue {
     waiting: Waiting,
-    /// An empty list that keeps the memory of the previous list, so that this memory can be used again.
+    /// An empty list that keeps the memory of the previous list for reuse.
     spare: Waiting,
     /// Makes records durable before they are in the database.
     journal: Journal,
@@ -92,7 +92,7 @@ struct Queue {
     checkpoint: bool,
     /// True if tickets are kept until the flusher gives them back.
     keeps_tickets: bool,
-    /// True if the flusher is busy, so that it cannot give tickets back soon.
+    /// True if the flusher is busy. It then cannot give tickets back soon.
     is_flusher_busy: bool,
 }
 
@@ -218,8 +218,8 @@ impl DiskStore {
         Ok(is_done)
     }
 
-    /// Keeps the tickets of events until the flusher gives them back, so that not every event of a series has to lock a
-    /// new ticket.
+    /// Keeps the tickets of events until the flusher gives them back. Otherwise each event of a series would have to
+    /// lock a new ticket.
     fn keep_tickets(&self, queue: &mut Queue) {
         // Tickets are not kept after a failure, because the flusher then pauses for longer than another process should
         // wait for a ticket.
@@ -248,7 +248,7 @@ impl DiskStore {
         let mut inner = locked(&self.inner);
         let waiting = {
             let mut queue = locked(&self.queue);
-            // Write late records to the journal first, so that events need not wait for the transaction.
+            // Write late records to the journal first. Then events need not wait for the transaction.
             let has_late = queue.waiting.has_late();
             if unit.is_empty() && has_late && queue.journal.is_open() && queue.takes_records_alone() {
                 queue.write_journal(&[])?;

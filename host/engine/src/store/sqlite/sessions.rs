@@ -51,7 +51,7 @@ pub(super) fn write(connection: &Connection, handle: &dyn SessionChanges) -> rus
 }
 
 /// Deletes the rows of sessions, and the state of sessions and trees, if they were last written more than
-/// [`SESSION_RETENTION`] ago. Stores the highest event number of the deleted rows, so that no number is used twice.
+/// [`SESSION_RETENTION`] ago. Stores the highest event number of the deleted rows, because no number may be used twice.
 /// This function does so once in [`FORGETTING_INTERVAL`], because it reads all rows.
 pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
     let last = "SELECT touched FROM session WHERE id = ?1";

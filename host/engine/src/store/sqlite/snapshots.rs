@@ -158,7 +158,7 @@ impl Snapshot {
             Ok(connection) => connection,
             Err(error) => return Moment::Failed(error.to_string()),
         };
-        // The first query begins the snapshot, so that all scopes are read at the same moment.
+        // The snapshot begins at the first query after `BEGIN`, and contains all scopes as they are at that moment.
         let found = run(connection.ask(), "BEGIN").and_then(|()| {
             let mut found = Ids::default();
             for (namespace, owner) in found.iter_mut().zip(&self.owners) {

@@ -36,7 +36,7 @@ impl Inner {
             match self.take_in_one(path, directory, id) {
                 Ok(is_removed) => is_one_removed |= is_removed,
                 Err(error) if error.is_transient() => return Err(error),
-                // Continue after a damaged journal, so that the records of the other journals reach the log.
+                // Continue after a damaged journal, because the records of the other journals must still reach the log.
                 Err(error) => first_problem = first_problem.and(Err(error)),
             }
         }
@@ -171,7 +171,7 @@ fn read_unstored(
     if journals.is_empty() {
         return Ok(Some(UnstoredLines::default()));
     }
-    // Everything is read from one snapshot, so that the progress of the journals matches the last line of the log.
+    // Everything is read from one snapshot, because the progress of the journals must match the last line of the log.
     let snapshot = connection.unchecked_transaction().map_err(of)?;
     let log = database::first_hash(&snapshot).map_err(of)?;
     let (stored, mut last_hash) = database::head(&snapshot).map_err(of)?;

@@ -72,8 +72,8 @@ impl Files {
         if self.is_unchanged {
             return Ok(());
         }
-        // Read the clock first, then the directory, then the files, so that a change in between counts as a later
-        // change.
+        // Read the clock first, then the directory, then the files. In this order, a change in between counts as a
+        // later change.
         let time = SystemTime::now();
         let now = self.directory.as_deref().and_then(changed);
         self.check()?;
