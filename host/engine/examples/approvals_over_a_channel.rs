@@ -1,5 +1,5 @@
-//! A person answers in another part of the program, here a task that stands for the user interface. Questions
-//! reach it over a channel, and each brings a channel for its answer.
+//! An example in which a person answers questions in another part of the program. Here a task stands for the user
+//! interface. The task gets the questions over a channel, and each question comes with a second channel for its answer.
 //!
 //! `cargo run -p hookhost --example approvals_over_a_channel`
 //!
@@ -40,10 +40,11 @@ impl Approver for Questions {
 async fn ada(mut questions: mpsc::Receiver<Asked>) {
     while let Some((request, answer)) = questions.recv().await {
         println!("asked: {}", request.questions[0].escalation.question);
-        // After a yes, exactly this call runs.
+        // If the answer is yes, the agent runs exactly this call.
         let is_production = request.tool_call().is_none_or(|call| call.arguments.contains("production"));
         let approval = if is_production { Approval::no().because("not on a Friday") } else { Approval::yes() };
-        // The audit log says who answered, and how. An error here says that nobody waits for the answer any more.
+        // The audit log contains who answered, and over which channel. Sending fails if nobody waits for the answer any
+        // more.
         let _ = answer.send(approval.by("ada").via("window"));
     }
 }

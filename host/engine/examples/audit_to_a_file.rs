@@ -1,4 +1,4 @@
-//! The audit log in a file of your own: a sink gets each record as one line of JSON.
+//! An example that writes the audit log to a file of the program: a sink gets each record as one line of JSON.
 //!
 //! `cargo run -p hookhost --example audit_to_a_file`
 //!
@@ -22,8 +22,8 @@ use std::time::Duration;
 struct JsonLines(Mutex<File>);
 
 impl AuditSink for JsonLines {
-    /// The record of a gate comes before the agent knows the outcome: where it cannot be written, the gate is
-    /// rejected. `sync_data` after the line would make that hold across a power cut, too.
+    /// The record of a gate event arrives before the agent gets the outcome. If this method fails, the event is
+    /// rejected. With a call of `sync_data` after the line, the record would also survive a power cut.
     fn take(&self, record: &str) -> Result<(), String> {
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         writeln!(file, "{record}").map_err(|error| format!("the audit file cannot be written: {error}"))
@@ -35,7 +35,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::temp_dir().join(format!("audit-{}.jsonl", std::process::id()));
     let sink = JsonLines(Mutex::new(File::create_new(&path)?));
 
-    // With `.store(file)` beside it, the records are also in hookhost's own log, whose lines are a chain of hashes.
+    // If you also call `.store(file)`, the records are also in hookhost's own log, in which each line contains the hash
+    // of the previous line.
     let host = Host::builder(Config::empty())
         .rule("no-deploys", |call: &ToolCall| (call.name == "deploy").then(|| Refusal::new("deploys are frozen")))
         .audit(sink)

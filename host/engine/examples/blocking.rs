@@ -1,4 +1,4 @@
-//! The host in a program without `async`: each call waits for its outcome.
+//! An example of a host in a program without `async`: each call blocks until the outcome is known.
 //!
 //! `cargo run -p hookhost --example blocking`
 //!
@@ -15,12 +15,12 @@ use hookhost::{Config, Host, Rule, TransformOutcome};
 use serde_json::json;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Two native rules: they are part of the program, and need no wasm.
+    // These two native rules are part of the program and need no wasm.
     let masks = Rule::new().prompt_submit(|_, prompt| TextVerdict::Replace(prompt.replace("mellon", "••••••")));
     let host = Host::builder(Config::empty())
         .rule("no-deploys", |call: &ToolCall| (call.name == "deploy").then(|| Refusal::new("deploys are frozen")))
         .plugin(Entry::from_rule("masks", masks))
-        // Starts a runtime of its own. A program that has one may call this, too.
+        // This starts a separate tokio runtime. A program that already has a runtime may call it, too.
         .build_blocking()?;
     let session = host.session("my-agent", std::env::current_dir()?)?;
 
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{name}: {}", session.check_tool(name, &json!({})).outcome);
     }
 
-    // `wait` is for every other event: the closure gets the session whose methods are `async`.
+    // For every other event, use `wait`. Its closure gets a session whose methods are `async`.
     let prompt = "my password is mellon".to_owned();
     let settled = session.wait(|session| async move { session.prompt_submit(prompt).await });
     match settled.outcome {

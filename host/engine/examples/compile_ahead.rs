@@ -1,6 +1,8 @@
-//! A component that is compiled ahead: a program that holds it starts without compiling, and needs no compiler.
+//! An example that compiles a component in advance. A program that contains the compiled component starts without
+//! compiling, and needs no compiler.
 //!
-//! `cargo xtask plugins`, then `cargo run -p hookhost --example compile_ahead`; with the name of a file, it is kept there.
+//! `cargo xtask plugins`, then `cargo run -p hookhost --example compile_ahead`; if you pass the name of a file, the
+//! compiled component is written to this file.
 //!
 //! Prints:
 //! ```text
@@ -17,7 +19,8 @@ use std::path::PathBuf;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // In a build of your own, for example in its `build.rs`: the component is checked and compiled, and nothing of it runs.
+    // This part belongs in the build of your program, for example in its `build.rs`. The component is checked and
+    // compiled, but none of its code runs.
     let plugins = std::env::var_os("HOOKHOST_PLUGINS").map_or("target/plugins".into(), PathBuf::from);
     let component = Entry::from_file("path-guard", plugins.join("path_guard.wasm"))?;
     let compiled = Engine::new().compile(&component).await?;
@@ -25,7 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::fs::write(file, compiled.to_bytes())?;
     }
 
-    // In the program. Records name the component that was compiled, by its digest.
+    // This part belongs in the program. Audit records contain the digest of the original component.
     // SAFETY: these bytes are of `to_bytes`, and nobody else could write them: other bytes could do anything.
     let held = unsafe { CompiledComponent::from_bytes(compiled.to_bytes().to_vec())? };
     println!("the same component: {}", Some(held.digest()) == component.code.digest());

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The database: name, tier and credit in cents, by number.
+/// The database. It maps the number of a customer to the customer's name, tier and credit in cents.
 struct Customers(HashMap<u64, (&'static str, &'static str, i64)>);
 
 impl Capability for Customers {
@@ -55,7 +55,7 @@ impl Capability for Customers {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let plugins = std::env::var_os("HOOKHOST_PLUGINS").map_or("target/plugins".into(), PathBuf::from);
     let mut refunds = Entry::from_file("customers", plugins.join("customers.wasm"))?;
-    // Without the grant, the host would not load it.
+    // Without this grant, the host would not load the plugin.
     refunds.grants.capabilities.insert("customers".into());
     let database = Customers(HashMap::from([(1, ("Ada", "basic", 500)), (2, ("Grace", "premium", 0))]));
     let builder = Host::builder(Config::empty()).plugin(refunds).capability(Arc::new(database));
@@ -65,7 +65,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (customer, cents) in [(1, 500), (1, 501), (2, 501), (3, 5)] {
         let settled = session.check_tool("refund", &json!({ "customer": customer, "cents": cents })).await;
         println!("{cents} cents to customer {customer}: {}", settled.outcome);
-        // What the database answered is recorded, so that a replay needs no database.
+        // The record contains the answers of the database, so a replay needs no database.
         answers = settled.record.calls[0].inputs.capabilities.len();
     }
     println!("answers of the database in the last record: {answers}");

@@ -1,4 +1,5 @@
-//! An answer as it streams in, under three configurations: what is shown, and what is held.
+//! An example of an answer that streams in. It shows, under three configurations, which text is shown and how much text
+//! is held back.
 //!
 //! `cargo run -p hookhost --example streaming`
 //!
@@ -25,16 +26,16 @@ use hookhost::config::{Entry, Settings};
 use hookhost::contract::{Refusal, TextVerdict};
 use hookhost::{Config, Host, Piece, Rule, Session};
 
-/// What a model sends.
+/// The pieces of text that the model sends.
 const DELTAS: [&str; 3] = ["I look it up.\nThe pass", "word is hunter2.\n", "Ask Ada."];
 
-/// Withholds lines with the password, before they are shown.
+/// Returns a plugin that withholds lines with the password before they are shown.
 fn no_passwords() -> Entry {
     let rule = |line: &str| line.contains("hunter2").then(|| Refusal::new("it holds the password"));
     Entry::from_rule("no-passwords", Rule::new().stream_delta(move |_, line| rule(line)))
 }
 
-/// Takes names out of the final text.
+/// Returns a plugin that replaces names in the final text.
 fn no_names() -> Entry {
     let rule = |text: &str| match text.contains("Ada") {
         true => TextVerdict::Replace(text.replace("Ada", "your colleague")),

@@ -1,5 +1,5 @@
-//! One process, many tenants: each has rules of its own, and all share an engine: threads, pools of instances and
-//! compiled code.
+//! An example of one process with many tenants. Each tenant has its own rules. All tenants share an engine with its
+//! threads, pools of instances and compiled code.
 //!
 //! `cargo xtask plugins`, then `cargo run -p hookhost --example tenants`
 //!
@@ -28,7 +28,7 @@ fn rules(guard: &Entry, protected: &str) -> Result<Config> {
 }
 
 async fn write(host: &Host, tenant: &str, rules: &RuleSet, path: &str) -> Result<()> {
-    // A session runs under the rules that it names, or under the host's own.
+    // A session uses the rules that its specification names, or else the host's own rules.
     let spec = SessionSpec::new("my-agent", Path::new("/work")).rules(rules);
     let session = host.open_session(spec)?;
     let arguments = json!({ "path": path, "content": "" });
@@ -41,11 +41,12 @@ async fn main() -> Result<()> {
     let plugins = std::env::var_os("HOOKHOST_PLUGINS").map_or("target/plugins".into(), PathBuf::from);
     let guard = Entry::from_file("path-guard", plugins.join("path_guard.wasm"))?;
 
-    // Tenants that must not see each other's log and state have a host each, built on this engine.
+    // If tenants must not see each other's log and state, build a separate host for each tenant on this engine.
     let engine = Engine::new();
     let host = Host::builder(Config::empty()).engine(&engine).build().await?;
 
-    // Tenants that share log and state have a rule set each. The same rules are loaded once.
+    // If tenants may share log and state, one host with a rule set for each tenant is enough. Equal rules are loaded
+    // only once.
     let acme = host.load_rules(&rules(&guard, "infra/**")?).await?;
     let zoo = host.load_rules(&rules(&guard, "site/**")?).await?;
     for (tenant, rules) in [("acme", &acme), ("zoo", &zoo)] {
@@ -54,7 +55,7 @@ async fn main() -> Result<()> {
         }
     }
 
-    // A tenant's rules change while its sessions run, between two events; other tenants notice nothing.
+    // The rules of a tenant can change between two events, while its sessions run. Other tenants are not affected.
     let changes = host.reload_rules(&zoo, &rules(&guard, "infra/**")?).await?;
     println!("after a reload: {} is changed", changes.changed.join(", "));
     write(&host, "zoo", &zoo, "site/index.html").await?;

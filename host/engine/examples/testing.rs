@@ -1,4 +1,5 @@
-//! A product's rules and their tests. The tests need no wasm, no files and no person, and take milliseconds.
+//! An example of a product's rules and their tests. The tests need no wasm, no files and no person, and take only
+//! milliseconds.
 //!
 //! `cargo run -p hookhost --example testing`; `cargo test -p hookhost --example testing` runs the tests.
 //!
@@ -18,7 +19,7 @@ fn my_product() -> HostBuilder {
     Host::builder(Config::empty()).version(env!("CARGO_PKG_VERSION")).rule("no-deploys", no_deploys)
 }
 
-/// Robots may not deploy; a person is asked whether they are sure.
+/// Rejects deploys by robots. For other deploys, asks a person.
 fn no_deploys(call: &ToolCall) -> ToolCallVerdict {
     let arguments: Value = call.arguments.read().unwrap_or_default();
     match (call.name.as_str(), arguments["by"].as_str()) {
@@ -56,7 +57,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_person_deploys_after_a_yes() -> Result<(), hookhost::Error> {
-        // The script of the people who are asked: first yes, then no.
+        // The scripted answers to the questions: first yes, then no.
         let people = ScriptedApprover::new([Approval::yes(), Approval::no()]);
         let host = testing::start(my_product().approver(people.clone())).await?;
         assert!(host.check("deploy", json!({ "by": "ada" })).await.is_allowed());

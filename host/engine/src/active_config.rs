@@ -71,8 +71,7 @@ impl ActiveConfig {
         let most = settings.concurrent_calls;
         let components: Vec<&Entry> =
             entries.iter().copied().filter(|entry| !matches!(entry.code, Code::Native(_))).collect();
-        // The sandbox is created for the first component, because without a component no address space need be
-        // reserved.
+        // The sandbox is created for the first component. If there is no component, no address space need be reserved.
         let mut sandbox = None;
         let mut plugins = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -130,7 +129,7 @@ impl ActiveConfig {
         self.plugins.iter().find(|plugin| plugin.name() == name)
     }
 
-    /// Returns the loaded plugins, in the form in which records list them.
+    /// Returns the loaded plugins as audit records list them.
     pub(crate) fn loaded(&self) -> Vec<LoadedPlugin> {
         let loaded = |plugin: &Plugin| LoadedPlugin {
             plugin: plugin.name().to_owned(),
@@ -218,13 +217,13 @@ pub struct RuleSet {
 
 /// Keeps a rule set up to date with its files ([`RuleSet::follow`]).
 pub trait RuleSource: Send + Sync {
-    /// Reads the files again, and returns when their current rules are active. After a person has said yes, the host
-    /// calls this method before it checks the answer against the rules. The method may wait for a load in progress. The
-    /// method must not send an event of the session whose event is being decided.
+    /// Reads the files again, and returns when their current rules are active. When a person has approved an event, the
+    /// host calls this method before it checks the approval against the rules. The method may wait for a load in
+    /// progress. The method must not send an event of the session whose event is being decided.
     ///
     /// # Errors
     /// Returns one sentence if the source cannot tell which rules are active. The event is then rejected despite the
-    /// yes. A file that cannot be read is not an error if the loaded rules stay active.
+    /// approval. A file that cannot be read is not an error if the loaded rules stay active.
     fn refresh(&self) -> BoxFuture<'_, Result<(), String>>;
 }
 
@@ -233,9 +232,10 @@ impl RuleSet {
         Self { active: Arc::new(ArcSwap::from_pointee(config)), source: Arc::default() }
     }
 
-    /// Lets `source` update the rules before a person's yes is checked against them. Without a source, a yes is checked
-    /// against the rules that were loaded last, for example by [`Host::reload_rules`](crate::Host::reload_rules). The
-    /// caller must keep `source` alive: after it is dropped, no yes is accepted under these rules.
+    /// Lets `source` update the rules before a person's approval is checked against them. Without a source, an approval
+    /// is checked against the rules that were loaded last, for example by
+    /// [`Host::reload_rules`](crate::Host::reload_rules). The caller must keep `source` alive: after it is dropped, no
+    /// approval is accepted under these rules.
     pub fn follow(&self, source: &Arc<impl RuleSource + 'static>) {
         let source = Arc::downgrade(source);
         *locked(&self.source) = Some(source);

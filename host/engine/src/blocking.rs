@@ -1,7 +1,7 @@
 //! The host without `async`, for programs and threads that may block.
 //!
-//! All blocking hosts of the process share a separate tokio runtime. So a call also works on a thread of a different
-//! runtime, and then blocks this thread.
+//! All blocking hosts of the process share a separate tokio runtime. So a call works on a thread of a different
+//! runtime, too, but it blocks this thread.
 //!
 //! ```
 //! use hookhost::config::{Config, Entry};
@@ -217,7 +217,7 @@ fn taken<T>(slot: &Slot<T>) -> T {
     loop {
         match output.take() {
             Some(Ok(output)) => return output,
-            // A panic of the caller's own future.
+            // The caller's own future panicked, so the panic continues in the caller.
             Some(Err(panic)) => std::panic::resume_unwind(panic),
             None => output = slot.1.wait(output).unwrap_or_else(PoisonError::into_inner),
         }

@@ -1,5 +1,5 @@
-//! Creates futures in boxes. Work that few events need is boxed separately. Otherwise the future of every event would
-//! contain space for this work, and this space would be copied each time the future is moved.
+//! Creates boxed futures. The future for work that few events need is boxed. Otherwise the future of every event would
+//! contain space for this work, and this space would be copied each time the event's future is moved.
 
 use std::pin::Pin;
 

@@ -1,5 +1,5 @@
-//! Calls code of the embedding program. It catches the panics of this code. It also detects when the code sends an
-//! event while an earlier event waits for the code to return.
+//! Calls code of the embedding program. This module catches the panics of this code. It also detects when the code
+//! sends an event while an earlier event waits for the code to return.
 
 use futures_util::future::BoxFuture;
 use std::any::Any;
@@ -14,8 +14,8 @@ use std::task::{Context, Poll};
 #[derive(Debug)]
 pub(crate) struct Panicked;
 
-/// Work that waits until code of the program returns. The work is identified by the address of the object that it uses
-/// meanwhile.
+/// Work that waits until code of the program returns. The work is identified by the address of an object that it uses:
+/// the sink or the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// An event waits until this sink has stored its record. If the sink sent a further event, the sink would get that
@@ -25,7 +25,7 @@ pub(crate) enum Waiting {
     Turn(usize),
 }
 
-/// All work that waits for the program's code that runs on a thread.
+/// All work that waits for the code of the program that is running on a thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiters {
     last: Option<Waiting>,
@@ -125,8 +125,8 @@ impl<T> Drop for Guarded<'_, T> {
     }
 }
 
-/// Wraps a future that a different thread polls on behalf of this thread, so that the waiters of this thread are also
-/// waiters for the future.
+/// Wraps a future that a different thread polls on behalf of this thread. The waiters of this thread then also wait for
+/// the future.
 pub(crate) fn continued<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let waiters = Waiters::here();
     async move {

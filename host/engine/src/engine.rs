@@ -8,7 +8,8 @@ use crate::sandbox::{PoolSize, Sandbox, SandboxError, SharedSandbox};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
-/// Pools of instances, their clocks, and compiled code. Cheap to clone; all clones are the same engine.
+/// Pools of instances, their clocks, and compiled code. An engine is cheap to clone, and all clones are the same
+/// engine.
 ///
 /// A pool reserves a terabyte of address space, so a process can have about a hundred pools. Hosts and rule sets that
 /// share an engine share its pools. The engine has one pool for each value of `concurrent-calls`. If a plugin's
@@ -64,7 +65,7 @@ impl Engine {
     }
 
     /// Compiles the component of an entry. [`Entry::from_compiled`](crate::config::Entry::from_compiled) uses the
-    /// result, in this process or in a later process on the same kind of machine.
+    /// result, in this process or in a later process on a machine with the same processor architecture.
     ///
     /// # Errors
     /// If the entry names no component, if the component does not implement the contract or takes longer to compile
@@ -82,7 +83,7 @@ impl Engine {
     /// Returns a sandbox whose pool is at least this large.
     ///
     /// # Errors
-    /// If no existing sandbox is large enough, and there is no address space for another.
+    /// If no existing sandbox is large enough, and there is no address space for another sandbox.
     pub(crate) fn sandbox(&self, size: PoolSize) -> Result<SharedSandbox, SandboxError> {
         let mut known = locked(&self.known);
         known.sandboxes.retain(|sandbox| sandbox.strong_count() > 0);
@@ -101,7 +102,7 @@ impl Engine {
         loaded.map(|shared| Plugin { shared }).find(|plugin| plugin.is_of(sandbox, entry, own))
     }
 
-    /// Registers a plugin, so that `loaded` finds it while it is in use.
+    /// Registers a plugin. As long as the plugin is in use, `loaded` can find it.
     pub(crate) fn remember(&self, plugin: &Plugin) {
         let CodeId::Component(digest) = plugin.code_id() else { return };
         let mut known = locked(&self.known);

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 /// Number of failures in a row after which a plugin is tripped.
 pub(crate) const FAILURES_TO_TRIP: u32 = 3;
 
-/// Time for which a tripped plugin is not called, in milliseconds. Each further failure doubles the time, up to the
-/// maximum.
+/// Time for which a plugin is not called after it was tripped, in milliseconds. Each further failure doubles the time,
+/// up to the maximum.
 const FIRST_BACK_OFF: u64 = 10_000;
 const MAX_BACK_OFF: u64 = 300_000;
 
@@ -21,11 +21,11 @@ const MAX_BACK_OFF: u64 = 300_000;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum OnFailure {
-    /// Rejects the event, so that the call does not run or the value is withheld.
+    /// Rejects the event: the agent does not run the call, or the value is withheld.
     Reject,
     /// Continues with the event as if the plugin were not in the chain.
     Skip,
-    /// Asks a person about the value, in the plugin's name. If nobody can be asked, or if the event is a transform,
+    /// Asks a person about the value, in the plugin's name. If no person can be asked, or if the event is a transform,
     /// rejects the event.
     Ask,
 }
@@ -75,8 +75,8 @@ impl OnFailure {
     }
 }
 
-/// Returns true if a failure of this kind counts towards tripping. Only failures that the plugin causes count, and not
-/// those that are due to the machine, the event or an earlier tripping.
+/// Returns true if a failure of this kind counts towards tripping. Only failures that the plugin causes count. Failures
+/// do not count if the machine, the event or an earlier tripping causes them.
 pub(crate) fn counts_towards_tripping(kind: FailureKind) -> bool {
     !matches!(kind, FailureKind::Overloaded | FailureKind::Oversized | FailureKind::Tripped)
 }
@@ -87,8 +87,8 @@ pub(crate) fn is_tripped(failures: u32) -> bool {
 }
 
 /// Returns the time for which a tripped plugin is not called after its last failure, in milliseconds. After this time,
-/// the plugin is called once to try it again. If that call succeeds, the count of failures is reset. Otherwise the next
-/// wait is twice as long.
+/// the plugin is called once, as a test. If that call succeeds, the count of failures is reset. Otherwise the next wait
+/// is twice as long.
 pub(crate) fn back_off(failures: u32) -> u64 {
     let doublings = failures.saturating_sub(FAILURES_TO_TRIP).min(16);
     FIRST_BACK_OFF.saturating_mul(1 << doublings).min(MAX_BACK_OFF)

@@ -27,7 +27,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Loaded plugins that judge the events of sessions. Cheap to clone; all clones are the same host.
+/// A host: loaded plugins that decide the events of sessions. A host is cheap to clone, and all clones are the same
+/// host.
 ///
 /// ```
 /// use hookhost::contract::{Refusal, ToolCall};
@@ -51,7 +52,7 @@ pub struct Host {
 
 struct HostInner {
     services: Arc<Services>,
-    /// Locked while a new configuration is loaded, so that only one configuration is loaded at a time.
+    /// Locked while a new configuration is loaded, because only one configuration may be loaded at a time.
     reloading: tokio::sync::Mutex<()>,
     loading: Loading,
     /// Entries that the program adds to each configuration.
@@ -212,7 +213,7 @@ impl Host {
         self.shared.services.rules.has_subscriber(event)
     }
 
-    /// Returns the settings under which new events are decided.
+    /// Returns the settings that apply to new events.
     #[must_use]
     pub fn settings(&self) -> Settings {
         self.shared.services.rules.settings()
@@ -231,9 +232,9 @@ impl Host {
     /// the event began still decide it and observe it. So no event is lost, dispatched twice, or decided by a mix of
     /// old and new plugins. Unchanged plugins are not compiled again. The log records the change.
     ///
-    /// A new plugin takes part in an open session from the session's next event on, so it gets no `session-start`.
-    /// For a changed plugin, the count of failures in a row starts at 0 again, but the count of its model calls
-    /// continues.
+    /// A new plugin takes part in an open session from the session's next event on, so the plugin gets no
+    /// `session-start`. For a changed plugin, the host counts failures in a row from 0 again, but continues the count
+    /// of model calls.
     ///
     /// # Errors
     /// As [`HostBuilder::build`]. The previous configuration then stays active.
@@ -263,8 +264,8 @@ impl Host {
         Ok(changes)
     }
 
-    /// Returns the host's own rule set. A session uses it unless the specification of the session names another rule
-    /// set.
+    /// Returns the host's own rule set. A session uses this rule set unless the specification of the session names
+    /// another rule set.
     #[must_use]
     pub fn rules(&self) -> RuleSet {
         self.shared.services.rules.clone()
@@ -282,8 +283,8 @@ impl Host {
     }
 
     /// Waits, for `deadline` at most, until observers have handled all events and the calls of the observers are
-    /// recorded. Call this last in a process that has opened sessions. Events that observers have not handled by then
-    /// are dropped; the number of dropped events is recorded and returned.
+    /// recorded. Call this last in a process that has opened sessions. After the deadline, the remaining events are
+    /// dropped, and their number is recorded and returned.
     ///
     /// # Errors
     /// If the last records could not be written.
@@ -293,8 +294,8 @@ impl Host {
         Ok(given_up)
     }
 
-    /// Writes all records so far to the store. Without this call, records that are not urgent are written within 20
-    /// ms.
+    /// Writes all records so far to the store at once. Without this call, the host may take 20 ms to write records that
+    /// are not urgent.
     ///
     /// # Errors
     /// If the records could not be written. The host tries again later.
@@ -302,8 +303,8 @@ impl Host {
         self.shared.services.store.flush().await
     }
 
-    /// Returns the questions that wait for a person's answer, in the order in which they expire. The list contains
-    /// the questions of all processes that use the same store and share their questions.
+    /// Returns the questions that wait for a person's answer, in the order in which they expire. The list also contains
+    /// the questions of other processes that use the same store and call [`HostBuilder::share_questions`].
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -320,7 +321,7 @@ impl Host {
         self.shared.services.answer(id, approval).await
     }
 
-    /// Queues the outcome of a call for the store. Later hosts with the same store find it with
+    /// Queues the outcome of a call for the store. Later hosts with the same store can read the outcome with
     /// [`Self::kept_outcomes`].
     ///
     /// # Errors
@@ -341,7 +342,8 @@ impl Host {
         self.shared.services.store.push(LateWrite { outcome: Some(change), ..LateWrite::default() })
     }
 
-    /// Returns the outcomes that hosts with the same store have kept, and that are valid now.
+    /// Returns the outcomes that [`Self::keep_outcome`] stored in this host or in other hosts with the same store, and
+    /// that are still valid.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -350,10 +352,10 @@ impl Host {
         services.store.outcomes(services.now()).await
     }
 
-    /// Takes the notices of closed sessions for the user. These are the notices that the session's own
-    /// [`take_notices`](crate::Session::take_notices) has not returned, and the notices of observers that ran after
-    /// the session was closed. Each notice is returned once. At most 256 notices are kept. When the process ends,
-    /// call this after [`Self::drain`].
+    /// Takes the notices of closed sessions for the user. There are two kinds: notices that the session's own
+    /// [`take_notices`](crate::Session::take_notices) has not returned, and notices of observers that ran after the
+    /// session was closed. Each notice is returned once. The host stores at most 256 notices. When the process ends,
+    /// call this method after [`Self::drain`].
     #[must_use]
     pub fn take_notices(&self) -> Vec<Notice> {
         self.shared.services.take_notices()
@@ -361,8 +363,7 @@ impl Host {
 }
 
 impl HostBuilder {
-    /// Adds a plugin of the program itself. The plugin stays loaded under each configuration that the host gets
-    /// later.
+    /// Adds a plugin of the program itself. The plugin stays loaded when another configuration is loaded later.
     #[must_use]
     pub fn plugin(mut self, entry: Entry) -> Self {
         self.entries.push(Ok(entry));
@@ -381,9 +382,9 @@ impl HostBuilder {
         self.plugin(Entry::from_rule(name, Rule::new().before_tool_call(move |_, call| rule(call))))
     }
 
-    /// Adds a plugin that is written with the guest SDK and compiled into the program, without WebAssembly. `P` is
-    /// the type that implements the SDK's `Plugin` trait, as in a component. `config` is the plugin's configuration,
-    /// an object or `null`.
+    /// Adds a plugin that is written with the guest SDK and compiled into the program, without WebAssembly. `P` is the
+    /// type that implements the SDK's `Plugin` trait, as for a component. `config` is the plugin's configuration, an
+    /// object or `null`.
     #[cfg(feature = "native")]
     #[must_use]
     pub fn native<P: hookhost_guest::Plugin + 'static>(mut self, name: &str, config: serde_json::Value) -> Self {
@@ -402,8 +403,8 @@ impl HostBuilder {
         self
     }
 
-    /// Sets the version of this program, usually `env!("CARGO_PKG_VERSION")`. Records of native rules contain the
-    /// version in place of a digest.
+    /// Sets the version of this program, usually `env!("CARGO_PKG_VERSION")`. For native rules, which have no digest,
+    /// audit records contain this version.
     #[must_use]
     pub fn version(mut self, version: impl Into<Arc<str>>) -> Self {
         self.version = Some(version.into());
@@ -432,9 +433,9 @@ impl HostBuilder {
     }
 
     /// Keeps compiled code in this directory, which is created if it is missing. Only the user may have access to the
-    /// directory and its files. If others can access them, they are not used, and a warning is logged. By default,
+    /// directory and its files. If others can access them, the host does not use them, and logs a warning. By default,
     /// the host uses the directory of the command `hookhost`: `compiled` in `HOOKHOST_CACHE_DIR`, or in `hookhost` in
-    /// the platform's cache directory. If neither directory is known, every start compiles.
+    /// the platform's cache directory. If neither directory is known, every start compiles all plugins.
     #[cfg(feature = "cache")]
     #[must_use]
     pub fn cache(mut self, directory: impl Into<PathBuf>) -> Self {
@@ -442,7 +443,7 @@ impl HostBuilder {
         self
     }
 
-    /// Keeps no compiled code, so that every start compiles all plugins.
+    /// Keeps no compiled code. Every start then compiles all plugins.
     #[cfg(feature = "cache")]
     #[must_use]
     pub fn without_cache(mut self) -> Self {
@@ -476,7 +477,7 @@ impl HostBuilder {
 
     /// Lets other processes with the same store ([`Self::store`]) answer questions, too. Every program that can write
     /// the store's file can then approve calls, including programs that the agent has started as this user. So do not
-    /// call this if a tool of the agent can write that file.
+    /// call this method if a tool of the agent can write that file.
     #[must_use]
     pub fn share_questions(mut self) -> Self {
         self.shares_questions = true;
@@ -497,7 +498,7 @@ impl HostBuilder {
         self
     }
 
-    /// Sets the resolver of server names, for the grant `http`. By default the operating system resolves them.
+    /// Sets the resolver of server names, for the grant `http`. By default the operating system resolves server names.
     #[cfg(feature = "http")]
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {

@@ -36,14 +36,14 @@
 //! | in the repository, below `host/engine` | what it shows |
 //! |---|---|
 //! | `examples/gate.rs` | how to decide whether a tool call may run |
-//! | `examples/blocking.rs` | the same without `async` |
-//! | `examples/approvals_over_a_channel.rs` | a person answers in another part of the program |
-//! | `examples/streaming.rs` | an answer is shown as it streams in |
-//! | `examples/testing.rs` | a product's rules and their tests, without wasm |
-//! | `examples/tenants.rs` | one engine, and a rule set for each tenant |
-//! | `examples/own_capability.rs` | plugins ask a database of the program |
-//! | `examples/audit_to_a_file.rs` | the audit log in a file of your own |
-//! | `examples/compile_ahead.rs` | start without compiling |
+//! | `examples/blocking.rs` | how to do this in a program without `async` |
+//! | `examples/approvals_over_a_channel.rs` | how a person answers in another part of the program |
+//! | `examples/streaming.rs` | how an answer is checked while it streams in |
+//! | `examples/testing.rs` | how to test the rules of a product, without wasm |
+//! | `examples/tenants.rs` | how tenants with different rules share one engine |
+//! | `examples/own_capability.rs` | how plugins query a database of the program |
+//! | `examples/audit_to_a_file.rs` | how to write the audit log to a file of the program |
+//! | `examples/compile_ahead.rs` | how to start without compiling |
 //!
 //! # Where things are
 //!
@@ -84,10 +84,10 @@
 //!
 //! # Types that can grow
 //!
-//! Specifications, records and errors are `#[non_exhaustive]`: create them with `new` or `Default`, and then set
-//! their fields. Outcomes ([`Decision`], [`TransformOutcome`], [`contract::Stop`]) and [`contract::Shape`] are
-//! exhaustive, so that a program that does not handle a new variant fails to compile. The types of the WIT belong to
-//! one version of the contract and do not change.
+//! Specifications, records and errors are `#[non_exhaustive]`: create them with `new` or `Default`, and then set their
+//! fields. Outcomes ([`Decision`], [`TransformOutcome`], [`contract::Stop`]) and [`contract::Shape`] are exhaustive, so
+//! that a program that does not handle a new variant fails to compile. The types that are generated from the WIT belong
+//! to one version of the contract and do not change.
 
 #![deny(missing_docs)]
 #![cfg_attr(

@@ -20,7 +20,7 @@ pub struct MarkedLine {
 
 impl MarkedLine {
     /// Creates the line from the texts before, in and after the marked part. The texts must not contain control
-    /// characters. A line of more than 110 columns is cut, but the beginning of the part is kept.
+    /// characters. A line of more than 110 columns is cut, but the result always contains the beginning of the part.
     #[must_use]
     pub fn new([before, part, after]: [String; 3]) -> Self {
         if before.width() + part.width() + after.width() <= MAX_COLUMNS {

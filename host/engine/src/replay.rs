@@ -1,9 +1,9 @@
 //! Replay: asks plugins about recorded events a second time.
 //!
-//! The plugins of a host judge each recorded event again. They get the inputs that the record contains: identifier,
-//! time, state, and the answers of the capabilities. The same plugins give the same verdicts. With other plugins, the
-//! replay shows what a new rule would have decided. Nothing is recorded, and no person is asked. State that plugins
-//! write exists only during the replay.
+//! The plugins of a host are asked about each recorded event again. They get the inputs that the record contains:
+//! identifier, time, state, and the answers of the capabilities. The same plugins give the same verdicts. With other
+//! plugins, the replay shows what a new rule would have decided. Nothing is recorded, and no person is asked. State
+//! that plugins write is discarded after the replay.
 //!
 //! ```
 //! use hookhost::config::Entry;
@@ -81,7 +81,7 @@ pub enum Difference {
     },
     /// The final value, or the response in place of the value, is different.
     Value,
-    /// The questions to a person differ, or the plugins that ask these questions or waive them.
+    /// The questions to a person are different, or the plugins that ask or waive these questions are different.
     Questions,
     /// A plugin was asked in this round both in the record and in the replay, and gave different answers.
     Verdict {
@@ -108,7 +108,7 @@ pub struct Summary {
     pub events: u64,
     /// Events with the same outcome.
     pub same: u64,
-    /// Events with another outcome.
+    /// Events with a different outcome.
     pub different: u64,
     /// Events that are not replayable.
     pub not_replayable: u64,
@@ -120,7 +120,7 @@ pub struct Summary {
 /// nor an approver. Each record is verified before it is replayed.
 ///
 /// # Errors
-/// If the log cannot be read or was changed. Then the record that the error names and all later records are not
+/// If the log cannot be read or was changed. The record that the error names and all later records are then not
 /// replayed. A record of a later version counts as an event that is not replayable.
 pub async fn replay(host: &Host, log: &Log, each: impl FnMut(&Compared)) -> Result<Summary, LogError> {
     replay_lines(host, log.verified_lines()?, each).await
@@ -192,7 +192,7 @@ struct RecordedSession {
     handles: u64,
 }
 
-/// A session of the log, before and after it is opened for the replay.
+/// A session of the log, which may already be open for the replay.
 enum ReplayedSession {
     Announced(Box<SessionOpened>),
     Open(Session),

@@ -26,7 +26,7 @@ pub(crate) fn check() -> Result<(), Missing> {
         return Ok(());
     }
     // Tokio has no function that tells whether a runtime has a timer. When a `Sleep` is created, tokio looks for the
-    // timer, and panics if there is none.
+    // timer, and panics if the runtime has no timer.
     catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).map_err(|_| Missing::Timer)?;
     CHECKED.set(Some(runtime));
     Ok(())

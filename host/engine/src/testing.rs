@@ -16,7 +16,8 @@
 //! # tokio::runtime::Runtime::new().unwrap().block_on(deploys_are_refused());
 //! ```
 //!
-//! To test all rules of a product, start from the product's own builder, with an approver in place of its users:
+//! To test all rules of a product, use the product's own builder, and add an approver that takes the place of the
+//! users:
 //!
 //! ```
 //! use hookhost::approval::Approval;
@@ -58,7 +59,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The workspace of a test's session. The directory need not exist.
 const WORKSPACE: &str = "/work";
 
-/// A host with one session. See the [module](self).
+/// A host with one session. The [module](self) has examples.
 #[derive(Debug)]
 pub struct TestHost {
     host: Host,
@@ -134,8 +135,8 @@ pub struct ScriptedApprover {
 }
 
 impl ScriptedApprover {
-    /// Creates an approver with these answers. Each further question is answered with no; the reason says that there
-    /// are no more answers.
+    /// Creates an approver with these answers. When no answer is left, each further question is answered with no, and
+    /// the reason says so.
     #[must_use]
     pub fn new(answers: impl IntoIterator<Item = Approval>) -> Arc<Self> {
         Arc::new(Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default() })

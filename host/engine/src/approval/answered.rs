@@ -51,7 +51,7 @@ fn no(kind: AnswerKind, reason: String) -> Answered {
 /// Converts an answer to the JSON that is stored.
 pub(crate) fn written(answered: &Answered) -> String {
     // A struct of strings and numbers can always be converted to JSON. If the conversion ever failed, the empty string
-    // would be read as a no.
+    // would be treated as no.
     serde_json::to_string(answered).unwrap_or_default()
 }
 
@@ -61,8 +61,8 @@ pub(crate) fn read(written: &str) -> Answered {
         .unwrap_or_else(|error| no(AnswerKind::Denied, format!("the stored answer cannot be read: {error}")))
 }
 
-/// Asks the approver, and waits for `left` at most. The answer is no if there is no approver, if it panics, or if
-/// nobody answers in time. If an answer from `elsewhere` comes first, it is used.
+/// Asks the approver, and waits for `left` at most. The answer is no if there is no approver, if the approver panics,
+/// or if nobody answers in time. If an answer from `elsewhere` comes first, that answer is used.
 pub(crate) async fn resolve(
     approver: Option<&dyn Approver>,
     request: ApprovalRequest,
@@ -82,7 +82,7 @@ pub(crate) async fn resolve(
                     Err(Panicked) => no(AnswerKind::Panicked, "the approver failed".to_owned()),
                 }
             };
-            // `select` polls the approver first.
+            // `select` polls the approver first, so its answer has precedence.
             let first = async { select(pin!(asked), pin!(elsewhere)).await.factor_first().0 };
             until_expired(left, deadline, first).await
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Waits for an answer for at most `left`, which is the remaining part of the question's `deadline`. After this time
-/// the answer is no. Questions expire only in this function.
+/// the answer is no. All questions expire in this function.
 pub(crate) async fn until_expired(
     left: Duration,
     deadline: Duration,

@@ -1,5 +1,5 @@
-//! Asks a person. The engine never reads from a terminal. Instead, the embedding program provides an [`Approver`],
-//! which asks the person.
+//! Questions to a person. The engine never reads from a terminal. Instead, the embedding program provides an
+//! [`Approver`], which asks the person.
 //!
 //! A request is answered at most once. The answer is no if there is no approver, if the approver does not answer in
 //! time, and if it panics.
@@ -28,13 +28,13 @@ const CODE_LENGTH: usize = 8;
 
 /// Asks a person about an escalation.
 ///
-/// A question does not delay other events of its session. So before it answers, an approver may send events of the same
-/// session and wait for their outcomes. If such an event is escalated, the host asks the same approver about it, too.
-/// So an approver must not send an escalated event each time it is asked, because it would never answer. An approver
-/// should not block its thread either, because on a runtime with one thread, every other task would wait.
+/// A question does not delay other events of its session. So an approver may, before it answers, send events of the
+/// same session and wait for their outcomes. If such an event is escalated, the host asks the same approver about it,
+/// too. Therefore an approver must not send such an event each time it is asked. Otherwise it would never answer. An
+/// approver should not block its thread either, because on a runtime with one thread, every other task would wait.
 ///
-/// Every function that takes a request and returns a future of an [`Approval`] is an approver. This future must own its
-/// data. If the future has to borrow from the approver, implement the trait instead.
+/// Every function that takes a request and returns a future of an [`Approval`] is an approver. The future cannot borrow
+/// from the closure. If it has to borrow from the approver, implement the trait instead.
 ///
 /// ```
 /// use hookhost::approval::{Approval, ApprovalRequest};
@@ -63,11 +63,12 @@ const CODE_LENGTH: usize = 8;
 /// ```
 pub trait Approver: Send + Sync {
     /// Asks a person. The answer applies to this request only. The future is dropped when [`ApprovalRequest::deadline`]
-    /// has passed or the event was cancelled. After a yes, the agent runs exactly the value that the request shows.
+    /// has passed or the event was cancelled. If the answer is yes, the agent runs exactly the value that the request
+    /// shows.
     ///
     /// Other events of the session continue meanwhile, and the approver may send events itself. The approver must not
-    /// block the thread, because the other tasks of the runtime would wait. An answer that comes after the deadline is
-    /// treated as no.
+    /// block the thread, because this would block the other tasks of the runtime. An answer that comes after the
+    /// deadline is treated as no.
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval>;
 }
 
@@ -89,9 +90,9 @@ pub struct ApprovalRequest {
     /// Identifier of the event that is escalated.
     pub id: String,
     /// Short code of this request: the first eight hexadecimal digits of a SHA-256 digest of the request and a random
-    /// salt. A person may read the question in one program and answer in another. In this case the person repeats the
-    /// code, so that the answer belongs to the request that the person has read. Because of the salt, an agent cannot
-    /// make two requests with the same code.
+    /// salt. A person may read the question in one program and answer in another program. In this case the person
+    /// repeats the code, which proves that the answer is about the request that the person has read. Because of the
+    /// salt, an agent cannot make two requests with the same code.
     #[serde(default)]
     pub code: String,
     /// Identifier of the event's session.
@@ -107,7 +108,7 @@ pub struct ApprovalRequest {
     pub value: Box<RawValue>,
     /// The plugins that changed the value, in order.
     pub changed_by: Vec<String>,
-    /// The result that a plugin gave, if any. If there is such a result, the agent uses it and does not run the value.
+    /// The result that a plugin gave, if any. In this case, the agent uses the result and does not run the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<ProposedResponse>,
     /// The questions. The configuration's questions come first, followed by the plugins' questions in chain order. The
@@ -176,7 +177,7 @@ impl ApprovalRequest {
     }
 }
 
-/// The agent that sent the event. This shows a person which of several sub-agents asks.
+/// The agent that sent the event. This shows a person which of several sub-agents the question is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -192,7 +193,7 @@ pub struct AskingAgent {
     pub task: Option<String>,
 }
 
-/// A result that a plugin gives, so that the agent does not run the value.
+/// A result that a plugin gives in place of running the value.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -203,8 +204,8 @@ pub struct ProposedResponse {
     pub result: Box<RawValue>,
 }
 
-/// A person's answer. It can name the person and the channel through which the answer came. The log records all of
-/// this.
+/// A person's answer. It can name the person and the channel through which the answer came. The log records the answer
+/// with these names.
 ///
 /// ```
 /// use hookhost::approval::Approval;
@@ -248,7 +249,8 @@ impl Approval {
         Self { decision: ApprovalAnswer::No(None), ..Self::yes() }
     }
 
-    /// Adds the person's reason to a no. The model reads this reason. Does nothing for a yes.
+    /// Adds the person's reason for answering no. The model reads this reason. If the answer is yes, this method has no
+    /// effect.
     #[must_use]
     pub fn because(mut self, reason: impl Into<String>) -> Self {
         if let ApprovalAnswer::No(why) = &mut self.decision {
@@ -257,7 +259,7 @@ impl Approval {
         self
     }
 
-    /// Adds the person who answered, by the name that the program uses.
+    /// Adds the name of the person who answered, as the program knows it.
     #[must_use]
     pub fn by(mut self, person: impl Into<String>) -> Self {
         self.by = Some(person.into());

@@ -1,4 +1,4 @@
-//! A ready-made approver that lists requests until somebody answers them.
+//! [`PendingApprovals`], an approver that is part of the crate: it lists requests until somebody answers them.
 
 use super::{Approval, ApprovalRequest, Approver};
 use crate::locked::locked;
@@ -11,8 +11,8 @@ use tokio::time::Instant;
 /// thread.
 ///
 /// A request is answered at most once. A request is listed until it is answered, its deadline passes, or its event is
-/// cancelled. A later answer is an error. The list needs no limit, because each of its requests belongs to an event
-/// that is waiting for the answer.
+/// cancelled. An answer after that is an error. The list needs no limit, because each of its requests belongs to an
+/// event that is waiting for the answer.
 ///
 /// ```
 /// use hookhost::approval::{Approval, PendingApprovals};
@@ -91,15 +91,15 @@ impl PendingApprovals {
     /// Answers the request with that identifier.
     ///
     /// # Errors
-    /// If no such request waits for an answer. Even if the method returns no error, an answer at the last moment may
-    /// come too late. The log contains the answer that took effect.
+    /// If no such request waits for an answer. An answer at the last moment may come too late even if the method
+    /// returns `Ok`. The log contains the answer that took effect.
     pub fn answer(&self, id: &str, approval: Approval) -> Result<(), NotPending> {
         let listed = self.remove(|listed| listed.request.id == id);
         let taken = listed.filter(ListedRequest::is_in_time).and_then(|listed| listed.answer.send(approval).ok());
         taken.ok_or_else(|| NotPending { id: id.to_owned() })
     }
 
-    /// Reports changes of the list from now on.
+    /// Returns a value that reports changes of the list from now on.
     #[must_use]
     pub fn changes(&self) -> QuestionChanges {
         QuestionChanges(self.changed.subscribe())

@@ -31,7 +31,8 @@ pub enum DeliveryKind {
     Degraded,
     /// The agent reports that a call ran with arguments that differ from the allowed arguments.
     ChangeNotApplied,
-    /// The agent got no outcome in time. It got a denial instead, or no answer at all if the operator has chosen this.
+    /// The agent got no outcome in time. Instead the agent got a denial, or no answer at all if the operator has chosen
+    /// this.
     Unanswered,
     /// The agent reported the same event again, and got the same outcome as before. No plugin was asked again.
     Repeated,

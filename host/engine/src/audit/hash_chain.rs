@@ -1,4 +1,4 @@
-//! One line of the log: a record, its number, and the hash of the line before.
+//! One line of the log: a record, its number, and the hash of the previous line.
 
 use super::Record;
 use crate::config::Digest;
@@ -12,7 +12,7 @@ pub(crate) const BEFORE_THE_FIRST: Digest = Digest::zero();
 
 /// One line of the log, as stored and exported: a JSON object without a line break, which begins with
 /// `{"seq":N,"previous":"…","kind":"…"`. The hash of a line is the SHA-256 of its bytes. `previous` is the hash of the
-/// line before. In the first line, it is 64 zeros.
+/// previous line. In the first line, it is 64 zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     text: String,
@@ -61,7 +61,7 @@ impl Line {
         self.seq
     }
 
-    /// Returns the hash of the line before, as this line states it.
+    /// Returns the value of `previous` in this line, which should be the hash of the previous line.
     #[must_use]
     pub fn previous(&self) -> Digest {
         self.previous
@@ -90,7 +90,7 @@ pub(crate) struct Stored {
     pub(crate) text: String,
     /// The number and the hash in the line's row of the database. `None` in an export, which has no rows.
     pub(crate) row: Option<(i64, Digest)>,
-    /// True if the line ends with a line break, so that it is probably complete.
+    /// True if the line ends with a line break. It is then probably complete.
     pub(crate) whole: bool,
 }
 

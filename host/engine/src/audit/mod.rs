@@ -1,10 +1,10 @@
-//! The audit log. It has a record for each event and for each later outcome, and each record contains the hash of the
-//! record before.
+//! The audit log. It has a record for each event and for each later outcome. Each record contains the hash of the
+//! previous record.
 //!
 //! A record is one line of JSON. The module `store` writes the record in the same transaction as the event's effects,
-//! so that the log and the plugins' state cannot disagree. The module `audit` defines the content of records and the
-//! chain of lines. It does no I/O. [`crate::store::Log`] reads a log from the database, or from an export in JSON
-//! Lines, and verifies it.
+//! so the log and the plugins' state always agree. This module, `audit`, defines the content of records and the chain
+//! of lines, and does no I/O. [`crate::store::Log`] reads a log from the database, or from an export in JSON Lines, and
+//! verifies it.
 
 mod delivery;
 mod filter;

@@ -70,7 +70,8 @@ impl Header {
     }
 }
 
-/// Maximum size in bytes of the tools in a [`SessionOpened`] record. It includes their schemas and is measured as JSON.
+/// Maximum size in bytes of the list of tools in a [`SessionOpened`] record. This is the size of the JSON text,
+/// including the tools' schemas.
 pub(crate) const MAX_TOOLS_WRITTEN: usize = 1024 * 1024;
 
 /// The opening of a session. The record contains what the host needs to check the session's events.
@@ -89,7 +90,7 @@ pub struct SessionOpened {
     pub workspace: String,
     /// Depth in the tree of agents: 0 for the agent that the user talks to.
     pub depth: u32,
-    /// True if a person could be asked.
+    /// True if a person was available to answer questions.
     pub interactive: bool,
     /// The session that started this session.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,7 +104,7 @@ pub struct SessionOpened {
     /// If there are such tools, the events of the session cannot be replayed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without_schema: Vec<String>,
-    /// Models to which a plugin may move a request.
+    /// Models that a plugin may choose for a request instead of the requested one.
     pub models: Vec<ModelRef>,
 }
 
@@ -132,7 +133,7 @@ pub struct EventRecord {
     /// The event.
     pub event: EventKind,
     /// The outcome. If it is `escalated`, a later [`ApprovalRecord`] says whether the effects of the plugin calls are
-    /// kept.
+    /// applied.
     pub outcome: OutcomeKind,
     /// The plugins that decided the outcome. They rejected, responded or asked, or they failed with
     /// `on-failure = "reject"`. If an `[[ask]]` rule asked, the list contains `the configuration`.
@@ -159,11 +160,11 @@ pub struct EventRecord {
     /// The questions to a person, each with the plugin or layer that asks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
-    /// The earlier questions, if a person has already said yes and the plugins were then called again with the same
-    /// value.
+    /// The earlier questions, if a person has already answered them with yes and the plugins were then called again
+    /// with the same value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_again: Option<AskedAgain>,
-    /// The questions of the configuration that were not asked, because a person has earlier answered them for the rest
+    /// The questions of the configuration that were not asked, because a person had already answered them for the rest
     /// of the session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<KeptAnswer>,
@@ -181,13 +182,13 @@ pub struct EventRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_replayable: Vec<String>,
     /// The redacted parts, by their path in the record, such as `calls/0/verdict`. If a string was too long, the record
-    /// contains in its place a string of JSON that describes what was cut.
+    /// contains in its place a JSON string that describes what was cut.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// The reason for a second dispatch of an event. A person said yes, but the rules or the state had changed since the
-/// question.
+/// The reason for a second dispatch of an event. A person answered yes, but the rules or the state had changed since
+/// the question was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -200,7 +201,7 @@ pub struct AskedAgain {
     pub answered: Vec<Question>,
 }
 
-/// An answer that a person gave earlier in the session. It was a yes to the same call, for the rest of the session.
+/// An answer that a person gave earlier in the session: yes to the same call, for the rest of the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -241,7 +242,7 @@ pub struct CallRecord {
     /// Data that the plugin got from outside the event.
     #[serde(default, skip_serializing_if = "Inputs::is_empty")]
     pub inputs: Inputs,
-    /// State that the plugin wrote, if the writes of the call are kept.
+    /// State that the plugin wrote. Empty if the writes were discarded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wrote: Vec<StateWrite>,
     /// Number of writes that are not listed in `wrote`, because the record would be too large. These writes take
@@ -254,7 +255,7 @@ pub struct CallRecord {
     /// Number of log lines that are not listed in `log`, because the record would be too large.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub log_dropped: u64,
-    /// Findings of the plugin, if the effects of the call are kept.
+    /// Findings of the plugin. Empty if the effects of the call were discarded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
 }
@@ -312,7 +313,7 @@ pub struct ApprovalRecord {
     pub outcome: OutcomeKind,
     /// The answer.
     pub answer: Answered,
-    /// True if the state, reminders and findings that the event's record lists are kept.
+    /// True if the state, reminders and findings in the event's record take effect. False if they are discarded.
     #[serde(default)]
     pub effects_hold: bool,
     /// Redacted parts, as in [`EventRecord::redacted`].
@@ -321,7 +322,7 @@ pub struct ApprovalRecord {
 }
 
 impl ApprovalRecord {
-    /// Creates the record of an answer under which no effects are kept.
+    /// Creates the record of an answer after which all effects of the event are discarded.
     pub(crate) fn new(id: &str, header: Header, event: EventKind, outcome: OutcomeKind, answer: Answered) -> Self {
         Self { id: id.to_owned(), header, event, outcome, answer, effects_hold: false, redacted: BTreeMap::new() }
     }
@@ -373,8 +374,7 @@ pub struct Observed {
     pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// Events that were not passed to observers, because the events came faster than the observers could process them, or
-/// because the process ended.
+/// Events that were not passed to observers. Either the observers were too slow, or the process ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -559,7 +559,7 @@ impl Record {
     }
 }
 
-/// Serialises a part of a record. Contract types always have a JSON form.
+/// Serialises a part of a record. This cannot fail, because contract types always have a JSON form.
 pub(crate) fn raw<T: Serialize + ?Sized>(value: &T) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

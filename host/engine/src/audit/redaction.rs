@@ -79,8 +79,7 @@ pub(super) fn tool_run(mut run: ToolRun, settings: &AuditSettings) -> ToolRun {
     run
 }
 
-/// Masks values that are stored outside of the log. It uses the same settings as for the log, but it does not cut
-/// values.
+/// Masks values that are stored outside of the log. The same settings apply as for the log, but values are not cut.
 pub(crate) struct Masking(AuditSettings);
 
 impl Masking {

@@ -1,6 +1,6 @@
 //! Sinks, through which the embedding program gets the records of the log.
 
-/// Receives each record in the form in which the log contains it. Its values are masked and cut according to the
+/// Receives each record exactly as the log contains it, after values were masked and cut according to the
 /// configuration.
 ///
 /// The records of one session arrive in order. The record of a gate event arrives before the agent gets the outcome. If
@@ -8,10 +8,10 @@
 /// [`NotRecorded`](crate::contract::Cause::NotRecorded), and the plugins' writes to their state are discarded. The sink
 /// then gets the record of the rejection instead. If the sink cannot take a record of any other kind, such as this
 /// rejection or the end of a session, it gets the same record again before the next record. Until the sink has taken
-/// it, every gate event is rejected.
+/// that record, every gate event is rejected.
 ///
 /// An event that the sink itself sends is rejected. Otherwise the sink would get the record of that event while it is
-/// still taking the record before.
+/// still handling the previous record.
 ///
 /// Every function `Fn(&str) -> Result<(), String>` is a sink.
 ///
@@ -39,7 +39,7 @@ pub trait AuditSink: Send + Sync {
     /// and waits for it. So a sink that sends records over a network should pass them to a different task.
     ///
     /// # Errors
-    /// Returns one sentence about why the record cannot be taken.
+    /// Returns one sentence that says why the record cannot be taken.
     fn take(&self, record: &str) -> Result<(), String>;
 }
 

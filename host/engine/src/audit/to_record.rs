@@ -46,7 +46,7 @@ pub(crate) trait ToRecord: Serialize + Clone + Sync {
     }
 }
 
-/// Initial capacity for the text of a record, in bytes. Enough for most records.
+/// Initial capacity for the text of a record, in bytes. This is enough for most records.
 const USUAL: usize = 1536;
 
 /// Converts a record to JSON. The conversion always succeeds. If it ever failed, the result would be a record that
@@ -61,7 +61,7 @@ fn json<R: ToRecord>(record: &R) -> String {
         text.truncate(fields);
         text.push(b'}');
     } else {
-        // Replaces the opening brace of the fields.
+        // Replace the opening brace of the fields by a comma.
         text[fields] = b',';
     }
     // `serde_json` writes valid UTF-8.

@@ -2,8 +2,8 @@
 //!
 //! Each line contains the hash of the line before it, so a changed line does not match the next line. Each line also
 //! has a number: if a number is missing, a line was removed, and if numbers are out of order, a line was moved. The log
-//! alone cannot show that its end is missing. To detect this, store its head (the hash of the last line) outside of the
-//! log.
+//! alone cannot show that its end is missing. To detect this, store the log's head (the hash of the last line) outside
+//! of the log.
 
 mod order;
 
@@ -31,11 +31,11 @@ pub struct Report {
     pub more_flaws: u64,
     /// Number of the line whose hash is the requested head.
     pub head_at: Option<u64>,
-    /// True if the content of the last line was checked against a hash, either the hash in the database or the
-    /// requested head. For the last line of an export, only the requested head can be such a hash.
+    /// True if the content of the last line was checked against a hash. In a database, this can be the hash in the
+    /// line's row. In an export, it can only be the requested head.
     pub last_is_vouched_for: bool,
-    /// Number of the last line, if this line is incomplete because the writer was interrupted. This does not affect the
-    /// lines before it.
+    /// Number of the last line, if this line is incomplete because the writer was interrupted. The earlier lines are
+    /// not affected.
     pub cut_at: Option<u64>,
     /// Sessions whose end is not in the log, with the number of their last record. The agent of such a session is still
     /// running or was killed.
@@ -155,8 +155,8 @@ pub(crate) fn verify<E>(
             report.head_at = Some(line.seq());
         }
         if order.follows(line.seq()) && line.previous() != before {
-            // Either this line or the line before it was changed. Only the next line could show which, so report the
-            // line before.
+            // Either this line or the line before it was changed. Only the next line could show which of the two, so
+            // report the line before.
             report.flaw(Flaw::Changed(line.seq().saturating_sub(1).max(1)));
         }
         // If the database has a hash of this line, compare the next line with that hash. Otherwise one changed line

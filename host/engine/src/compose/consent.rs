@@ -1,13 +1,13 @@
-//! Consent: the questions about one event to which a person has said yes, and the questions that are still open.
+//! Consent: the questions about one event that a person has answered with yes, and the questions that are still open.
 
 /// Maximum number of rounds of questions about one event. If a further round is needed, the event is rejected.
 pub(crate) const MAX_QUESTION_ROUNDS: usize = 2;
 
 /// The approvals that a person has given about one event.
 ///
-/// A yes answers the questions that were shown, about the value or the response that was shown with them. After the
-/// yes, the chain is asked again about exactly this value. If the chain asks the same questions again, the yes answers
-/// them.
+/// An approval answers the questions that the person was shown, about the value or the response that was shown with
+/// them. After the approval, the chain is asked again about exactly this value. If the chain asks the same questions
+/// again, the approval answers these, too.
 #[derive(Clone, Debug)]
 pub(crate) struct Consent<V, R, Q> {
     given: Vec<Yes<V, R, Q>>,
@@ -40,9 +40,8 @@ impl<V, R, Q> Default for Consent<V, R, Q> {
 
 impl<V: PartialEq, R: PartialEq, Q: PartialEq> Consent<V, R, Q> {
     /// Returns the next step after a chain has agreed on `value`, or on a `response` that replaces the value, and asks
-    /// `questions`. `changed` is true if the chain has changed the value since the last yes. In this case no earlier
-    /// yes applies, even if the values are equal, because the person was asked about a value that was changed since
-    /// then.
+    /// `questions`. `changed` is true if the chain has changed the value since the last approval. In this case no
+    /// earlier approval applies, even if the values are equal.
     #[must_use]
     pub(crate) fn step(&self, value: &V, changed: bool, response: Option<&R>, questions: Vec<Q>) -> Step<Q> {
         let about_this = |yes: &&Yes<V, R, Q>| !changed && yes.value == *value && yes.response.as_ref() == response;
@@ -56,7 +55,7 @@ impl<V: PartialEq, R: PartialEq, Q: PartialEq> Consent<V, R, Q> {
         }
     }
 
-    /// Adds a person's yes to the open `questions` about `value`, or about the `response` that replaces it.
+    /// Adds a person's approval of the open `questions` about `value`, or about the `response` that replaces the value.
     pub(crate) fn give(&mut self, value: V, response: Option<R>, questions: Vec<Q>) {
         self.given.push(Yes { value, response, questions });
     }

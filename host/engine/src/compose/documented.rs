@@ -64,8 +64,8 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Returns the questions about the value that the chain agreed on. They contain the name of the asking member, so
-    /// that they can be compared with the questions of a chain with other members.
+    /// Returns the questions about the value that the chain agreed on. Each question contains the name of the asking
+    /// member, because an index would have a different meaning in a chain with other members.
     fn questions(&self, decision: &GateResult<String, String>) -> Vec<Question> {
         let GateResult::Accepted { questions, .. } = decision else { return Vec::new() };
         let by = |asker: &QuestionOrigin| match asker {
@@ -75,7 +75,7 @@ impl<'a> Chain<'a> {
         questions.iter().map(|(asker, escalation)| (by(asker), escalation.question.clone())).collect()
     }
 
-    /// Formats a decision as an example writes it, without the line for the consequence of a yes.
+    /// Formats a decision as an example writes it, without the line for what happens after a yes.
     fn outcome(&self, decision: &GateResult<String, String>, step: &Step<Question>) -> Vec<String> {
         let GateResult::Accepted { value, approved_by, .. } = decision else {
             return vec![format!("outcome  {}", self.standing(decision))];
@@ -144,8 +144,8 @@ fn compare(rows: &[Row<'_>], actual: &[String]) -> Result<(), Wrong> {
     }
 }
 
-/// Asks the chain of each `gate` row. The chain of a later row is asked after a yes to the questions that the row
-/// before left open.
+/// Asks the chain of each `gate` row. The chain of a later row is asked after a yes to the questions that the previous
+/// row left open.
 fn gates(rows: &[Row<'_>]) -> Result<(), Wrong> {
     let mut consent = Consent::default();
     let mut rest = rows;
@@ -166,7 +166,7 @@ fn gates(rows: &[Row<'_>]) -> Result<(), Wrong> {
         match step {
             Step::Ask(open) => {
                 consent.give(value.clone(), response, open);
-                // If the rules and the state are unchanged, a yes leads to the decision that the chain would have made without the
+                // If the rules and the state are unchanged, a yes leads to the same decision as a chain that asks no
                 // questions.
                 let yes = if later.is_empty() { chain.standing(&unasked) } else { "asked again".to_owned() };
                 actual.push(format!("yes  {yes}"));

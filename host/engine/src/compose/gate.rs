@@ -12,8 +12,8 @@ pub(crate) const MAX_ROUNDS: u32 = 4;
 pub(crate) struct Gate<V, R> {
     chain: Vec<MemberProgress>,
     value: V,
-    /// Number of changes of the value so far. Values of different versions are treated as different even if they are
-    /// equal, because a plugin has changed the value in between.
+    /// Number of changes of the value so far. Two versions of the value are treated as different even if they are
+    /// equal.
     version: u32,
     /// The member that wrote each version, from version 1 on.
     authors: Vec<usize>,

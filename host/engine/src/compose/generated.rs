@@ -4,7 +4,8 @@ use super::{Layer, Member, OnFailure};
 use crate::contract::{Escalation, Refusal};
 use proptest::prelude::*;
 
-/// Values are numbers below this number. It is small so that chains often return to an earlier value.
+/// Values are numbers below this number. The number is small, because the tests need chains that return to an earlier
+/// value.
 pub(super) const VALUES: u8 = 4;
 
 /// Returns the configuration of the property tests, with the number of cases for each property.

@@ -3,7 +3,7 @@
 //! The results of all functions depend only on their input. The module uses no WebAssembly, no clock and no I/O. There
 //! are three kinds of composition. [`Gate`] asks the plugins about one value in rounds, until every plugin has seen the
 //! value in its final form. [`Transform`] passes one value from plugin to plugin. [`merge`] concatenates tasks.
-//! [`Consent`] handles a person's yes to the questions of a gate. `docs/composition.md` states the rules in prose.
+//! [`Consent`] handles a person's approval of the questions of a gate. `docs/composition.md` states the rules in prose.
 
 mod consent;
 #[cfg(test)]
@@ -42,16 +42,16 @@ pub(crate) enum Verdict<V, R> {
     Allow,
     /// No objection. Also waives the questions of the configuration that the member may waive.
     Approve,
-    /// Replaces the value with this value.
+    /// A new value, which replaces the current value.
     Change(V),
     /// A person must decide.
     Escalate(Escalation),
     /// Rejects the value.
     Reject(Refusal),
-    /// The agent does not run the value but uses this result.
+    /// A result, which the agent uses instead of running the value.
     Respond(R),
-    /// The plugin was not asked, because its entry excludes this value. This is no objection, and a question that the
-    /// plugin asked before stays open.
+    /// The plugin was not asked, because its entry excludes this value. The plugin then has no objection, but a
+    /// question that it asked earlier stays open.
     NotMatched,
     /// The plugin failed to answer, and its `on-failure` decides. Here, [`OnFailure::Ask`] rejects the value, because
     /// there is no question.
@@ -71,7 +71,7 @@ pub(crate) enum Objection {
         /// The refusal.
         refusal: Refusal,
     },
-    /// A plugin failed, and its `on-failure` does not let the value pass.
+    /// A plugin failed, and its `on-failure` rejects the value.
     Failure {
         /// The plugin.
         by: usize,

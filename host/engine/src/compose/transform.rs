@@ -1,4 +1,4 @@
-//! Transforms: each plugin gets the value that the plugin before it returned.
+//! Composition of transforms: each plugin gets the value that the previous plugin in the chain returned.
 
 use super::{Member, Objection, OnFailure};
 use crate::contract::Refusal;
@@ -61,7 +61,7 @@ impl<V: PartialEq> Transform<V> {
                 return true;
             }
             Passage::Reject(refusal) => self.objection = Some(Objection::Verdict { by: member, refusal }),
-            // At a transform no person can be asked, so `ask` rejects, too.
+            // During a transform no person can be asked, so `ask` rejects, too.
             Passage::Failed(OnFailure::Reject | OnFailure::Ask) => {
                 self.objection = Some(Objection::Failure { by: member });
             }

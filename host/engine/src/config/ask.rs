@@ -16,10 +16,12 @@ use crate::contract::{Escalation, ToolCall};
 pub struct AskRule {
     /// `actions`: actions of the calls; default all. An empty list is an error.
     pub actions: Option<BTreeSet<ActionKind>>,
-    /// `tools`: patterns of the tools' names; default all. With `actions`, a call must match both. An empty list is an
-    /// error. A rule with neither `actions` nor `tools` is an error, too; to match every tool, write `["*"]`.
+    /// `tools`: patterns of the tools' names; default all. If the rule also has `actions`, a call must match both. An
+    /// empty list is an error. A rule with neither `actions` nor `tools` is an error, too; to match every tool, write
+    /// `["*"]`.
     pub tools: Option<Vec<ToolPattern>>,
-    /// `question`: the question to the person. Default: one sentence that names the tool. An empty text is an error.
+    /// `question`: the question to the person. Default: one sentence that names the tool. An empty question is an
+    /// error.
     pub question: Option<String>,
     /// File and line of the rule; `None` for a rule that a program created.
     pub origin: Option<Origin>,

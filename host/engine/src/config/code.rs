@@ -12,10 +12,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Code {
-    /// A component in a file. Only the content with this digest may load.
+    /// A component in a file. The component loads only if the content of the file has this digest.
     File {
-        /// `path`: the `.wasm` file. In an entry of a configuration file, the path is absolute. The configuration file
-        /// itself can write it relative to the file's directory, or with `~/` for the user's home.
+        /// `path`: the `.wasm` file. In an entry of a configuration file, the path is absolute. In the configuration
+        /// file itself, the path may be relative to the file's directory, or begin with `~/` for the user's home.
         path: PathBuf,
         /// `sha256`: the digest of the file's content; required.
         digest: Digest,
@@ -30,11 +30,11 @@ pub enum Code {
 }
 
 /// A component that [`Engine::compile`](crate::Engine::compile) has compiled, in this process or in an earlier process,
-/// with the digest of the original component. Cheap to clone.
+/// with the digest of the original component. It is cheap to clone.
 ///
 /// A program whose plugins are compiled in advance starts faster, and can be built without the feature `compile`. The
-/// code works only on the processor architecture, with the version of this crate and with the version of wasmtime for
-/// which it was compiled. Such a plugin's `configure` is called in every new instance.
+/// code works only on the processor architecture for which it was compiled, and only with the same versions of this
+/// crate and of wasmtime. The `configure` of such a plugin is called in every new instance.
 #[derive(Clone)]
 pub struct CompiledComponent {
     bytes: Arc<Cow<'static, [u8]>>,
@@ -49,7 +49,7 @@ pub struct CompiledComponent {
 #[non_exhaustive]
 pub struct NotCompiled;
 
-/// A component in the memory of a program, with its digest. Cheap to clone.
+/// A component in the memory of a program, with its digest. It is cheap to clone.
 #[derive(Clone)]
 pub struct ComponentBytes {
     bytes: Arc<Cow<'static, [u8]>>,
@@ -96,7 +96,7 @@ impl Code {
     }
 }
 
-/// Formats the origin of the code: its path, or a description of code in the memory of the program.
+/// Formats the origin of the code: the path of its file, or a description if the code is in the memory of the program.
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -149,9 +149,10 @@ impl CompiledComponent {
     /// Fails if the bytes do not begin with the header of compiled components.
     ///
     /// # Safety
-    /// The bytes must be exactly those of [`Self::to_bytes`], because they contain machine code, which can do whatever
-    /// this process can do. Never read them from a file that another user can write. An untrusted component is safe
-    /// only before it is compiled: pass it to [`Engine::compile`](crate::Engine::compile), which creates these bytes.
+    /// The bytes must be exactly those of [`Self::to_bytes`], because these bytes contain machine code, which can do
+    /// whatever this process can do. Never read the bytes from a file that another user can write. An untrusted
+    /// component is safe only before it is compiled: pass it to [`Engine::compile`](crate::Engine::compile), which
+    /// creates these bytes.
     #[expect(unsafe_code, reason = "nobody can check compiled code, so the caller vouches for it")]
     pub unsafe fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self, NotCompiled> {
         let bytes = bytes.into();

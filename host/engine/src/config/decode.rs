@@ -1,8 +1,8 @@
 //! Converts the document tree to the caller's types with serde. The decoder knows the position of each value and the
 //! spelling of each key. So an error for any `Deserialize` type names the file, the line, the column and the most
-//! similar known key. Every unknown key is reported, whether or not the type has `deny_unknown_fields`. The exception
-//! is a type with `#[serde(flatten)]`, which hides its keys from the decoder. Whether such a type accepts unknown keys
-//! depends on its own attributes.
+//! similar known key. Every unknown key is reported, whether or not the type has `deny_unknown_fields`. There is one
+//! exception: a type with `#[serde(flatten)]` hides its keys from the decoder. The attributes of such a type decide
+//! whether it accepts unknown keys.
 
 use std::{cell::RefCell, fmt};
 
@@ -21,8 +21,8 @@ use super::{
     tree::{Key, Node, Value, join},
 };
 
-/// Reads a value of type `T`. Adds to `problems` if the value cannot be read, or if a key is unknown. After an unknown
-/// key, the decoder continues, so that it can report further problems.
+/// Reads a value of type `T`. Adds a problem to `problems` if the value cannot be read, and for each unknown key. After
+/// an unknown key, the decoder continues to look for further problems.
 pub(super) fn decode<'de, T: Deserialize<'de>>(path: &str, node: &'de Node, problems: &mut Vec<Problem>) -> Option<T> {
     let unknown = RefCell::new(Vec::new());
     let result = T::deserialize(Decoder { node, path: path.to_owned(), unknown: &unknown });
@@ -302,7 +302,7 @@ impl<'de> de::MapAccess<'de> for Entries<'de, '_> {
         let (key, node) = self.value.take().ok_or_else(|| Fault::custom("a value was read before its key"))?;
         let child = self.parent.child(&key.name, node);
         let path = child.path.clone();
-        // An error of a conversion after reading (`try_from`) has no position yet.
+        // An error of serde's `try_from` has no position yet.
         seed.deserialize(child).map_err(|fault| fault.at(&path, &node.place))
     }
 }

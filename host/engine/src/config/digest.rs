@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::files::{self, Guard, Links};
 
-/// A SHA-256 digest (FIPS 180-4). In text form, it has 64 hexadecimal digits. The host writes them in lower case but
-/// also accepts upper case.
+/// A SHA-256 digest (FIPS 180-4). In text form, it has 64 hexadecimal digits. The host writes the digits in lower case
+/// but also accepts upper case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Digest([u8; 32]);

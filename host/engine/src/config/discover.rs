@@ -1,10 +1,9 @@
 //! The configuration files that apply: the user's own file, and the project files that the user has approved.
 //!
 //! A project's files are the files named `hookhost.toml` in the working directory and in every directory above it.
-//! hookhost does not even parse a file before the user has approved its exact content. All approved files apply,
-//! outermost first, so a file in an inner directory cannot remove a rule of a file in an outer directory. The approved
-//! content stays in use, even if the file changes. A project file must be at exactly this path: a symbolic link there
-//! is ignored.
+//! hookhost parses a file only after the user has approved its exact content. All approved files apply, outermost
+//! first, and no file can remove a rule of another file. The approved content stays in use, even if the file changes. A
+//! project file cannot be a symbolic link: hookhost ignores such a link.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +31,7 @@ pub struct Discovered {
 }
 
 impl From<Config> for Discovered {
-    /// Creates a result that has only this configuration. No project files were searched for.
+    /// Creates a result that has only this configuration, for use without a search for project files.
     fn from(config: Config) -> Self {
         Self { config, inert: Vec::new(), changes: Vec::new() }
     }

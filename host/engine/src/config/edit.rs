@@ -1,7 +1,7 @@
 //! Writing an entry into a configuration file.
 //!
-//! All other bytes of the file stay unchanged: a new entry is appended, and a new digest replaces the old one. The new
-//! text is first checked like any configuration. Only then is the whole file replaced.
+//! A new entry is appended, or a new digest replaces the old digest. All other bytes of the file stay unchanged. The
+//! new text is checked like any configuration before the file is replaced.
 
 use std::{
     fs,
@@ -44,7 +44,7 @@ pub struct Edited {
 pub enum Change {
     /// A new entry, at the end of the file.
     Added,
-    /// The existing entry with the same name and path got the new digest, and is otherwise unchanged.
+    /// The existing entry with the same name and path got the new digest. The rest of the entry is unchanged.
     DigestUpdated {
         /// The previous digest.
         from: Digest,
@@ -86,7 +86,7 @@ pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&
         Some((placed, before)) => Edit::digest(placed, &old, digest, before),
         None => Edit::append(entry, &old, directory_of(&path))?,
     };
-    // Write the file only if the new text is valid and contains the entry as requested.
+    // Check that the new text is valid and contains the entry as requested. Only then write the file.
     let config = Config::parse(&edit.new, &source, sections)?;
     let line = config.entry(&entry.name).and_then(|entry| entry.origin.as_ref()).map_or(0, |origin| origin.line);
     if edit.change != Change::Unchanged {

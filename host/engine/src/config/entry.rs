@@ -39,9 +39,9 @@ pub struct Entry {
     pub name: String,
     /// The code of the plugin: a file, given by `path` and `sha256`, or code in the memory of the program.
     pub code: Code,
-    /// `priority`: the plugin with the lowest number is called first; any 32-bit number, default 100.
+    /// `priority`: any 32-bit number, default 100. The plugin with the lowest number is called first.
     pub priority: i32,
-    /// `enabled`: with `false`, the plugin loads only if the command line names it; default `true`.
+    /// `enabled`: if `false`, the plugin loads only if the command line names the plugin; default `true`.
     pub enabled: bool,
     /// `events`: the exported events to which the plugin subscribes; default all. An empty list is an error.
     pub events: Option<BTreeSet<EventKind>>,
@@ -52,8 +52,8 @@ pub struct Entry {
     pub tools: Option<Vec<ToolPattern>>,
     /// `mode`: effect of the verdicts; default [`Mode::Enforce`].
     pub mode: Mode,
-    /// `on-failure`: the decision if the plugin fails to give a verdict. `None` means reject for gates and transforms,
-    /// and skip for all other events.
+    /// `on-failure`: the decision if the plugin fails to give a verdict. `None` means [`OnFailure::Reject`] for gates
+    /// and transforms, and [`OnFailure::Skip`] for all other events.
     pub on_failure: Option<OnFailure>,
     /// `stop`: the scope of the plugin's refusals with `stop`; default [`Stop::Run`].
     pub stop: Stop,
@@ -69,7 +69,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns an entry with default values for the component in a file. Only the content with this digest may load.
+    /// Returns an entry with default values for the component in a file. The entry loads only if the content of the
+    /// file has this digest.
     #[must_use]
     pub fn new(name: impl Into<String>, path: impl Into<PathBuf>, digest: Digest) -> Self {
         Self::of(name, Code::File { path: path.into(), digest })
@@ -94,7 +95,8 @@ impl Entry {
         }
     }
 
-    /// Returns an entry with default values for the component in a file. Only the file's present content may load.
+    /// Returns an entry with default values for the component in a file. The entry loads only while the file has its
+    /// present content.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
@@ -194,8 +196,8 @@ impl Layer {
         self != Self::Project || asking == Self::Project
     }
 
-    /// Returns the layer of a position in a file. Everything that a program created has no position and is in the layer
-    /// [`Chosen`](Self::Chosen).
+    /// Returns the layer of a position in a file. Entries and rules that a program created have no position and are in
+    /// the layer [`Chosen`](Self::Chosen).
     pub(crate) fn of(origin: Option<&Origin>) -> Self {
         origin.map_or(Self::Chosen, |origin| origin.layer)
     }

@@ -54,7 +54,7 @@ pub(super) fn broken(entry: &Entry) -> Vec<BrokenRule> {
     broken.0
 }
 
-/// Checks the ranges of limits. For a file, the types already ensure these ranges, but a program can set any number.
+/// Checks the ranges of limits. In a file, parsing already ensures these ranges, but a program can set any number.
 fn limits(limits: &Limits, broken: &mut BrokenRules) {
     let size = |size: usize| Size::new(size as u64).map(drop);
     let mut check = |key, result| broken.check(&["limits", key], result);

@@ -9,7 +9,7 @@ use crate::files::{FileError, Refused};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A file has mistakes, so no part of it is used.
+    /// A configuration file has mistakes, so no part of the file is used.
     #[error(transparent)]
     Invalid(#[from] Problems),
     /// A file or directory could not be used.
@@ -47,7 +47,7 @@ pub enum ConfigError {
         /// Value of the variable.
         path: PathBuf,
     },
-    /// An entry that a program created, or that it wants to write to a file, breaks a rule for entries.
+    /// An entry breaks a rule for entries. A program created this entry, or wants to write it to a file.
     #[error("the entry `{}` cannot be used: {why}", name.escape_debug())]
     Entry {
         /// Name of the entry.

@@ -14,7 +14,7 @@ use super::{
     tree::{Key, Node, Table, Value, join},
 };
 
-/// The origin of a configuration text. It determines the meaning of relative paths in the text.
+/// The origin of a configuration text. The origin determines the meaning of relative paths in the text.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Source {

@@ -37,10 +37,9 @@ pub struct Grants {
     pub write_dirs: BTreeMap<String, PathBuf>,
     /// `env = ["CI"]`: names of the host's environment variables that the guest sees.
     pub env: Vec<String>,
-    /// `http = ["api.example.com"]`: hosts to which the guest may send requests over `https`. With a `:port` other than
-    /// 443, plain `http` is allowed too. A scheme, a path and `*` are errors. If a name resolves to an address outside
-    /// of the public internet, hookhost does not connect to it. Exceptions are `localhost` and the addresses that are
-    /// listed here.
+    /// `http = ["api.example.com"]`: hosts to which the guest may send requests over `https`. If a host has a `:port`
+    /// other than 443, plain `http` is allowed, too. A scheme, a path and `*` are errors. hookhost connects only to
+    /// addresses in the public internet, to `localhost` if it is listed, and to addresses that are listed themselves.
     pub http: Vec<String>,
     /// `model = { name = "small", max-calls = 10 }`: side calls to a language model.
     pub model: Option<ModelGrant>,
@@ -129,14 +128,15 @@ pub struct ModelGrant {
 }
 
 impl ModelGrant {
-    /// Number of calls per session if a grant does not set it.
+    /// Maximum number of calls per session if a grant does not set it.
     const DEFAULT_MAX_CALLS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
     fn default_max_calls() -> NonZeroU32 {
         Self::DEFAULT_MAX_CALLS
     }
 
-    /// Creates a grant for the embedding program's model with this name. The plugin may call it ten times per session.
+    /// Creates a grant for the embedding program's model with this name. The plugin may call this model ten times per
+    /// session.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), max_calls: Self::DEFAULT_MAX_CALLS }

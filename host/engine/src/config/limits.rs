@@ -37,12 +37,12 @@ pub struct Limits {
     pub compute: Option<Duration>,
     /// `deadline`: maximum time of the whole call after it has got an instance. This includes the time in which the
     /// plugin waits for capabilities. The time in which it waits for a thread or a processor is part of
-    /// `overload-deadline` instead. 1 µs to 1 h; the default ([`Self::deadline()`]) is 100 ms, or 30 s if `model`,
-    /// `http` or any of `capabilities` is granted.
+    /// `overload-deadline` instead. The range is 1 µs to 1 h. The default ([`Self::deadline()`]) is 100 ms, or 30 s if
+    /// `model`, `http` or any of `capabilities` is granted.
     #[serde(with = "UpToAnHour", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
     /// `memory`: maximum size of all linear memories together, in bytes; 1 to 4 GiB, default 16 MiB. If a plugin asks
-    /// for more memory, the request is denied, and the plugin fails if it traps as a result. A plugin has at most 2
+    /// for more memory, the request is denied. If the plugin traps as a result, its call fails. A plugin has at most 2
     /// memories.
     #[serde(with = "Memory")]
     pub memory: NonZeroUsize,
@@ -55,8 +55,8 @@ pub struct Limits {
     #[serde(with = "Tables")]
     pub tables: NonZeroU32,
     /// `instances`: maximum number of instances of core modules; 1 to 200, default 50. A Rust component has 4
-    /// instances, and a component with a Python interpreter has 38. A composed component has as many instances as its
-    /// parts together. A plugin with more instances is not loaded.
+    /// instances, and a component with a Python interpreter has 38. A composed component has the sum of its parts'
+    /// instances. A plugin with more instances is not loaded.
     #[serde(with = "Instances")]
     pub instances: NonZeroU32,
     /// `handles`: maximum number of open handles to resources, such as open files, streams, requests and timers; 1 to

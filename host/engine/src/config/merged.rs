@@ -79,7 +79,7 @@ impl Config {
         Self { settings, ..Self::default() }.with_entries(entries)
     }
 
-    /// Adds entries that a program created. Existing entries stay.
+    /// Adds entries that a program created to the existing entries.
     ///
     /// # Errors
     /// The errors of [`Self::from_entries`].
@@ -103,7 +103,7 @@ impl Config {
         Ok(self)
     }
 
-    /// Adds ask rules that a program created. Existing rules stay.
+    /// Adds ask rules that a program created to the existing rules.
     ///
     /// # Errors
     /// [`ConfigError::Ask`] if a rule breaks a rule for ask rules in files.
@@ -127,8 +127,8 @@ impl Config {
         Ok(self)
     }
 
-    /// Returns all entries, including disabled entries. The user's entries come before those of a project. Entries of
-    /// one file have the order in which they are written.
+    /// Returns all entries, including disabled entries. The user's entries come before those of a project. Within a
+    /// file, entries keep their order.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
@@ -139,8 +139,7 @@ impl Config {
         self.entries.iter().filter(|entry| entry.enabled)
     }
 
-    /// Returns the ask rules. The user's rules come before those of a project. Rules of one file have the order in
-    /// which they are written.
+    /// Returns the ask rules. The user's rules come before those of a project. Within a file, rules keep their order.
     #[must_use]
     pub fn asks(&self) -> &[AskRule] {
         &self.asks
@@ -169,8 +168,8 @@ impl Config {
         })
     }
 
-    /// Lowers the maximum number of concurrent plugin calls to at most `most`. A process that handles only one event
-    /// uses this, because reserving resources for more calls would cost more than the event itself.
+    /// Lowers the maximum number of concurrent plugin calls to at most `most`. Use this in a process that handles only
+    /// one event, because reserving resources for more calls would take longer than the event itself.
     pub fn limit_concurrent_calls(&mut self, most: NonZeroU32) {
         self.settings.concurrent_calls = self.settings.concurrent_calls.min(most);
     }
@@ -187,7 +186,8 @@ impl Config {
         &self.files
     }
 
-    /// Returns those files of [`Self::files`] that belong to a project. They apply because the user has approved them.
+    /// Returns the files of [`Self::files`] that belong to a project. Only project files that the user has approved
+    /// apply.
     #[must_use]
     pub fn project_files(&self) -> &[PathBuf] {
         &self.project_files
@@ -195,7 +195,7 @@ impl Config {
 
     /// Returns the directory to which relative paths in rules are relative: the directory of the outermost project file
     /// above `workspace` that applies. If there is no such file, returns `workspace`. The user's home and the
-    /// directories above it are never used, because rules would then treat everything in the home as part of the
+    /// directories above it are never used, because otherwise rules would treat every file in the home as part of the
     /// project.
     pub(crate) fn root_of<'a>(&'a self, workspace: &'a Path) -> &'a Path {
         let home = std::env::home_dir();
@@ -207,7 +207,7 @@ impl Config {
 
     /// Reads the caller's section into the caller's type. Returns `None` if no file has the section. As in the engine's
     /// sections, a key that the type does not have is an error. The values of the user's file and of project files are
-    /// combined. If two files had the same key, this was already reported as an error when the files were read.
+    /// combined. No two files have the same key, because this is reported as an error when the files are read.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] with the mistakes in the section.
@@ -232,8 +232,8 @@ impl Config {
     }
 
     /// Returns the file and line of a value in the caller's own sections. `keys` are the keys that lead to the value.
-    /// Returns `None` if no file has the value. If the value is a table that several files have, returns its position
-    /// in the first of these files.
+    /// Returns `None` if no file has the value. If several files contain this table, returns its position in the first
+    /// of these files.
     ///
     /// ```
     /// # use hookhost::config::{Config, ConfigError, Layer, Source};
@@ -255,7 +255,7 @@ impl Config {
         Some(Origin::new(&file.path, node.place.line(), file.layer))
     }
 
-    /// Combines the files in this order. `same` maps all paths of one file to one spelling.
+    /// Combines the files in the given order. `same` maps all paths of one file to one spelling.
     pub(super) fn add_up(
         files: Vec<Result<ParsedFile, Vec<Problem>>>,
         same: impl Fn(&Path) -> PathBuf,
@@ -284,7 +284,7 @@ struct Sum {
     /// The configuration without its entries.
     config: Config,
     entries: Vec<PlacedEntry>,
-    /// The `[settings]` of the files so far, for messages about a contradiction.
+    /// The `[settings]` of the files so far. Messages about contradictory settings need their positions.
     settings_at: Vec<Node>,
     problems: Vec<Problem>,
 }

@@ -1,8 +1,9 @@
 //! The configuration `hookhost.toml`: parsing into checked types, layers, approvals of a project's file, and edits.
 //!
 //! The module guarantees the following. A file is used only if all of it is valid. An unknown key is an error, and the
-//! message shows its line. A project's file is not even parsed before the user has approved exactly its text. Approved
-//! content stays in use until a change is approved or the approval is revoked. No capability is granted by default.
+//! message shows its line. A project's configuration file is parsed only after the user has approved its exact text.
+//! The approved text stays in use until a new text is approved or the approval is revoked. By default, plugins get no
+//! capabilities.
 //!
 //! Each module uses only modules above it in this table. A test checks this.
 //!

@@ -12,8 +12,8 @@ pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>)
         .map(|(_, word)| word)
 }
 
-/// Returns the advice that follows "unknown …" in a message. It names the most similar word or, if there is none, all
-/// known words.
+/// Returns the advice that follows "unknown …" in a message. The advice names the most similar word. If no word is
+/// similar, it names all known words.
 pub(super) fn advice(nearest: Option<&str>, known: &[&str], what: &str) -> String {
     match (nearest, known) {
         (Some(near), _) => format!("did you mean `{near}`?"),

@@ -69,7 +69,7 @@ impl ActionKind {
     }
 
     /// Returns true if the action is, or may be, of this kind. If the arguments of a call cannot be parsed but its tool
-    /// is known, the call may have every action that the tool can have.
+    /// is known, every action that the tool can have is possible.
     fn may_be_of(self, action: &Action) -> bool {
         self == Self::of(action) || matches!(action, Action::Other(word) if word == self.name())
     }

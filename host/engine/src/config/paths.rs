@@ -18,8 +18,8 @@ pub(super) fn expand(written: &str, directory: &Path, home: Option<&Path>) -> Re
     Ok(path.components().filter(|part| *part != Component::CurDir).collect())
 }
 
-/// Returns the form in which a configuration file in `directory` contains an absolute path. It is relative if the path
-/// is inside the directory. This is the reverse of [`expand`].
+/// Returns an absolute path in the form in which a configuration file in `directory` contains it. The result is
+/// relative if the path is inside the directory. This is the reverse of [`expand`].
 pub(super) fn shorten(path: &Path, directory: &Path) -> Result<String, String> {
     let text = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| format!("{} is not UTF-8", path.display()));
     match path.strip_prefix(directory) {

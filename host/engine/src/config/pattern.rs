@@ -60,7 +60,7 @@ impl KeyPattern {
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // If each piece takes its first match, the most text is left for the next pieces.
+    // Let each piece take its first match, because this leaves the most text for the next pieces.
     let between = text.strip_prefix(head).and_then(|text| text.strip_suffix(tail));
     let left = between.and_then(|text| {
         middle.split('*').try_fold(text, |text, piece| text.find(piece).map(|at| &text[at + piece.len()..]))

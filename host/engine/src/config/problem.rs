@@ -32,7 +32,7 @@ impl Problem {
         let end = floor(text, place.range.end).max(start);
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let line = text[line_start..].lines().next().unwrap_or("");
-        // A mistake can extend over several lines, but only the first line is shown.
+        // Show only the first line, even if the mistake extends over several lines.
         let marked = text[start..end].lines().next().unwrap_or("");
         let before = &text[line_start..start];
         let after = line.get(before.len() + marked.len()..).unwrap_or("");

@@ -42,7 +42,7 @@ impl UserDirectories {
     /// treated as unset.
     ///
     /// # Errors
-    /// [`ConfigError::NoHome`] if a directory is not named by a variable and cannot be found without one.
+    /// [`ConfigError::NoHome`] if no variable names a directory, and the user's home is unknown.
     /// [`ConfigError::Relative`] if a variable contains a relative path.
     pub fn of_user() -> Result<Self, ConfigError> {
         let base = etcetera::choose_base_strategy().ok();
@@ -78,7 +78,7 @@ impl UserDirectories {
     }
 }
 
-/// A project's configuration file. It is read only once, so that the user approves exactly the text that was shown.
+/// A project's configuration file. The file is read only once, so the user approves exactly the text that was shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProjectFile {
@@ -131,8 +131,8 @@ impl ProjectFile {
         Self::places(cwd).into_iter().filter(|file| fs::symlink_metadata(file).is_ok()).collect()
     }
 
-    /// Returns the paths at which a `hookhost.toml` would be a project file for `cwd`, nearest first. They are in `cwd`
-    /// and in the directories above it.
+    /// Returns the paths at which a `hookhost.toml` would be a project file for `cwd`, nearest first. The paths are in
+    /// `cwd` and in the directories above it.
     #[must_use]
     pub fn places(cwd: &Path) -> Vec<PathBuf> {
         let cwd = canonical(&std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_owned()));
@@ -149,8 +149,8 @@ pub(super) fn place(file: &Path) -> PathBuf {
     }
 }
 
-/// Returns true if the user's own file exists. An unreadable directory or a broken link may hide the file. Both are
-/// errors, because rules that cannot be read must not be treated as if there were no rules.
+/// Returns true if the user's own file exists. An unreadable directory and a broken link are errors, because they may
+/// hide a file with rules.
 ///
 /// # Errors
 /// [`ConfigError::Io`] if this cannot be determined.

@@ -74,8 +74,8 @@ pub(super) type Size = Quantity<Bytes, { 1 << 30 }>;
 pub(super) type Memory = Quantity<Bytes, { 4 << 30 }>;
 pub(super) type UpToAnHour = Quantity<Time, HOUR>;
 pub(super) type UpToADay = Quantity<Time, { 24 * HOUR }>;
-/// The maximum size of one value in the log. Of a larger value, the log contains the first KiB, so the maximum cannot
-/// be set to less.
+/// The maximum size of one value in the log. The maximum cannot be less than 1 KiB, because the log contains the first
+/// KiB of a larger value.
 pub(super) type RecordedSize = Quantity<Bytes, { 64 << 20 }, { 1 << 10 }>;
 
 impl<K: Kind, const MAX: u64, const MIN: u64> Quantity<K, MAX, MIN> {
@@ -162,7 +162,7 @@ impl Amount for NonZeroU32 {
 }
 
 impl Amount for NonZeroUsize {
-    /// On a host with 32-bit addresses, 4 GiB does not fit into the type, so it becomes the type's maximum.
+    /// On a host with 32-bit addresses, 4 GiB does not fit into `usize`, so the amount becomes `usize::MAX`.
     fn of(amount: NonZeroU64) -> Self {
         Self::try_from(amount).unwrap_or(Self::MAX)
     }

@@ -1,5 +1,6 @@
-//! An entry as written in the file. It has the keys but no derived values, and serde reads and writes it. `check`
-//! converts it to an [`Entry`](super::Entry). [`RawEntry::of`] converts an entry back, and leaves out default values.
+//! An entry as written in the file. It contains the keys but no derived values. Serde reads and writes this form.
+//! `check` converts it to an [`Entry`](super::Entry). [`RawEntry::of`] converts an entry back, and leaves out default
+//! values.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -66,7 +67,7 @@ impl<'de> Deserialize<'de> for EventName {
     }
 }
 
-/// Writes only those keys of a table whose values differ from the default.
+/// Writes only the keys of a table whose values differ from the default.
 fn unlike_default<T: Serialize + Default, S: Serializer>(table: &T, serializer: S) -> Result<S::Ok, S::Error> {
     let keys = |table: &T| {
         let table = serde_json::to_value(table).and_then(serde_json::from_value::<BTreeMap<String, Value>>);

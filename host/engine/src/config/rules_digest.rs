@@ -4,8 +4,8 @@ use super::{AskRule, AuditSettings, Config, Digest, Entry, Layer, Settings};
 use serde_json::{Value, json};
 
 impl Config {
-    /// Computes the digest of everything that decides about events. It covers the loaded entries with the digests of
-    /// their code, the ask rules and the settings. It also covers the layer of each entry and rule. The digest does not
+    /// Computes the digest of everything in the configuration that affects decisions: the loaded entries with the
+    /// digests of their code, the ask rules, the settings, and the layer of each entry and rule. The digest does not
     /// depend on positions within a file, on comments, or on the caller's own sections. A native rule contributes only
     /// its name and settings, because its code is a part of the program.
     #[must_use]
@@ -19,7 +19,8 @@ impl Config {
     }
 }
 
-// Each function destructures its type, so that a new field does not compile until it is handled here.
+// Each function destructures its type. So if a field is added to the type, this code compiles only after it handles the
+// field.
 
 fn entry(entry: &Entry) -> Value {
     let Entry {

@@ -17,7 +17,7 @@ pub(crate) enum ServerHost {
     Localhost,
     /// A literal address.
     Address(IpAddr),
-    /// A name to look up, in lower case and without a dot at its end.
+    /// A name that must be resolved, in lower case and without a dot at its end.
     Name(String),
 }
 
@@ -47,8 +47,8 @@ impl Server {
             .ok_or_else(|| format!("{text:?} is not a host: write `name` or `name:port`, without scheme, path or `*`"))
     }
 
-    /// Returns true if a request may be sent to this host and port. `https` is allowed to port 443 or to the port of
-    /// the entry. Plain `http` is allowed only if the entry has a port other than 443.
+    /// Returns true if a request may be sent to this host and port. `https` is allowed on the port of the entry, or on
+    /// port 443 if the entry has no port. Plain `http` is allowed only if the entry has a port other than 443.
     pub(crate) fn admits(&self, host: &ServerHost, port: u16, https: bool) -> bool {
         let named = self.port.map(NonZeroU16::get);
         let port_is_right =

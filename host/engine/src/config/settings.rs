@@ -12,56 +12,58 @@ use super::{
     quantity::{Concurrent, RecordedSize, UpToADay},
 };
 
-/// `[settings]`: the user's settings for all plugins. A project's file can make a setting stricter, but never looser.
+/// `[settings]`: the user's settings for all plugins. A project's configuration file can make a setting stricter, but
+/// never looser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// `stream-unfinalised`: if `true`, text is shown while it streams, even though a plugin that exports
-    /// `finalize-content` has not seen all of it. With `false`, the default, such text is not shown until it is final.
-    /// `true` is looser. [`Session::stream`](crate::Session::stream) follows this setting.
+    /// `stream-unfinalised`: this setting matters if a plugin exports `finalize-content`. If `true`, text is shown
+    /// while it streams, before that plugin has seen all of it. If `false`, the default, text is shown only after that
+    /// plugin has seen all of it. `true` is looser. [`Session::stream`](crate::Session::stream) follows this setting.
     pub stream_unfinalised: bool,
-    /// `approval-deadline`: maximum time to wait for a person whom a plugin or an ask rule asks. After this time, the
-    /// answer is no. The event waits for the answer, so with a shorter deadline an unattended agent gets the refusal
-    /// sooner and can continue. 1 µs to 24 h, default 5 min; a longer time is looser.
+    /// `approval-deadline`: maximum time to wait for a person's answer to a plugin or to an ask rule. After this time,
+    /// the answer is no. The event waits for the answer, so with a shorter deadline an unattended agent gets the
+    /// refusal sooner and can continue. 1 µs to 24 h, default 5 min; a longer time is looser.
     pub approval_deadline: Duration,
     /// `overload-deadline`: maximum time for which a call of a plugin may wait for one of the `concurrent-calls`, and
     /// then for a thread and a processor. This time is not part of the plugin's `deadline`, because the plugin does not
-    /// cause it. A call that waits for longer fails as `overloaded`. Then `on-failure` decides, and the event can be
-    /// sent again. 1 µs to 24 h, default 2 s; a longer time is looser.
+    /// cause it. A call that waits for longer fails as `overloaded`. In this case `on-failure` decides, and the agent
+    /// can send the event again. 1 µs to 24 h, default 2 s; a longer time is looser.
     pub overload_deadline: Duration,
     /// `concurrent-calls`: maximum number of concurrent calls of plugins, in all sessions together. Further calls wait,
     /// at most for `overload-deadline`. Plugins that may wait for a model, a server or a disk have a separate limit of
-    /// the same size, so that they cannot block the other plugins. Each call reserves about 8 GiB of address space (32
-    /// and more calls together about 1 TiB), but no memory. A process with little address space (`ulimit -v`) needs a
-    /// lower number. 1 to 256, default 32; a higher number is looser.
+    /// the same size, because these plugins must not block the other plugins. Each call reserves about 8 GiB of address
+    /// space (32 and more calls together about 1 TiB), but no memory. So a process with little address space
+    /// (`ulimit -v`) needs a lower number. 1 to 256, default 32; a higher number is looser.
     pub concurrent_calls: NonZeroU32,
     /// `compile-time`: maximum processor time for compiling one plugin, summed over all threads. A plugin that takes
-    /// longer is not loaded. The maximum wall time is ten times this value, so that a plugin is not rejected only
-    /// because the machine is busy. On systems other than Linux, a thread cannot read the processor time of another
-    /// thread, so only the wall time is limited. Compiled code is stored, so each plugin is compiled only once. 1 µs to
-    /// 24 h, default 60 s; a longer time is looser.
+    /// longer is not loaded. The maximum wall time is ten times this value, because a plugin should not be rejected
+    /// only because the machine is busy. On systems other than Linux, a thread cannot read the processor time of
+    /// another thread, so only the wall time is limited. Compiled code is stored, so each plugin is compiled only once.
+    /// 1 µs to 24 h, default 60 s; a longer time is looser.
     pub compile_time: Duration,
-    /// `require-plugins`: if `true`, gates are rejected and texts are withheld while no plugin is loaded in any mode.
-    /// Then a configuration that is empty by mistake is noticed at the first event, before it can cause damage. The
-    /// default is `false`, which is looser.
+    /// `require-plugins`: if `true`, the host rejects gates and withholds texts while no plugin is loaded in any mode.
+    /// So the user notices at the first event that the configuration is empty by mistake. The default is `false`, which
+    /// is looser.
     pub require_plugins: bool,
-    /// `[settings.audit]`: the parts of each event that the log contains. A project's file cannot have this table at
-    /// all, because it could hide the project's actions from the user.
+    /// `[settings.audit]`: the parts of each event that the log contains. A project's configuration file cannot have
+    /// this table, because the table could hide the project's actions from the user.
     pub audit: AuditSettings,
 }
 
 /// `[settings.audit]`: which values in payloads, changes and verdicts the log contains. Each record says which values
-/// were withheld. An event with withheld values cannot be replayed exactly.
+/// are left out. If values are left out, the event cannot be replayed exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AuditSettings {
     /// `largest-value`: maximum size of one value, in bytes of JSON. If a value is larger, the log contains only its
-    /// size, its digest and its first KiB. A lower limit keeps the log small if tools return long results. 1 KiB to 64
-    /// MiB, default 256 KiB.
+    /// size, its digest and its first KiB. With a lower limit, the log stays small even if tools return long results. 1
+    /// KiB to 64 MiB, default 256 KiB.
     pub largest_value: NonZeroUsize,
-    /// `mask`: keys of JSON objects whose values are recorded as `"(masked)"`, at any depth, and also in JSON inside a
-    /// string. Use it for values that must not be stored on disk a second time. Text that is not JSON is not searched,
-    /// so a password in a command line is still recorded. Each pattern is compared with every key. Default none.
+    /// `mask`: patterns for keys of JSON objects. The values of matching keys are recorded as `"(masked)"`, at any
+    /// depth, and also in JSON inside a string. Use this key for values that must not be stored on disk a second time.
+    /// Text that is not JSON is not searched, so a password in a command line is still recorded. Each pattern is
+    /// compared with every key. Default none.
     pub mask: Vec<KeyPattern>,
 }
 
@@ -135,7 +137,7 @@ impl Settings {
         }
     }
 
-    /// Applies those settings of a project's file that are not looser. Returns the settings that the file cannot set.
+    /// Applies the settings of a project's file, except looser settings. Returns the settings that the file cannot set.
     pub(super) fn tighten(&mut self, written: &RawSettings) -> Vec<Forbidden> {
         let mut forbidden = Vec::new();
         let mut optional = !self.require_plugins;
@@ -169,7 +171,8 @@ impl Settings {
     }
 }
 
-/// Lowers a setting for which a greater value is looser. A value above the present value is forbidden.
+/// Lowers a setting for which a greater value is looser. Adds to `forbidden` if the new value is above the present
+/// value.
 fn lower<T: PartialOrd>(key: &'static str, setting: &mut T, written: Option<T>, forbidden: &mut Vec<Forbidden>) {
     match written {
         Some(looser) if looser > *setting => forbidden.push(Forbidden::Looser(key)),

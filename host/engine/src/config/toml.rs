@@ -13,8 +13,8 @@ use super::{
     tree::{Key, Node, Table, Value, join},
 };
 
-/// Returns the document's table. If the text has a syntax error, fails with the first such error. Otherwise fails with
-/// all numbers that are out of range.
+/// Returns the document's table. If the text has a syntax error, the function fails with the first such error.
+/// Otherwise it fails if numbers are out of range, and reports all of them.
 pub(super) fn parse(file: &Arc<Text>) -> Result<Table, Vec<Problem>> {
     let document = DeTable::parse(&file.text).map_err(|error| {
         let range = error.span().unwrap_or_default();
@@ -70,7 +70,8 @@ impl Reader<'_> {
         Node { place, value }
     }
 
-    /// Records a problem and returns an arbitrary value, because a document with a problem is not used.
+    /// Records a problem and returns an arbitrary value. The value does not matter, because a document with a problem
+    /// is not used.
     fn refuse(&mut self, path: &str, place: &Place, message: &str) -> Value {
         self.problems.push(Problem::new(place, format!("`{path}`: {message}")).about(path));
         Value::Boolean(false)

@@ -1,9 +1,10 @@
 //! The approvals of project files.
 //!
 //! The approvals are a JSON file in the user's state directory. For each approved file, it contains the approved text.
-//! This text stays in use until a different text is approved or the approval is revoked, even if the project's file
-//! changes. Only the user can read and write the directory (mode 0700) and the file (mode 0600). A file that others can
-//! write, or that the host has not written, is refused. Each change replaces the whole file while a lock is held.
+//! Even if the project's file changes, this text stays in use until a different text is approved or the approval is
+//! revoked. Only the user can read and write the directory (mode 0700) and the file (mode 0600). If other users can
+//! write the file, or if its content is not a valid store, the file is refused. Each change replaces the whole file
+//! while a lock is held.
 
 use std::{
     collections::BTreeMap,
@@ -33,8 +34,8 @@ pub struct Approved {
     pub path: PathBuf,
     /// Digest of the content that applies.
     pub digest: Digest,
-    /// The content that applies. `None` if an earlier version of hookhost stored only the digest. In this case the file
-    /// is read, and its content applies as long as it has that digest.
+    /// The content that applies. `None` if an earlier version of hookhost stored only the digest. In this case the
+    /// project's file is read, and its content applies as long as it has that digest.
     pub content: Option<String>,
 }
 
@@ -105,10 +106,10 @@ impl TrustStore {
     }
 
     /// Returns true if the store exists but contains no approval of this file. If there is no store, returns false,
-    /// because nothing is known about the user's decisions.
+    /// because then it is unknown what the user decided.
     #[must_use]
     pub fn is_revoked(&self, path: &Path) -> bool {
-        // Use the path as it was approved, because a directory in it may have been replaced by a link.
+        // Look up the path as it was approved, because a link may have replaced a directory of the path since then.
         let is_kept = |record: Record| key(path).is_ok_and(|key| record.approved.contains_key(&key));
         self.file().exists() && self.read().is_ok_and(|record| !is_kept(record))
     }

@@ -1,6 +1,6 @@
-//! Replaces images, sounds and other binary data in values with markers before plugins see them. A rule cannot learn
-//! anything from base64, which would be the largest part of its input. The agent still receives the data, unless a
-//! plugin replaced that part of the value.
+//! Replaces images, sounds and other binary data in values with markers before plugins see them. Base64 would be the
+//! largest part of a rule's input, and a rule cannot learn anything from it. The agent still receives the data, unless
+//! a plugin replaced that part of the value.
 
 use crate::config::Digest;
 use crate::contract::Json;
@@ -12,12 +12,12 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// Minimum length of base64 that is replaced, in characters. A shorter text is never replaced, so it cannot be hidden
-/// from the rules by calling it an image.
+/// Minimum length of base64 that is replaced, in characters. A shorter string is never replaced. Otherwise an agent
+/// could hide a text from the rules by declaring it as an image.
 pub(crate) const MIN_LENGTH: usize = 4 * 1024;
 
-/// The beginning of a marker. JSON does not escape its characters. A value that already contains this text is passed
-/// unchanged, so that every marker that a plugin gets comes from the host.
+/// The beginning of a marker. JSON does not escape its characters. If a value already contains this text, none of its
+/// data is replaced, so every marker in a plugin's input comes from the host.
 const MARKER: &str = "[hookhost:binary ";
 const END: char = ']';
 
@@ -26,7 +26,7 @@ const END: char = ']';
 const KIND_KEYS: [&str; 5] = ["type", "mimetype", "mediatype", "contenttype", "format"];
 
 /// Keys of members that contain binary data, spelled as in [`KIND_KEYS`]. Members such as `text` or `stdout` are not
-/// listed, because a model reads them as text, whatever the object says about its content.
+/// listed, because a model reads them as text even if the object declares another type.
 const DATA_KEYS: [&str; 5] = ["data", "blob", "bytes", "base64", "b64json"];
 
 /// Words for binary data that providers and agents use instead of media types.
@@ -47,8 +47,8 @@ const KINDS: [&str; 14] = [
     "mp3",
 ];
 
-/// Maximum number of bytes between the beginning of a `data:` URL and its data. The media type is searched for within
-/// this distance.
+/// Maximum number of bytes between the beginning of a `data:` URL and its data. The media type must be within this
+/// distance.
 const MAX_URL_HEAD: usize = 128;
 
 /// The binary data that was removed from a value. Each marker maps to its data and to the number of occurrences that
@@ -56,7 +56,7 @@ const MAX_URL_HEAD: usize = 128;
 #[derive(Debug, Default)]
 pub(crate) struct Binary {
     data: HashMap<String, (String, usize)>,
-    /// The number of bytes by which removing the binary data made the value smaller.
+    /// The number of bytes that the value lost when the binary data was removed.
     saved: usize,
 }
 
@@ -105,8 +105,8 @@ impl Binary {
         for at in runs(text) {
             let (run, before) = (&text[at.clone()], &text[copied..at.start]);
             let is_whole = |before: &str| before.ends_with('"') && text[at.end..].starts_with('"');
-            // Use the described kind only if all occurrences of the data are described. An occurrence that is not
-            // described may be read as text.
+            // Use the described kind only if all occurrences of the data are described. A model may read an occurrence
+            // that is not described as text.
             let said = kinds.get(run).filter(|(_, found)| is_whole(before) && times.get(run) == Some(found));
             let kind = said
                 .map(|(kind, _)| *kind)
@@ -181,7 +181,7 @@ fn find<'a>(value: &'a Value, around: Option<&'a str>, kinds: &mut HashMap<&'a s
 /// is not binary data, and `None` if it declares nothing.
 fn kind_of(members: &Map<String, Value>) -> Option<Option<&str>> {
     let said = members.iter().filter(|(key, _)| is_one_of(key, &KIND_KEYS)).filter_map(|(_, value)| value.as_str());
-    // A media type is more precise than a word.
+    // Prefer a media type, because it is more precise than a word.
     let (media_types, words): (Vec<&str>, Vec<&str>) = said.partition(|kind| kind.contains('/'));
     match (media_types.first(), words.is_empty()) {
         (None, true) => None,
@@ -195,8 +195,8 @@ fn is_one_of(key: &str, keys: &[&str]) -> bool {
     keys.contains(&key.as_str())
 }
 
-/// Returns true if `kind` is a media type, or a word used in place of a media type, whose data a rule cannot read. SVG
-/// is text, so it is not binary.
+/// Returns true if a rule cannot read data of this kind. `kind` is a media type, or a word in place of a media type.
+/// SVG is text, so it is not binary.
 fn is_binary(kind: &str) -> bool {
     let kind = kind.to_ascii_lowercase();
     let is_media = ["image/", "audio/", "video/"].iter().any(|class| kind.starts_with(class)) && !kind.contains("xml");

@@ -37,14 +37,14 @@ impl Schemas {
 }
 
 impl CallValidator<'_> {
-    /// Returns the map from the agent's tools to actions. It is looked up only when it is needed, because most events
-    /// are not about a tool call.
+    /// Returns the map from the agent's tools to actions. This map is looked up only when it is needed, because most
+    /// events are not about a tool call.
     fn actions(&self) -> AgentActions<'_> {
         self.actions.of(self.agent)
     }
 
-    /// Returns the call with its action, and with its arguments in canonical form. Otherwise white space and repeated
-    /// keys could make a person, a plugin and a tool see different arguments.
+    /// Returns the call with its action, and with its arguments in canonical form. Without the canonical form, a
+    /// person, a plugin and a tool could interpret white space and repeated keys differently.
     pub(crate) fn prepared(&self, call: ToolCall) -> ToolCall {
         let arguments = call.arguments.read().unwrap_or_else(|_| Value::String(call.arguments.into()));
         self.actions().call(call.id, call.name, &arguments, call.origin, self.cwd)
@@ -97,7 +97,7 @@ impl CallValidator<'_> {
         matching.map(|rule| (rule.layer(), rule.question_about(call))).collect()
     }
 
-    /// Returns true if the model is configured, so that a request may be sent to it.
+    /// Returns true if the model is configured. Only then may a request be sent to it.
     pub(crate) fn knows_model(&self, provider: &str, model: &str) -> bool {
         self.models.iter().any(|known| known.provider == provider && known.model == model)
     }

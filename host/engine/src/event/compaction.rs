@@ -1,4 +1,4 @@
-//! Events before and after a summary replaces the older part of a conversation.
+//! Events of a compaction, in which a summary replaces the older part of a conversation.
 
 use super::CallValidator;
 use super::GateEvent;

@@ -30,8 +30,8 @@ impl GateEvent for BeforeInference {
     }
 }
 
-/// Applies changes to a request. The changes may remove tools but not add any. A new provider or model must be
-/// configured.
+/// Applies changes to a request. The changes may remove tools but not add any. If the changes contain a new provider or
+/// model, it must be configured.
 fn changed(request: &Inference, changes: InferenceChanges, validator: &CallValidator<'_>) -> Result<Inference, String> {
     let mut request = request.clone();
     if let Some(tools) = changes.tools {

@@ -1,4 +1,4 @@
-//! The typed events. Each event has a row in the table below and an implementation in a file of this module.
+//! The typed events. Each event has a row in the macro `every_event` and an implementation in a file of this module.
 //!
 //! The implementation of an event defines the parameters and the result of its interface's `handle`, and the meaning of
 //! the verdict. Everything else is the same for all events: subscription, the call, composition, the record and
@@ -109,8 +109,8 @@ pub(crate) trait Event: Sized + Send + 'static {
 
     fn params<'a>(session: &'a Session, payload: &'a Self::Payload) -> Self::Params<'a>;
 
-    /// Returns the payload in the form that plugins get and that the agent executes. In this form, the parts that can
-    /// be derived from other parts are computed by the host and not taken from the agent.
+    /// Returns the payload in the form that plugins get and that the agent executes. If a part can be derived from
+    /// other parts, the host computes it and ignores the agent's value.
     fn prepared(payload: Self::Payload, _validator: &CallValidator<'_>) -> Self::Payload {
         payload
     }
@@ -141,7 +141,7 @@ pub(crate) trait Event: Sized + Send + 'static {
     }
 }
 
-/// The kind of an event. The macro over the table of events implements this trait.
+/// The kind of an event. A macro implements this trait for every row of `every_event`.
 pub(crate) trait Kind: Event {
     const KIND: EventKind;
 }
@@ -184,7 +184,7 @@ pub(crate) trait CollectEvent: Event<Return = (Self::Verdict,)> {
     fn tasks(verdict: Self::Verdict) -> Vec<Task>;
 }
 
-/// The type of a component's `handle`, to be compared with the type that the contract defines.
+/// The type of a component's `handle`, for comparison with the type that the contract defines.
 pub(crate) struct HandleType<'a> {
     pub(crate) function: &'a wasmtime::component::types::ComponentFunc,
     pub(crate) types: &'a wasmtime::component::__internal::InstanceType<'a>,

@@ -68,7 +68,7 @@ impl GateEvent for RequestSend {
     }
 }
 
-/// Checks a changed body. It must be an object. If it has a `model`, this model must be configured.
+/// Checks a changed body. The body must be an object. If it has a `model`, this model must be configured.
 fn changed(
     request: &RawRequest,
     body: &Json,

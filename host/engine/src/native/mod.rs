@@ -2,14 +2,14 @@
 //!
 //! A native rule is code of the program itself, so nothing sandboxes it. `limits.fuel`, `limits.compute`,
 //! `limits.memory` and `limits.output` do not apply. A native rule can read anything that the program can read, so a
-//! replay may not be able to repeat its verdict. Like a component, a native rule has a place in the chain, a deadline
-//! and `on-failure`. It is also tripped after several failures in a row, and its calls are recorded with their
-//! effects.
+//! replay may not be able to repeat its verdict. In other respects a native rule is like a component: it has a position
+//! in the chain, a deadline and `on-failure`. It is tripped after several failures in a row, and its calls are recorded
+//! with their effects.
 //!
-//! The session waits for its rules. Therefore an event that a rule sends to the same session is rejected.
+//! If a rule sends an event to its own session, the event is rejected, because the session waits for the rule.
 //!
 //! A rule about one event is a closure. A rule about several events, or a rule with a configuration or with
-//! capabilities, is a plugin of the guest SDK. Both create a [`Rule`], and
+//! capabilities, is a plugin of the guest SDK. A closure and a plugin of the SDK both become a [`Rule`], and
 //! [`Entry::from_rule`](crate::config::Entry::from_rule) gives the rule its name.
 //!
 //! ```
@@ -51,7 +51,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Configuration;
 
-/// A rule of the program itself: one function for each kind of event about which the rule is asked.
+/// A rule of the program itself. It has one function for each event about which it is asked.
 ///
 /// ```
 /// use hookhost::contract::{Refusal, Escalation};
@@ -72,8 +72,8 @@ pub struct Rule {
 }
 
 /// The function of a rule for one event. `P` is the payload of the event, and `R` is the return type of `handle` in a
-/// component. An error describes what is wrong with the answer, as the end of a sentence that begins with "the plugin
-/// … ".
+/// component. An error describes what is wrong with the answer. It is the end of a sentence that begins with "the
+/// plugin … ".
 pub(crate) type Handler<P, R> = Arc<dyn Fn(&Session, &P) -> Result<R, String> + Send + Sync>;
 
 /// Configures a rule. The function takes the configuration as JSON, and may write log lines.

@@ -1,4 +1,4 @@
-//! Converts a plugin of the guest SDK to a native rule. A component is built from the same Rust type.
+//! Converts a plugin of the guest SDK to a native rule. The same Rust type can also be built as a component.
 
 use super::*;
 use hookhost_guest::{Plugin, types};
@@ -53,13 +53,13 @@ every_event!(methods);
 /// Converts an answer from the SDK's type to the host's type.
 ///
 /// # Errors
-/// If a part of the answer is not JSON, but has to be JSON.
+/// If a part of the answer must be JSON but is not.
 fn answered<S, T: TryFrom<S, Error: Display>>(answer: S) -> Result<T, String> {
     T::try_from(answer).map_err(|error| error.to_string())
 }
 
 impl Rule {
-    /// Creates a rule from a plugin of the guest SDK. As in a component, the rule is asked about the events whose
+    /// Creates a rule from a plugin of the guest SDK. Like a component, the rule is asked about the events whose
     /// methods the plugin implements.
     ///
     /// The version of the rule is the version of the plugin's crate.

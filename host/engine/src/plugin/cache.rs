@@ -35,12 +35,12 @@ const TAG: usize = 32;
 /// Size of an outcome in bytes: one byte for the flag `is_image`, and then the digest.
 const OUTCOME: usize = 1 + 32;
 
-/// Files that were not used for `MAX_AGE` are removed. While the remaining files are larger than `MAX_BYTES` in total,
-/// the least recently used file is removed.
+/// Files that were not used for `MAX_AGE` are removed. Then the least recently used files are removed until the rest is
+/// not larger than `MAX_BYTES` in total.
 const MAX_AGE: Duration = Duration::from_hours(30 * 24);
 const MAX_BYTES: u64 = 1 << 30;
 
-/// The recorded time of a file's last use is updated only if it is older than this.
+/// Minimum age at which the recorded time of a file's last use is updated.
 const TOUCHED: Duration = Duration::from_hours(24);
 
 /// Number of bytes of a file that are read and hashed at a time.
@@ -49,8 +49,7 @@ const PIECE: usize = 64 * 1024;
 /// Size of the file of the key, in bytes.
 const KEY: usize = 64;
 
-/// Context for deriving the key of the authentication codes. With other contexts, other keys can be derived from the
-/// same file.
+/// Context for deriving the key of the authentication codes from the key file. Other contexts would derive other keys.
 const PURPOSE: &str = "hookhost 2026-11-26 authentication codes of compiled code";
 
 /// Extensions of the files of compiled code, outcomes and stamps.
@@ -96,7 +95,7 @@ enum CacheFile<'a> {
     ///   directories too early
     /// - the limits, because `configure` may fail under other limits
     ///
-    /// When an outcome has to be computed again but its image is already stored, nothing is compiled.
+    /// If an outcome has to be computed again but its image is already stored, the image is not compiled again.
     Outcome(&'a Entry),
     /// The stamp of the file at a path, for content with this digest.
     Stamp(&'a Path, &'a Digest),
@@ -194,7 +193,7 @@ impl Cache {
         if let Err(error) = self.write(&path, &stamp.to_bytes()) {
             tracing::debug!(file = %path.display(), %error, "the stamp of a component could not be kept");
         }
-        // Old files are removed here, too, because a component whose path is different at each load would leave many
+        // Old files are removed here, too. Otherwise a component whose path is different at each load would leave many
         // stamps behind.
         #[cfg(feature = "compile")]
         if let Err(error) = evict(&self.directory, &path, MAX_AGE, MAX_BYTES) {
@@ -232,8 +231,8 @@ impl Cache {
     }
 
     /// Returns the path of a file. The path depends on the version of hookhost, the instruction sets of the machine,
-    /// and everything that determines the content. The path need not depend on the settings of the engine, because
-    /// wasmtime rejects code of an engine with other settings.
+    /// and everything that determines the content. It does not depend on the settings of the engine, because wasmtime
+    /// itself rejects code of an engine with other settings.
     fn path(&self, kept: CacheFile<'_>) -> PathBuf {
         struct Sha(Sha256);
         impl Hasher for Sha {
@@ -348,7 +347,7 @@ impl TrustedFile {
     }
 }
 
-/// For each optional instruction set that the compiler may use, returns whether this machine has it. Code that uses
+/// Returns, for each optional instruction set that the compiler may use, whether this machine has it. Code that uses
 /// other instructions does not run on this machine.
 fn instructions() -> Vec<bool> {
     #[cfg(target_arch = "x86_64")]
@@ -508,7 +507,7 @@ fn counted<T>(read: io::Result<T>, entry: &Entry, path: &Path) -> Option<T> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {
             tracing::warn!(plugin = entry.name, file = %path.display(), %error, "compiled again, since the cached code cannot be used");
-            // Remove the file, so that the error is logged only once. The new file will be valid.
+            // Remove the file, so that the error is logged only once. The next compilation writes a valid file.
             let _ = fs::remove_file(path);
             None
         }

@@ -18,7 +18,7 @@ pub(super) const MAX_BYTES: u64 = 64 << 20;
 pub(super) struct Allowed<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
     pub(super) digest: Digest,
-    /// The stamp of the file, by which a later load recognises the unchanged file.
+    /// The stamp of the file. By this stamp, a later load recognises that the file is unchanged.
     pub(super) stamp: Option<Stamp>,
 }
 
@@ -65,7 +65,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Like [`read`], and also returns the stamp that the file had before it was read. `now` is the current time.
 fn read_stamped(path: &Path, now: SystemTime) -> io::Result<(Vec<u8>, Option<Stamp>)> {
-    // The owner of the file does not matter, because its digest is checked. Opening never waits for a pipe, even if a
+    // The owner of the file does not matter, because its digest is checked. Opening the file does not block, even if a
     // pipe replaces the file at this moment.
     let file = match files::open(path, Guard::Anybodys, Links::Followed) {
         Err(FileError::Refused(_)) => return Err(io::Error::other("it is not a file")),
@@ -81,9 +81,9 @@ fn read_stamped(path: &Path, now: SystemTime) -> io::Result<(Vec<u8>, Option<Sta
     let metadata = file.metadata()?;
     let length = metadata.len();
     check(length)?;
-    // The buffer has one byte more than the file, so that the end of the file is found without growing the buffer.
+    // The buffer has one byte more than the file. So the end of the file is found without growing the buffer.
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
-    // The file may grow while it is read.
+    // The read is limited, because the file may grow while it is read.
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     check(bytes.len() as u64)?;
     Ok((bytes, Stamp::of(&metadata, now)))

@@ -7,8 +7,8 @@ use crate::sandbox::{CallLimits, Guest, GuestSetup};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-/// Creates a temporary instance and passes it the configuration, so that an error is found when the plugin is loaded
-/// and not at its first event.
+/// Creates a temporary instance and passes it the configuration. So an error is found when the plugin is loaded and not
+/// at its first event.
 ///
 /// # Errors
 /// Fails if the instance cannot be created, or if `configure` rejects the configuration or fails.
@@ -31,7 +31,8 @@ pub(super) async fn configured(linked: &LinkedComponent) -> Result<(Store<Guest>
         let (accepted,) = called.map_err(failed)?;
         accepted.map_err(|message| LoadError::Refused { name: name(), message })?;
         if linked.entry.grants.has_directories() && store.data().has_looked_for_directories() {
-            // The plugin has now stored in its memory that there are no directories, and would not ask again.
+            // The plugin has stored in its memory that there are no directories. It would not ask again at its first
+            // event.
             let detail = "looked for files before its first event, when no directory is available yet, and would not look \
                           again later: let it use files in events, not in `configure`";
             return Err(failed(Failure::new(FailureKind::NotInstantiated, detail)));

@@ -1,4 +1,4 @@
-//! Checks that a file is a component that fits the contract. The checks look at the first bytes of the file, the
+//! Checks that a file is a component that fits the contract. The checks examine the first bytes of the file, the
 //! imports, and the types of the exports.
 
 use super::tools::{ToolDeclaration, ToolFunctions};
@@ -77,7 +77,7 @@ pub enum ContractError {
         /// The most similar known name, or the existing versions.
         hint: String,
     },
-    /// The component exports an interface of the contract with another type.
+    /// The component exports an interface of the contract, but its type differs from the contract.
     #[error("exports `{export}` with another type than the contract {VERSION}: {difference}")]
     OtherType {
         /// The export and its function.
@@ -88,7 +88,7 @@ pub enum ContractError {
     /// The component imports interfaces that plugins do not get. The list contains each of these imports with a remedy.
     #[error("imports {}", in_words(.0))]
     UnknownImports(Vec<(String, String)>),
-    /// The component imports an interface of the contract or of WASI with another type.
+    /// The component imports an interface of the contract or of WASI, but its type differs from this host's.
     #[error("imports an interface with another type than this host's: {0}")]
     ImportType(String),
 }
@@ -194,8 +194,8 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Contra
 /// Returns the component's exports and imports that belong to the contract, and checks the types of the exports.
 ///
 /// # Errors
-/// Fails if the component exports or imports an interface that the contract does not have, or exports an interface with
-/// another type.
+/// Fails if the component exports or imports an interface that the contract does not have, or if the type of an export
+/// differs from the contract.
 pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilities) -> Result<Surface, ContractError> {
     let mut surface = Surface::default();
     let ty = component.component_type();

@@ -4,7 +4,7 @@ use super::ContractError;
 use crate::config::Digest;
 use std::path::{Path, PathBuf};
 
-/// The reason why a plugin is not loaded. No code of a component runs before its digest, its exports and its imports
+/// The reason why a plugin is not loaded. Code of a component runs only after its digest, its exports and its imports
 /// were checked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

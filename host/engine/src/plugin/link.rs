@@ -1,5 +1,5 @@
 //! Turns compiled code into a plugin, in three steps: check, link, load. The result of each step has a separate type.
-//! No code of a component runs before the component is linked, and no event reaches a component before it is loaded.
+//! Code of a component runs only after the component is linked, and a component gets events only after it is loaded.
 
 use super::contract_check::{Surface, surface};
 use super::{ConfiguredPlugin, ContractError, LoadError, PluginTool, Runs};
@@ -46,7 +46,7 @@ impl<'a> CheckedComponent<'a> {
     }
 
     /// # Errors
-    /// Fails if an import has another type than the host's interface.
+    /// Fails if the type of an import differs from the host's interface.
     pub(super) fn link(self) -> Result<LinkedComponent, LoadError> {
         let Self { sandbox, entry, component, surface } = self;
         let link_error = |error: wasmtime::Error| unfit(entry, ContractError::ImportType(format!("{error:#}")));

@@ -12,15 +12,14 @@ use std::time::Duration;
 use wasmtime::component::Component;
 
 impl Plugin {
-    /// Loads the plugin of an entry of the allowlist. If `known` is the same plugin, returns it.
+    /// Loads the plugin of an entry of the allowlist. If `known` is the plugin of this entry, returns `known`.
     ///
     /// # Errors
-    /// If the file's digest is not the allowed one, if the file is not a component that implements the contract, or if the plugin
-    /// rejects its configuration.
+    /// If the file does not have the allowed digest, if the file is not a component that implements the contract, or if
+    /// the plugin rejects its configuration.
     pub(crate) async fn load(compiler: &Compiler<'_>, entry: &Entry, known: Option<Self>) -> Result<Self, LoadError> {
         let Compiler { sandbox, own, .. } = *compiler;
-        // The file is also checked if the plugin is already loaded, because a file that no longer has the allowed
-        // digest must be reported.
+        // The file is checked even if the plugin is already loaded, because a changed file must be reported.
         let source = Source::of(compiler, entry)?;
         if let Some(capability) = own.missing(entry.grants.capabilities.iter()) {
             return Err(LoadError::NoCapability {
@@ -31,7 +30,7 @@ impl Plugin {
         }
         match known.filter(|known| known.is_of(sandbox, entry, own)) {
             Some(known) if known.entry() == entry => return Ok(known),
-            // The plugin is the same, but its entry is now at another position in the configuration.
+            // The plugin is the same, but the position of its entry in the configuration may have changed.
             Some(known) => {
                 let shared = ConfiguredPlugin { entry: entry.clone(), ..(*known.shared).clone() };
                 return Ok(Self { shared: Arc::new(shared) });
@@ -205,8 +204,8 @@ mod tests {
 
     const BYTES: &str = "a component";
 
-    /// A file with a stored stamp. The stamp was taken with a clock that is one hour ahead, because a file that has
-    /// just changed gets no stamp.
+    /// A file with a stored stamp. Normally a file that has just changed gets no stamp. Therefore this stamp was taken
+    /// with a clock that is one hour ahead.
     struct Place {
         directory: tempfile::TempDir,
         cache: Cache,
@@ -274,7 +273,7 @@ mod tests {
             let path = place.path();
             let written = fs::metadata(&path).unwrap().modified().unwrap();
             // The clock for file times advances in steps. The loop repeats the change until the next step. A real stamp
-            // is taken many steps after the last change, so the next change always has another time.
+            // is taken many steps after the last change, so the next change always has a different time.
             let changed = || std::os::unix::fs::MetadataExt::ctime_nsec(&fs::metadata(&path).unwrap());
             let stamped = changed();
             while changed() == stamped {

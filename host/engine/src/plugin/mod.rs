@@ -1,8 +1,8 @@
 //! Loads plugins: turns the bytes of a file into a component that is checked, compiled, configured and ready for
 //! events.
 //!
-//! No code of a plugin runs before three checks have succeeded: its digest is in the allowlist, its imports are
-//! granted, and the types of its exports match the contract.
+//! Code of a plugin runs only after three checks have succeeded: the plugin's digest is in the allowlist, its imports
+//! are granted, and the types of its exports match the contract.
 
 #[cfg(feature = "cache")]
 pub(crate) mod cache;
@@ -103,7 +103,7 @@ impl Plugin {
         &self.shared.entry
     }
 
-    /// Returns true if the plugin imports `wasi:http` without a granted server, so that each request is denied.
+    /// Returns true if the plugin imports `wasi:http` but is granted no server. Each of its requests is then denied.
     #[must_use]
     pub fn is_denied_requests(&self) -> bool {
         matches!(&self.shared.runs, Runs::Component(component) if component.is_denied_requests)
@@ -114,8 +114,8 @@ impl Plugin {
         self.shared.events.iter().copied()
     }
 
-    /// Returns true if `configure` ran only once, when the plugin was loaded. Otherwise it runs in each instance, with
-    /// the same result but at a higher cost.
+    /// Returns true if `configure` ran only once, when the plugin was loaded. Otherwise `configure` runs in each
+    /// instance. The result is the same, but each call takes longer.
     #[must_use]
     pub fn is_preinitialised(&self) -> bool {
         match &self.shared.runs {
@@ -147,8 +147,8 @@ impl Plugin {
         self.shared.entry.mode == Mode::Enforce
     }
 
-    /// Returns the effect of a failure of this plugin on an event. The default is `reject` for gates and transforms,
-    /// and `skip` for other events.
+    /// Returns what happens to an event if this plugin fails. The default is `reject` for gates and transforms, and
+    /// `skip` for other events.
     #[must_use]
     pub fn on_failure(&self, event: EventKind) -> OnFailure {
         OnFailure::for_shape(self.shared.entry.on_failure, event.shape())
@@ -157,7 +157,7 @@ impl Plugin {
     /// Returns true if `actions` and `tools` of the plugin's entry select any of these calls, or if `calls` is `None`
     /// because the event is not about calls.
     pub(crate) fn is_concerned(&self, calls: Option<&[ToolCall]>) -> bool {
-        // An empty batch is treated as if `actions` and `tools` selected it.
+        // An empty list of calls is treated as if `actions` and `tools` selected it.
         let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { return true };
         calls.iter().any(|call| self.shared.entry.narrowing().concerns(call))
     }

@@ -1,9 +1,10 @@
 //! Stamps of files. A stamp is a part of a file's metadata. If the stamp of a file is still the same at a later load,
 //! the file is unchanged, so the load need not read it.
 //!
-//! A program cannot set the time of a file's last change (`ctime`). The operating system updates this time at each
-//! write, at each rename and at each change of the attributes. If a file changes twice within the clock's resolution,
-//! `ctime` stays the same. So a stamp is taken only if the time since the last change is longer than that resolution.
+//! A stamp contains the time of the file's last change (`ctime`), which a program cannot set. The operating system
+//! updates this time at each write, at each rename and at each change of the attributes. If a file changes twice within
+//! the clock's resolution, `ctime` stays the same. So a stamp is taken only if the last change was longer ago than this
+//! resolution.
 
 use crate::files::{self, Guard, Links};
 use std::fs::Metadata;
@@ -13,8 +14,8 @@ use std::time::{Duration, SystemTime};
 /// Size of a stamp, in bytes.
 pub(super) const BYTES: usize = 7 * 8;
 
-/// Minimum age of a file's times when its stamp is taken. It is longer than the resolution of the coarsest clock of a
-/// file system.
+/// Minimum age of a file's times when its stamp is taken. The value is longer than the resolution of the coarsest clock
+/// of a file system.
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// A file's device, inode and size, and the times of its last write and its last change.
@@ -34,7 +35,8 @@ impl Stamp {
 
     /// Returns true if the file at this path is still the stamped one.
     pub(super) fn is_of(self, path: &Path) -> bool {
-        // The file is opened so that a network file system fetches current metadata, and so that an unreadable file is noticed.
+        // The file is opened for two reasons: a network file system then fetches current metadata, and an unreadable
+        // file is noticed.
         let opened = files::open(path, Guard::Anybodys, Links::Followed);
         let metadata = opened.ok().and_then(|file| file.metadata().ok());
         metadata.is_some_and(|metadata| metadata.is_file() && Self::numbers(&metadata) == Some(self))
@@ -48,7 +50,7 @@ impl Stamp {
         bytes
     }
 
-    /// Parses a stamp. Returns `None` if all bytes are zero, because they are not a stamp.
+    /// Parses a stamp. Returns `None` if all bytes are zero, because such bytes mean that there is no stamp.
     pub(super) fn parse(bytes: &[u8; BYTES]) -> Option<Self> {
         let mut numbers = [0; 7];
         for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks().0) {

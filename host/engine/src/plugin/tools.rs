@@ -1,5 +1,5 @@
-//! The tools of a plugin. They are listed once, when the plugin is loaded. The model sees them under names that cannot
-//! collide.
+//! The tools of a plugin. The tools are listed once, when the plugin is loaded. The model sees them under names that
+//! cannot collide.
 
 use super::link::LinkedComponent;
 use super::{LoadError, Plugin};
@@ -16,7 +16,7 @@ use wasmtime::component::{ComponentType, Lift};
 /// Maximum number of tools of one plugin. Each tool uses a part of the model's context in every request.
 pub const MAX_TOOLS: usize = 64;
 
-/// Maximum length of the name that the model sees. It is the limit of the providers' protocols.
+/// Maximum length of the name that the model sees. The protocols of the providers have this limit.
 const MAX_NAME_LEN: usize = 64;
 
 /// Maximum size of a description, in bytes.
@@ -42,7 +42,7 @@ pub struct PluginTool {
     pub input_schema: Value,
 }
 
-/// The functions of the interface `tools`. They are looked up once, when the plugin is loaded.
+/// The functions of the interface `tools`. These functions are looked up once, when the plugin is loaded.
 #[derive(Clone, Debug)]
 pub(super) struct ToolFunctions {
     pub(super) list: Handle,

@@ -1,10 +1,10 @@
 //! The two clocks of a call: the plugin's own time, and the time for which the machine made the call wait.
 //!
 //! `limits.deadline` limits the plugin's own time: the time in which the plugin computes, and the time in which it
-//! waits for something that it requested. If the plugin could run but no thread or processor is free, this time counts
-//! as the machine's time. The machine's time has its own limit. A call that exceeds this limit fails as overloaded,
-//! because a busy machine is not the plugin's fault. If the call's own connections keep the thread busy, this time
-//! counts as the plugin's time, because the plugin requested the data that the connections read.
+//! waits for something that it requested. The machine's time is the time in which the plugin could run but no thread or
+//! processor is free. The machine's time has its own limit. A call that exceeds this limit fails as overloaded, because
+//! a busy machine is not the plugin's fault. If the call's own connections keep the thread busy, this time counts as
+//! the plugin's time, because the plugin requested the data that the connections read.
 
 use super::processor_time;
 use super::ticker::TICK;
@@ -17,12 +17,12 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// If a timer fires at least this late, the reason is that the runtime had no thread or no processor for it. The timers
-/// of tokio have a resolution of one millisecond.
+/// If a timer fires at least this late, the runtime had no thread or no processor for the timer. The value is well
+/// above the resolution of tokio's timers, which is one millisecond.
 const LATE_AFTER: Duration = Duration::from_millis(5);
 
-/// A call may wait for a processor for up to its own time multiplied by this number. So a long call can finish on a
-/// machine that is busy with other work, because the call still gets a share of the processors.
+/// A call may wait for a processor for up to its own time multiplied by this number. So a long call can finish even if
+/// it gets only a share of the processors, because the machine is busy with other work.
 pub(super) const SHARE: u32 = 10;
 
 /// The reason why a call has no answer.
@@ -134,7 +134,7 @@ impl Busy {
 /// time, or if the machine makes it wait for longer than `patience`. The call begins at `first`, after it has waited in
 /// the queue for the duration `queued`. `busy` counts the time of the call's connections.
 ///
-/// A call that never waits uses no timer, so that a usual event costs no system call. Epochs stop a guest that computes
+/// A call that never waits uses no timer, which saves the system calls of a timer. Epochs stop a guest that computes
 /// for too long.
 pub(super) async fn within<F: Future>(
     deadline: Duration,

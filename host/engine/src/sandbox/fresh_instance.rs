@@ -65,12 +65,12 @@ impl Sandbox {
         let began = Instant::now();
         let permits = if waits(&setup.grants) { &self.waiting } else { &self.computing };
         let patience = setup.patience;
-        // `configure` has no capability except the log, so its setup differs from the setup for the event.
+        // The setup of `configure` differs from the setup for the event, because the log is its only capability.
         let (first, then) = match configure {
             Some(_) => (GuestSetup::to_configure(Arc::clone(&setup.plugin)), Some(setup)),
             None => (setup, None),
         };
-        // The permit is declared before the store, so that it is dropped after the store. The slot must be free before
+        // The permit is declared before the store, so it is dropped after the store. The slot must be free before
         // another call can get the permit.
         let (_permit, queued) = match permits.try_acquire() {
             Ok(permit) => (permit, Duration::ZERO),
@@ -97,7 +97,7 @@ impl Sandbox {
                     })?;
                 }
                 if let Some(setup) = then {
-                    // The event gets its full budgets, as it does when the instance starts from an image.
+                    // Reset the budgets, so the event gets as much as in an instance that starts from an image.
                     store.data_mut().begin(setup, limits.sizes);
                     let _ = store.set_fuel(limits.sizes.fuel.get());
                 }
@@ -196,8 +196,8 @@ fn finished<R>(store: Store<Guest>, answer: Result<R, Failure>, limits: &Limits,
 }
 
 impl<R> CallOutcome<Result<R, String>> {
-    /// If the answer is `Err`, which contains the reason why the answer is invalid, turns it into a failure and removes
-    /// the effects of the call.
+    /// If the answer is `Err`, the plugin's answer is invalid, and the `Err` contains the reason. This method turns it
+    /// into a failure and removes the effects of the call.
     pub(crate) fn checked(self) -> CallOutcome<R> {
         let Self { answer, mut did } = self;
         let answer = answer.and_then(|answer| answer.map_err(Failure::invalid));
@@ -250,16 +250,16 @@ pub(super) fn deadline_passed(limits: CallLimits<'_>) -> Failure {
 }
 
 /// Returns the output of `future`, or `None` if it takes longer than `limit`. A future that never waits uses no timer,
-/// so that a usual event costs no system call. Epochs stop a guest that computes for too long.
+/// which saves the system calls of a timer. Epochs stop a guest that computes for too long.
 pub(crate) async fn with_deadline<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     let deadline = tokio::time::Instant::now() + limit;
     let mut future = pin!(future);
     let mut timer: Option<Pin<Box<tokio::time::Sleep>>> = None;
     let mut long = false;
     poll_fn(|context| {
-        // After the first wait, check the deadline before the future is polled, because a guest that computes for
-        // another tick would answer too late. The clock is read here, because a busy runtime checks its timers only
-        // from time to time.
+        // After the first wait, check the deadline before the future is polled. Otherwise a guest could compute for
+        // another tick and answer too late. The clock is read here, because a busy runtime checks its timers only from
+        // time to time.
         if timer.is_some() && tokio::time::Instant::now() >= deadline {
             return Poll::Ready(None);
         }

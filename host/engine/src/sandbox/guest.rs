@@ -1,4 +1,4 @@
-//! The data in the store of one call: everything that the guest can reach, and how much of its limits it has used.
+//! The data in the store of one call: everything that the guest can access, and how much of its limits it has used.
 
 use super::capability::{
     Effects, EventFacts, Level, Log, LogLine, Model, NoTranscript, OwnCall, ReplayedInputs, Transcript,
@@ -29,7 +29,7 @@ pub(crate) struct Guest {
     pub(super) did: Box<CallReport>,
     /// Size of the recorded messages of the conversation, in bytes.
     pub(super) recorded_bytes: usize,
-    /// Size of the recorded requests to the model and the embedding program, and of the answers, in bytes.
+    /// Size of the recorded requests to the model and the embedding program, with the answers, in bytes.
     pub(super) asked_bytes: usize,
     pub(super) log: Log,
     pub(super) limiter: MemoryLimiter,
@@ -80,18 +80,18 @@ pub(crate) struct GuestSetup {
     pub(crate) servers: Arc<[Server]>,
     pub(crate) network: Arc<Network>,
     pub(crate) state: Option<View>,
-    /// True if the event has a record, which can contain the effects. An event `audit-record` has no record.
+    /// True if the event has a record that can contain the effects. Events `audit-record` have no record.
     pub(crate) is_recorded: bool,
     pub(crate) transcript: Arc<dyn Transcript>,
     pub(crate) model: Option<Arc<dyn Model>>,
-    /// Number of the plugin's model calls in this session, if it has the grant.
+    /// Number of the plugin's model calls in this session, if the plugin has the grant `model`.
     pub(crate) model_calls: Option<Arc<AtomicU32>>,
     /// The capabilities of the embedding program, if the plugin is granted any.
     pub(crate) own: Option<OwnCall>,
-    /// The code that waits for the call. This code also waits for the callbacks of the embedding program that the call
+    /// The code that waits for the call, and therefore also for each callback into the embedding program that the call
     /// makes.
     pub(crate) waiters: Waiters,
-    /// The recorded inputs, if the call is a replay. They replace the agent's model and transcript.
+    /// The recorded inputs, if the call is a replay. These inputs replace the agent's model and transcript.
     pub(crate) replayed: Option<ReplayedInputs>,
     /// Maximum time for which the call waits for a free instance and for a processor.
     pub(crate) patience: Duration,
@@ -253,7 +253,7 @@ impl Guest {
         (http, &mut self.table)
     }
 
-    /// Returns the guest's preopened directories, so that it can list them.
+    /// Returns the guest's preopened directories, for the function that lists them.
     pub(super) fn directories(&mut self) -> WasiFilesystemCtxView<'_> {
         self.looked_for_directories = true;
         self.filesystem()
@@ -333,7 +333,7 @@ impl wasmtime::ResourceLimiter for MemoryLimiter {
         self.tables
     }
 
-    // A pool enforces this number by itself, but an engine without a pool does not.
+    // The maximum is checked here, because only a pool enforces it by itself.
     fn memories(&self) -> usize {
         MEMORIES as usize
     }

@@ -34,7 +34,8 @@ pub struct StateUse {
     /// Absent if the call wrote nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<[usize; 3]>,
-    /// Number of keys in these scopes, at most 10 000. Absent if the call wrote nothing.
+    /// Number of keys in the scopes `session`, `tree` and `plugin`, at most 10 000 each. Absent if the call wrote
+    /// nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<[usize; 3]>,
     /// The values of the keys that the call read or wrote.
@@ -76,11 +77,11 @@ pub struct ModelAnswer {
 pub enum ModelReply {
     /// The completion.
     Completion(String),
-    /// The reason why the grant or the agent does not permit the request.
+    /// The request was not permitted. The string is the reason.
     Denied(String),
     /// The reason why the model failed.
     Failed(String),
-    /// The grant allows no more calls in this session.
+    /// The plugin has already made all calls that its grant allows in this session.
     BudgetExceeded,
 }
 

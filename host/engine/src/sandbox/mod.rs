@@ -1,9 +1,9 @@
-//! The sandbox: the things that a guest can use, and the limits that stop it.
+//! The sandbox in which a guest runs: the interfaces that the guest can use, and the limits that stop it.
 //!
 //! Every call runs in a fresh instance and a fresh store, so nothing that a guest leaves in its memory reaches the next
 //! call. The instances usually come from a pool. Four limits apply at the same time. Fuel limits computation. An epoch
 //! deadline limits the wall time of computation. A timer around the whole call limits the time of waiting. Hostcall
-//! fuel limits the amount of data that a guest makes the host copy.
+//! fuel limits how much data the host copies for a guest.
 
 pub(crate) mod capability;
 mod clock;
@@ -43,9 +43,9 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 /// because each memory reserves 4 GiB of address space in every slot.
 const MEMORIES: u32 = 2;
 /// Number of bytes of linear memory and of stack that a slot keeps mapped. After a call, these bytes are reset by
-/// copying, because copying costs less than the page faults that occur after memory was returned to the operating
-/// system. `cargo run -p bench -- budgets` counts the page faults of an event of shell-guard. The option `pagemap_scan`
-/// would reset only written pages, but with it wasmtime 48 misses a written page that was swapped out
+/// copying. If they were returned to the operating system instead, the next call would cause page faults, which cost
+/// more. `cargo run -p bench -- budgets` counts the page faults of an event of shell-guard. The option `pagemap_scan`
+/// would reset only written pages. But wasmtime 48 then misses a written page that was swapped out
 /// (<https://github.com/bytecodealliance/wasmtime/pull/14357>).
 const KEEP_MEMORY: usize = 2 * 1024 * 1024;
 const KEEP_STACK: usize = 64 * 1024;
@@ -79,7 +79,7 @@ pub(crate) struct PoolSize {
 
 impl PoolSize {
     /// Returns the size of a pool for `concurrent` calls of these entries' plugins. If any of these plugins may wait in
-    /// a capability, the pool has room for the same number of waiting calls in addition.
+    /// a capability, the pool has slots for the same number of waiting calls in addition.
     pub(crate) fn of(entries: &[&Entry], concurrent: NonZeroU32) -> Self {
         let any_waits = entries.iter().any(|entry| may_wait(&entry.grants));
         let computing = concurrent.get();
@@ -123,7 +123,7 @@ pub(crate) struct Sandbox {
     engine: Engine,
     ticker: Ticker,
     /// Permits for plugins that only compute, and for plugins that may wait in a capability. The permits are separate,
-    /// so that a waiting plugin does not block plugins that only compute.
+    /// because a waiting plugin must not block plugins that only compute.
     computing: Semaphore,
     waiting: Semaphore,
     /// One linker for all plugins with the same grants and the same imports.
@@ -202,7 +202,8 @@ impl Sandbox {
         virtual_wasi::link(&mut linker, imported)?;
         capability::link(&mut linker, linked)?;
         if imported.http {
-            // The interfaces are also linked without the grant. There are then no servers, so each request is denied.
+            // The interfaces are linked even if the entry does not grant `http`. The list of allowed servers is then
+            // empty, so each request is denied.
             http::link(&mut linker)?;
         }
         let linker = Arc::new(linker);
@@ -246,8 +247,8 @@ fn pool(pool_size: PoolSize) -> PoolingAllocationConfig {
     pool
 }
 
-/// Returns the settings of an engine. They are the same with and without a pool, so that one engine can run code that
-/// another engine compiled.
+/// Returns the settings of an engine. The settings are the same with and without a pool, because one engine must be
+/// able to run code that another engine compiled.
 fn config(instances: InstanceAllocationStrategy) -> Config {
     let mut config = Config::new();
     config
@@ -257,10 +258,10 @@ fn config(instances: InstanceAllocationStrategy) -> Config {
         .async_stack_size(FIBER_STACK)
         // The contract does not use component-model async, which would cost every call a microsecond.
         .concurrency_support(false)
-        // SIMD results must have the same bits on every machine, so that a verdict can be replayed.
+        // SIMD results must have the same bits on every machine. Otherwise a verdict could not be replayed on another
+        // machine.
         .relaxed_simd_deterministic(true)
-        // Backtraces are not used, and with them a plugin that often traps would make the host walk its stack each
-        // time.
+        // Nothing uses backtraces. With backtraces, the host would walk the stack of a plugin at each trap.
         .wasm_backtrace_max_frames(None)
         // Without stack walks, the compiled code needs no tables for them. It is therefore smaller, and can be read and
         // hashed faster.
@@ -268,7 +269,7 @@ fn config(instances: InstanceAllocationStrategy) -> Config {
         .native_unwind_info(cfg!(windows))
         .allocation_strategy(instances);
     #[cfg(feature = "compile")]
-    // NaN values must be the same on every machine, so that a verdict can be replayed.
+    // NaN values must be the same on every machine. Otherwise a verdict could not be replayed on another machine.
     config.cranelift_nan_canonicalization(true);
     config
 }

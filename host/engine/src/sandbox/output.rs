@@ -1,4 +1,4 @@
-//! A guest's standard output and error. They go into the log, up to a limit, and never to the host's terminal.
+//! A guest's standard output and error. Both go into the log, up to a limit, and never to the host's terminal.
 
 use super::processor_time;
 use crate::locked::locked;
@@ -11,11 +11,12 @@ use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
-/// Maximum size of one write, in bytes. WASI requires a guest to ask how many bytes it may write; a larger write traps.
+/// Maximum size of one write, in bytes. WASI requires a guest to ask first how many bytes it may write. A larger write
+/// traps.
 const CHUNK: usize = 64 * 1024;
 
-/// A sink that keeps as much as fits and silently drops the rest. A write to it never fails, because a failed
-/// `println!` would trap the guest.
+/// A buffer of limited size, which silently drops what does not fit. A write never fails, because a failed `println!`
+/// would trap the guest.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
     buffer: Arc<Mutex<Buffer>>,
@@ -26,7 +27,7 @@ pub(super) struct Output {
 struct Buffer {
     bytes: Vec<u8>,
     capacity: usize,
-    /// Number of lines that were not kept completely.
+    /// Number of lines that were dropped at least in part.
     dropped: u64,
     /// True if a part of the current line was dropped.
     is_dropping: bool,
@@ -40,7 +41,7 @@ impl Output {
         }
     }
 
-    /// Returns the text that was kept, and the number of lines that were not kept completely.
+    /// Returns the text in the buffer, and the number of lines that were dropped at least in part.
     pub(super) fn take(&self) -> (String, u64) {
         let mut buffer = locked(&self.buffer);
         (String::from_utf8_lossy(&std::mem::take(&mut buffer.bytes)).into_owned(), buffer.dropped)

@@ -1,9 +1,9 @@
 //! The directories that an entry grants.
 //!
 //! Each directory is opened once, when its plugin is loaded. Every call uses the open handle and never the path. So a
-//! guest reaches the same directory even if the directory is renamed or another directory gets its path. Within the
-//! directory, wasmtime resolves each path one component at a time, so that neither `..` nor a symbolic link leads out
-//! of it.
+//! guest gets the same directory even if the directory is renamed or another directory gets its path. Within the
+//! directory, wasmtime resolves each path one component at a time, so `..` and symbolic links cannot lead out of the
+//! directory.
 //!
 //! Other programs that use the directory may follow links. So a plugin must not create or move a link that could lead
 //! out of the directory. The target of a link must be a relative path without `..`. Such a link does not lead out of
@@ -145,7 +145,7 @@ fn answer(done: Result<(), FsError>) -> FsResult {
     },))
 }
 
-/// Returns true if a link with that target could lead out of the directory, depending on where the link is.
+/// Returns true if a link with that target could, at any position, lead out of the directory.
 fn may_lead_out(target: &str) -> bool {
     target.starts_with(['/', '\\']) || target.split(['/', '\\']).any(|part| part == "..") || target.contains(':')
 }

@@ -1,10 +1,10 @@
 //! The processor time that a guest has used since it last resumed on its thread.
 //!
-//! Compiled code checks the time in loops and at function calls. A guest that only calls host functions would pass no
-//! such check, so the host functions check the time too.
+//! Compiled code checks the time in loops and at function calls. A guest that only calls host functions would never
+//! reach such a check, so the host functions check the time, too.
 //!
-//! `limits.compute` limits the CPU time of the thread, so that a guest does not fail because the machine is busy with
-//! other work. Reading the CPU clock costs a system call, so it is first read when a guest has run for one tick.
+//! `limits.compute` limits the CPU time of the thread. So a guest does not fail if only other work keeps the machine
+//! busy. Reading the CPU clock costs a system call, so it is first read when a guest has run for one tick.
 
 use super::ticker::TICK;
 use super::trap::Limit;
@@ -17,7 +17,7 @@ thread_local! {
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
     /// The CPU time of this thread when it last resumed a guest; `None` while the guest has not run for a tick.
     static OWN_TIME: Cell<Option<Duration>> = const { Cell::new(None) };
-    /// True if the guest yielded the thread because of an epoch, and does not wait for anything.
+    /// True if the guest yielded the thread only because of an epoch, and could resume at once.
     static YIELDED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -29,7 +29,7 @@ pub(super) fn start(now: Instant, long: bool) {
     YIELDED.set(false);
 }
 
-/// Returns the thread's CPU time since the guest resumed. In the guest's first tick it is zero.
+/// Returns the thread's CPU time since the guest resumed. In the guest's first tick, the result is zero.
 pub(super) fn computed() -> Duration {
     OWN_TIME.get().map_or(Duration::ZERO, |began| thread_time().saturating_sub(began))
 }
@@ -70,7 +70,7 @@ pub(super) fn check(compute: Duration) -> wasmtime::Result<()> {
         return Ok(());
     }
     // Use the CPU clock, because the thread may have been without a processor. If the CPU clock was not read before,
-    // the time is counted from here.
+    // the time is counted from this moment.
     if OWN_TIME.get().is_none() {
         OWN_TIME.set(Some(thread_time()));
     }

@@ -1,6 +1,6 @@
 //! The epoch ticker: a thread that advances the engine's epoch every millisecond while calls run. At each epoch, a
 //! guest that computes either yields the thread or, if it has exceeded its limit, is stopped. While there are no calls,
-//! the ticker's thread sleeps, so that an idle host uses no processor time.
+//! the ticker's thread sleeps, because an idle host should use no processor time.
 
 use std::sync::{
     Arc,
@@ -13,8 +13,8 @@ use wasmtime::Engine;
 /// Wall time between two epochs. It is also the resolution of `limits.compute`.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-/// Number of ticks without a call after which the thread goes to sleep. Waking it costs a system call, so it must stay
-/// awake during a steady stream of events.
+/// Number of ticks without a call after which the thread goes to sleep. Waking the thread costs a system call, so it
+/// stays awake during a steady stream of events.
 const IDLE_TICKS: u32 = 100;
 
 #[derive(Debug)]
@@ -48,7 +48,8 @@ impl Ticker {
                 while !shared.stop.load(Ordering::Acquire) {
                     // Sleep until a fixed time instead of for a tick, because every sleep ends a little late.
                     next = (next + TICK).max(Instant::now());
-                    // If the thread is woken early, it notices a stop at once instead of at the next tick.
+                    // Sleep with a timeout that a stop can interrupt, so the thread notices a stop before the next
+                    // tick.
                     while let Some(rest) = next.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero())
                         && !shared.stop.load(Ordering::Acquire)
                     {

@@ -1,4 +1,4 @@
-//! Classifies errors of wasmtime as failures of a plugin.
+//! Converts errors of wasmtime to the kinds of failures of a plugin.
 
 use super::guest::DeniedResource;
 use crate::config::Limits;

@@ -1,11 +1,12 @@
-//! Replaces `http` in a program that is built without the feature `http`. Nothing of `wasi:http` is linked.
+//! Replaces the module `http` in a program that is built without the feature `http`. No interface of `wasi:http` is
+//! linked.
 
 use super::guest::Guest;
 use crate::config::{Grants, Server};
 use std::sync::Arc;
 use wasmtime::component::Linker;
 
-/// The line that grants `http`.
+/// An example of the line in `[plugin.grants]` that grants `http`.
 pub(crate) const GRANT: &str = r#"http = ["api.example.com"]"#;
 
 /// The network, which sends no requests.

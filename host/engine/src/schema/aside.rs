@@ -1,8 +1,8 @@
-//! Runs work on a separate thread with a large stack. The caller waits until a deadline.
+//! Runs the work of a schema on a separate thread with a large stack. The caller waits for the result until a deadline.
 //!
-//! A thread cannot be ended from outside. A thread that misses its deadline continues, and counts against
-//! [`MAX_THREADS`] until it ends. Such a thread ends eventually, because the size of its work is bounded. While
-//! `MAX_THREADS` threads are running, other callers wait for a free slot until their deadline.
+//! A thread cannot be ended from outside. So a thread that misses its deadline continues, and counts against
+//! [`MAX_THREADS`] until it ends. It ends eventually, because the size of its work is bounded. While `MAX_THREADS`
+//! threads are running, other callers wait for a free slot until their deadline.
 
 use crate::locked::locked;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const MAX_THREADS: usize = 8;
 
 /// Size of a thread's stack, in bytes. It is large enough for [`super::MAX_CHAIN`] nested schemas at
-/// [`super::MAX_NESTING`] levels of a value. The operating system provides only the memory of the stack that is used.
+/// [`super::MAX_NESTING`] levels of a value. The operating system provides memory only for the used part of the stack.
 const STACK: usize = 256 * 1024 * 1024;
 
 /// A reason why there is no result.

@@ -1,9 +1,10 @@
-//! The JSON Schemas of tools. They are not trusted, because plugins, MCP servers and others write them.
+//! The JSON Schemas of tools. The host does not trust these schemas, because plugins, MCP servers and others write
+//! them.
 //!
 //! A schema can refer to itself, so a check with a schema of a few kilobytes can take 2⁶⁰ steps. Therefore `shape`
 //! checks the bounds of a schema before the schema is compiled, and `work` counts the steps of a check before the check
 //! runs. Cheap checks run on the calling thread. All other checks run on a separate thread (`aside`), for which the
-//! caller waits at most `DEADLINE`. The deadline also bounds work that was not counted.
+//! caller waits at most `DEADLINE`. The deadline also bounds work that `work` does not count.
 //!
 //! | bound of a schema, or of a value that is checked with it | maximum |
 //! |---|---|
@@ -44,12 +45,11 @@ pub use work::{MAX_NESTING, MAX_WORK};
 /// Time limit for compiling a schema, and for checking a value.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Maximum size of a compiled pattern, in bytes. While the pattern is matched, its automaton may use twice as much
-/// memory.
+/// Maximum size of a compiled pattern, in bytes. During matching, the pattern's automaton may use twice as much memory.
 pub const MAX_PATTERN: usize = 256 * 1024;
 
-/// Maximum number of steps of a check on the calling thread. So many steps take 5 ms with the worst known schema, and 1
-/// ms with the schema of a usual tool, measured as for [`MAX_WORK`].
+/// Maximum number of steps of a check on the calling thread. This many steps take 5 ms with the worst known schema, and
+/// 1 ms with the schema of a usual tool, measured as for [`MAX_WORK`].
 pub const MAX_WORK_AT_ONCE: u64 = 20_000;
 
 /// Maximum depth of a check on the calling thread: the number of subschemas that apply to the same value, summed over the
@@ -79,8 +79,7 @@ pub enum SchemaError {
         /// The bound.
         most: u64,
     },
-    /// To check a value, a part of the schema would have to check the same value with itself again, so the check would
-    /// not end.
+    /// A part of the schema refers to itself for the same value, so the check would not end.
     #[error("refers from {0} to itself without a step into the value, so that checking it would not end")]
     Endless(String),
     /// The work of a part of the schema cannot be bounded, for example because the part refers to another document.
@@ -113,7 +112,7 @@ pub struct Schema {
 struct CompiledSchema {
     shape: Shape,
     validator: Validator,
-    /// True if a check took too long. Then no further check begins.
+    /// True if a check took too long. In this case, no further check begins.
     given_up: AtomicBool,
 }
 

@@ -12,9 +12,10 @@ use std::collections::HashMap;
 pub const MAX_BYTES: usize = 32 * 1024;
 /// Maximum number of subschemas of one schema.
 pub const MAX_SUBSCHEMAS: usize = 2_000;
-/// Maximum number of paths from the schema through subschemas and references to an end. A recursion also ends a path.
+/// Maximum number of paths from the schema through subschemas and references. A path ends at a subschema that leads no
+/// further, or where the path would repeat.
 pub const MAX_PATHS: u64 = 10_000;
-/// Maximum length of a chain of subschemas in which each leads to the next.
+/// Maximum length of a chain of subschemas, each of which contains or refers to the next.
 pub const MAX_CHAIN: usize = 100;
 /// Maximum depth of nested arrays and objects in a schema.
 pub const MAX_NESTING: usize = 64;
@@ -29,7 +30,7 @@ const FORMAT: u64 = 16;
 const SIMPLE: usize = 64;
 const SIMPLE_NESTING: usize = 16;
 
-/// The subschemas of a schema; the first is the schema itself.
+/// The subschemas of a schema. The first of them is the schema itself.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
     pub(super) nodes: Vec<Node>,
@@ -54,7 +55,7 @@ pub(super) struct Node {
     pub(super) same: Vec<usize>,
     /// The subschema in `same` that a `$ref` names.
     refers: Option<usize>,
-    /// True if the result depends on the parts of the value that the subschemas in `same` have checked.
+    /// True if the result depends on which parts of the value the subschemas in `same` have checked.
     unevaluated: bool,
     /// Number of times that each subschema in `same` is checked.
     pub(super) times: u64,
@@ -105,11 +106,11 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Returns true if the compiled subschema may own itself, so that its memory would never be freed. For each
-    /// `unevaluated…`, `jsonschema` 0.60 stores all compiled schemas that check the same value or its parts. References
-    /// share a compiled schema by reference counting, so a cycle of them would never be freed. There is one exception:
-    /// of the `properties` behind a reference, the library stores only the names. So a schema that extends another
-    /// schema may be recursive.
+    /// Returns true if the compiled subschema may own itself. Its memory would then never be freed, because
+    /// `jsonschema` 0.60 counts the references to a compiled schema. A cycle can arise because for each `unevaluated…`,
+    /// the library stores all compiled schemas that check the same value or its parts. There is one exception: for
+    /// `properties` behind a reference, the library stores only the names. So a schema that extends another schema may
+    /// be recursive.
     fn keeps_itself(&self, node: usize) -> bool {
         let asks = &self.nodes[node];
         if !asks.unevaluated {

@@ -1,5 +1,5 @@
-//! Replaces `validator` in a program that is built without the feature `json-schema`. No schema compiles there, so a
-//! tool with a schema is rejected.
+//! Replaces `validator` in a program that is built without the feature `json-schema`. In such a program no schema can
+//! be compiled, so a tool with a schema is rejected.
 
 use super::SchemaError;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Counts the steps of a check before the check runs.
 //!
 //! The count visits each part of the value only once. For each part, it adds up how many times each subschema would
-//! check the part. If this number doubles at each level, the sum becomes large, but counting does not take longer.
+//! check the part. If this number doubles at each level, the sum becomes large, but the count itself takes no longer.
 
 use super::shape::{Node, Shape};
 use serde_json::Value;
@@ -41,13 +41,13 @@ struct Count<'a> {
 }
 
 impl Count<'_> {
-    /// Counts the steps for a part of the value. `asked` contains the subschemas that check this part, as the level
-    /// above requires, each with the number of checks.
+    /// Counts the steps for a part of the value. `asked` contains the subschemas that check this part, each with the
+    /// number of checks.
     fn part(&mut self, value: &Value, asked: Vec<(usize, u64)>, level: usize, deep: u64) -> Result<(), String> {
         if level > MAX_NESTING {
             return Err(format!("the value has more than {MAX_NESTING} levels"));
         }
-        // Visit the nodes in their order, so that each node is visited after all nodes that lead to it.
+        // Visit the nodes in the order of the shape, in which each node comes after all nodes that lead to it.
         let nodes = &self.shape.nodes;
         let mut open: BTreeMap<usize, (usize, u64)> = BTreeMap::new();
         for (node, times) in asked {
@@ -142,8 +142,8 @@ impl Sizes {
 /// Returns the size of a value and all its parts, in steps.
 fn whole(value: &Value, level: usize) -> u64 {
     let sizes = Sizes::of(value);
-    // The count rejects deeper values when it reaches them. But the count does not reach values that no subschema
-    // checks, and these values are hashed as well.
+    // The count rejects deeper values when it visits them. But it does not visit values that no subschema checks, and
+    // these values are hashed as well.
     let own = sizes.members + sizes.text;
     if level > MAX_NESTING {
         return u64::MAX;

@@ -5,7 +5,8 @@ use super::recorded_outcome::RecordedOutcome;
 use crate::contract::{Decision, ResultSource, ToolCall, ToolOrigin, ToolResult, TransformOutcome};
 use serde_json::Value;
 
-/// A tool call that may run. Run exactly this call, because plugins may have changed the original call.
+/// A tool call that may run. Run exactly this call and not the original call, because plugins may have changed the
+/// call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AllowedCall {
     call: ToolCall,
@@ -17,8 +18,8 @@ impl AllowedCall {
     /// Creates the allowed call. `json` and `asked` are the original arguments, as JSON and as a value.
     fn new(call: ToolCall, changed_by: &[String], (json, asked): (&str, &Value)) -> Self {
         let arguments = match *call.arguments == *json {
-            // This JSON is not parsed again, because numbers could differ in their last digit, and deep nesting would
-            // be an error.
+            // The arguments are unchanged. They are not parsed again, because numbers could then differ in their last
+            // digit, and deep nesting would be an error.
             true => asked.clone(),
             // The host wrote this JSON after it had parsed the plugin's change, so parsing it cannot fail.
             false => call.arguments.read().unwrap_or_default(),

@@ -2,8 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Provides the time for events and their records, for the expiry of state, and for the next attempt to call a
-/// tripped plugin. Deadlines do not use this clock. If the clock panics, the operating system's clock is used.
+/// Provides the time for events and their records, for the expiry of state, and for the next attempt to call a tripped
+/// plugin. Deadlines do not use this clock. If the program's clock panics, the operating system's clock is used
+/// instead.
 pub trait Clock: Send + Sync {
     /// Returns the current time.
     fn now(&self) -> SystemTime;

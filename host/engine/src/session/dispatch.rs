@@ -1,4 +1,4 @@
-//! The dispatch of one event: asks the plugins, decides, records, and applies the effects.
+//! The dispatch of one event: asks the plugins, decides the event, records it, and applies the effects.
 
 mod again;
 mod ask_plugin;
@@ -59,7 +59,7 @@ pub(crate) struct Dispatch<'a> {
     carried: HeldEffects,
     /// The recorded inputs, if the event is replayed.
     replay: Option<Box<ReplayInputs>>,
-    /// True if the event waits for its observers.
+    /// True if the event's outcome is returned only after its observers have run.
     await_observers: bool,
     /// The current size of the value, in bytes of JSON.
     size: usize,
@@ -75,8 +75,8 @@ pub(super) struct EventStart {
     pub(super) await_observers: bool,
 }
 
-/// A dispatch is dropped early if the sender of the event no longer waits. In this case, the calls so far are
-/// recorded, but none of their effects is applied.
+/// A dispatch is dropped early if the sender of the event no longer waits. The calls so far are then recorded, but none
+/// of their effects is applied.
 impl Drop for Dispatch<'_> {
     fn drop(&mut self) {
         if self.concluded || self.replay.is_some() {
@@ -221,8 +221,8 @@ impl<'a> Dispatch<'a> {
                 return self.finish(Decision::Rejected(rejection));
             }
         };
-        // Keeps the session open while the question waits. Otherwise, if there is no log, a new handle would number
-        // the session's events from the start.
+        // Keeps the session open while the question waits. Without this, a new handle would number the session's events
+        // from the start if there is no log.
         self.session.services.claim(&self.session.id, &self.session.root);
         let question = EventQuestion::<E> {
             session: Arc::clone(self.session),
@@ -267,7 +267,8 @@ impl<'a> Dispatch<'a> {
     fn question(&self, request: &ApprovalRequest) -> Result<QuestionChange, StoreError> {
         let deadline = u64::try_from(request.deadline.as_millis()).unwrap_or(u64::MAX);
         let is_shared = self.session.services.shares_questions;
-        // If other processes do not show the question, its values need not be on disk a second time.
+        // If questions are not shared, no other process shows the values, so they are not written to disk a second
+        // time.
         let request = match is_shared {
             true => request.masked(&Masking::new(&self.rules.settings().audit)),
             false => request.without_values(),

@@ -26,8 +26,8 @@ pub(crate) trait Dispatched: Kind {
     /// The outcome, as far as it can be decided without a person.
     type Open: Send + 'static;
 
-    /// Waits for the turn and decides the event, as far as this is possible without a person. The future is boxed, so
-    /// that its code is compiled once with this crate, and not again with each crate that sends events.
+    /// Waits for the turn and decides the event, as far as this is possible without a person. The future is boxed. So
+    /// its code is compiled once, with this crate, and not again with each crate that sends events.
     fn begin<'a>(
         session: &'a Arc<SessionInner>,
         payload: Self::Payload,
@@ -36,7 +36,7 @@ pub(crate) trait Dispatched: Kind {
         replay: Option<Box<ReplayInputs>>,
     ) -> BoxFuture<'a, RecordedOutcome<Self::Open>>;
 
-    /// Decides the event when it has its turn, as far as this is possible without a person.
+    /// Like `begin`, but the event already has its turn.
     fn settle(
         dispatch: Box<Dispatch<'_>>,
         payload: Self::Payload,
@@ -126,7 +126,7 @@ macro_rules! dispatched {
         async move {
             match $open.into_final() {
                 Ok(settled) => settled,
-                // See `boxed`.
+                // This future is rarely needed, so it is boxed: see the module `boxed`.
                 Err(pending) => Box::pin(pending.settle($approver)).await,
             }
         }

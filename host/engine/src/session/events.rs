@@ -56,8 +56,9 @@ event_methods! {
     // Events of a call of a model.
     /// Asks plugins about a request to a model (`before-inference`). Send `Allowed.value`, not your argument.
     before_inference(request: Inference) -> Decision<Inference, String> = BeforeInference;
-    /// Asks plugins about a piece of an answer (`stream-delta`). Pass whole lines (or 4 KiB), so that no secret is
-    /// cut in two. [`Session::stream`] does this, and also holds back text that `finalize-content` may withhold.
+    /// Asks plugins about a piece of an answer (`stream-delta`). Pass whole lines, or 4 KiB of a longer line, because
+    /// otherwise a secret could be cut in two. [`Session::stream`] does this, and also holds back text that
+    /// `finalize-content` may withhold.
     stream_delta(delta: String) -> TransformOutcome<String> = StreamDelta;
     /// Reports the whole text of an answer (`stream-end`).
     stream_end(text: String) -> () = StreamEnd;
@@ -72,7 +73,7 @@ event_methods! {
     /// Asks plugins about the compaction of a conversation (`before-compaction`). If a plugin responds, its response
     /// is the summary. Pass this summary to [`Self::after_compaction`], as you would pass a summary of the model.
     before_compaction(compaction: Compaction) -> Decision<Compaction, String> = BeforeCompaction;
-    /// Asks plugins about a summary (`after-compaction`). A summary that is withheld must not replace any messages.
+    /// Asks plugins about a summary (`after-compaction`). If a summary is withheld, do not replace any messages by it.
     after_compaction(summary: String) -> TransformOutcome<String> = AfterCompaction;
 
     // Events of tool calls.

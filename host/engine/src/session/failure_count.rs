@@ -9,7 +9,7 @@ use crate::state::Time;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The decision whether a plugin is called for its next event.
+/// Says whether a plugin is called for its next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextCall {
     /// The plugin is called.
@@ -18,15 +18,15 @@ pub(super) enum NextCall {
     Tripped,
 }
 
-/// The calls that are counted together.
+/// Identifies the calls whose failures are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Caller {
     plugin: String,
-    /// True if the plugin observes, false if it answers. Failures of observers are counted separately from failures
-    /// of answers. Observers run at some later time, so their failures must not affect outcomes.
+    /// True if the plugin observes, false if it answers. The two are counted separately: observers run at some later
+    /// time, so their failures must not affect outcomes.
     observes: bool,
-    /// The digests of the plugin's file and configuration. A plugin that was fixed has other digests, so it starts
+    /// The digests of the plugin's file and configuration. After a fix, the plugin has different digests, so it starts
     /// without failures.
     of: [Digest; 2],
 }
@@ -66,7 +66,7 @@ impl FailureCounts {
     }
 
     /// Decides if the plugin is called. When the back-off of a tripped plugin is over, a single call tries the plugin
-    /// again. [`Self::tried`] records this, so that no other call is made before that call has returned.
+    /// again. [`Self::tried`] records this, and no other call is made before that call has returned.
     pub(super) fn next_call(&self, caller: &Caller, now: Time) -> NextCall {
         match self.of(caller).filter(|failure_count| failure_count.is_tripped()) {
             Some(failure_count) if failure_policy::is_backing_off(failure_count.retry, now) => NextCall::Tripped,
@@ -74,7 +74,7 @@ impl FailureCounts {
         }
     }
 
-    /// Returns true if a call tries a tripped plugin again.
+    /// Returns true if the plugin is tripped, so its next call only tries it again.
     pub(super) fn is_trial(&self, caller: &Caller) -> bool {
         self.of(caller).is_some_and(FailureCount::is_tripped)
     }

@@ -25,9 +25,9 @@ const MAX_TASK: usize = 80;
 /// and returns the outcome.
 ///
 /// Events of one session are decided one at a time, in order of arrival, even if several tasks, several handles, or
-/// several processes with the same store send them. Sessions do not wait for each other. A question to a person
-/// delays no other event. A session outlives its handles: opening a handle does not start the session, and dropping a
-/// handle does not end the session.
+/// several processes with the same store send them. Sessions do not wait for each other. A question to a person delays
+/// no other event. A session is independent of its handles: opening another handle of a session does not start it
+/// again, and dropping a handle does not end it.
 ///
 /// ```
 /// use hookhost::contract::{ToolResult, Usage};
@@ -66,7 +66,8 @@ impl Session {
         let schemas = Schemas::compile(&spec.tools)
             .map_err(|(tool, error)| SessionError::Schema { tool, problem: error.to_string() })?;
         let id = spec.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
-        // The first event reads the row again when its turn comes, but reminders have to be known before that.
+        // The first event reads the row again when its turn comes. It is also read here, because reminders may be
+        // needed earlier.
         let row = services.store.session(&id).unwrap_or_default();
         let root = spec.root.clone().or_else(|| state::root_in(&id, &row));
         let root = root.or_else(|| spec.parent.as_deref().map(|parent| services.root_of(parent)));
@@ -132,17 +133,17 @@ impl Session {
         &self.shared.id
     }
 
-    /// Returns true if this handle has started a new session: when the handle was opened, the host had no other
-    /// handle of the session, and the store had no row for the session. In this case, send `session-start` before any
+    /// Returns true if this handle has started a new session. This means that when the handle was opened, the host had
+    /// no other handle of the session, and the store had no row for it. In this case, send `session-start` before any
     /// other event.
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.shared.is_new
     }
 
-    /// Records that the outcome of the event `of` did not reach the agent unchanged, or that the agent got no
-    /// outcome. The record is written in the background, and contains no data of the event. `note` is a sentence that
-    /// says what happened at the hook point `point`.
+    /// Records that the outcome of the event `of` did not reach the agent unchanged, or that the agent got no outcome.
+    /// The record is written in the background, and contains no data of the event. `point` is the hook point at which
+    /// this happened, and `note` is a sentence that describes the problem.
     pub fn note_delivery(&self, of: Option<&str>, point: &str, what: DeliveryKind, note: &str) {
         let shared = &self.shared;
         let info = shared.info();
@@ -194,7 +195,7 @@ impl Session {
         self.shared.state.take_notices()
     }
 
-    /// Resets a tripped plugin, so that it is called for its next event as if it had not failed. Returns true if the
+    /// Resets a tripped plugin. It is then called for its next event as if it had not failed. Returns true if the
     /// plugin was tripped.
     pub fn reset_failures(&self, plugin: &str) -> bool {
         self.shared.state.reset(plugin)

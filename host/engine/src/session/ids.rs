@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
 
 /// Creates the identifiers for one handle of a session. Events, calls and records are counted separately. So the
-/// identifier of an event, and the random numbers that derive from it, do not depend on whether a plugin subscribes
-/// to the log.
+/// identifier of an event is the same whether or not a plugin subscribes to the log. This matters because a plugin's
+/// random numbers derive from this identifier.
 pub(super) struct EventIds {
     session: String,
     /// The prefix of event identifiers if there is no log.

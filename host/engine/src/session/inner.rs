@@ -38,11 +38,11 @@ pub(crate) struct SessionInner {
     pub(super) transcript: Mutex<Arc<dyn Transcript>>,
     /// For each plugin, the number of its warnings about audit records that were already written to the program's log.
     pub(super) warned: Mutex<HashMap<String, u32>>,
-    /// True if the store knew nothing of the session when the handle was opened.
+    /// True if the store had no row for the session when the handle was opened.
     pub(super) is_new: bool,
     /// True once the agent has ended the session with this handle.
     pub(super) is_ended: AtomicBool,
-    /// True once the handle was dropped, so that nobody takes the session's notices any more.
+    /// True once the handle was dropped. After that, the session's notices are passed to the host.
     pub(super) is_closed: AtomicBool,
     pub(super) observers: ObserverQueue,
 }
@@ -138,7 +138,7 @@ impl SessionInner {
 }
 
 impl Drop for SessionInner {
-    /// Runs after the last observer has ended, which may be later than the end of the agent's handle.
+    /// Runs after the last observer has ended. The agent may have dropped its handle earlier.
     fn drop(&mut self) {
         self.services.store.forget(self.lineage());
     }

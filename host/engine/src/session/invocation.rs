@@ -68,12 +68,13 @@ impl Invocation<'_> {
     }
 }
 
-/// Size of a large event, in bytes. A plugin that reaches a limit with a large event is not to blame. Most tool calls
-/// are smaller, so a plugin that never finishes is tripped by its first three calls.
+/// Size of a large event, in bytes. If a plugin reaches a limit with a large event, the failure does not count towards
+/// tripping the plugin. Most tool calls are smaller, so a plugin that never finishes is still tripped by its first
+/// calls.
 const LARGE_EVENT: usize = 8 * 1024;
 
-/// If `bytes` exceeds a plugin's limit for the input, returns the failure. `had` is the beginning of the sentence
-/// that describes the failure, up to the number of bytes.
+/// If `bytes` exceeds a plugin's limit for the input, returns the failure. `had` is the part of the failure's message
+/// that precedes the number of bytes.
 pub(super) fn too_large(plugin: &Plugin, had: &str, bytes: usize) -> Option<Failure> {
     let limit = plugin.entry().limits.input;
     (bytes > limit.get()).then(|| {
@@ -82,10 +83,10 @@ pub(super) fn too_large(plugin: &Plugin, had: &str, bytes: usize) -> Option<Fail
     })
 }
 
-/// Returns the failure of a call, adjusted to the size of its event. If the plugin reaches a limit with a large
-/// event, the failure becomes `oversized`, because the plugin's work grows with the event. If a person is asked in
-/// place of the plugin (`asks`), the same applies to a small event, because a parser can exceed any limit on a shell
-/// command of a few bytes.
+/// Returns the failure of a call, adjusted to the size of its event. If the plugin reaches a limit with a large event,
+/// the failure becomes `oversized`, because the plugin's work grows with the event. If `asks` is true, a person is
+/// asked in place of the plugin. The failure then becomes `oversized` for a small event, too, because a parser can
+/// exceed any limit on a shell command of a few bytes.
 pub(super) fn by_size(failure: Failure, bytes: usize, asks: bool) -> Failure {
     match failure.kind {
         FailureKind::OutOfFuel | FailureKind::Compute | FailureKind::OutOfMemory | FailureKind::AnswerTooLarge

@@ -1,5 +1,5 @@
-//! Keeps answers for the rest of a session. If the configuration asks about a call, and a person approves it for the
-//! rest of the session, the same question about the same call is not asked again. The answers exist only in memory.
+//! Stores answers for the rest of a session. If the configuration asks about a call, and a person approves the call for
+//! the rest of the session, the same question about the same call is not asked again. The answers exist only in memory.
 
 use crate::active_config::ActiveConfig;
 use crate::audit::{KeptAnswer, raw};
@@ -11,14 +11,16 @@ use std::sync::{Arc, Weak};
 /// together with these rules.
 #[derive(Debug, Default)]
 pub(super) struct KeptAnswers {
-    /// A weak reference, so that the answers do not keep the rules alive. Dropped rules never equal other rules.
+    /// The rules under which the answers were given. The reference is weak, because the answers should not keep the
+    /// rules alive.
     rules: Weak<ActiveConfig>,
     answers: Vec<KeptYes>,
 }
 
 #[derive(Debug)]
 struct KeptYes {
-    /// Digest of the call without its identifier. A digest is kept because the call itself can be large.
+    /// Digest of the call without its identifier. The digest is stored in place of the call, because the call can be
+    /// large.
     call: Digest,
     question: Question,
     /// Identifier of the event about which the person was asked.
@@ -26,8 +28,8 @@ struct KeptYes {
 }
 
 impl KeptAnswers {
-    /// Keeps the approval of `questions` about `call` for the rest of the session. `of` is the identifier of the
-    /// event that the person approved. An approval of a plugin's question is not kept.
+    /// Keeps the approval of `questions` about `call` for the rest of the session. `of` is the identifier of the event
+    /// that the person approved. If a question comes from a plugin, its approval is not stored.
     pub(super) fn keep(&mut self, rules: &Arc<ActiveConfig>, call: &ToolCall, questions: &[Question], of: &str) {
         self.forget_unless(rules);
         self.rules = Arc::downgrade(rules);

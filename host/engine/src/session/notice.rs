@@ -1,17 +1,17 @@
-//! Sentences that the user should read once.
+//! Notices: sentences that the user should read once.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Tracing target of warnings whose content is also in a refusal or a notice. A program that shows refusals and
-/// notices can leave this target out.
+/// Tracing target of warnings whose content is also in a refusal or a notice. A program that shows refusals and notices
+/// need not show warnings with this target.
 pub(super) const TOLD: &str = "hookhost::told";
 
 /// Maximum number of notices that wait for the agent. The limit applies to each open session, and to all closed
 /// sessions together.
 pub(super) const MAX_NOTICES: usize = 256;
 
-/// Something that the user should read once. Its text is one sentence.
+/// A message that the user should read once. Its text is one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -26,7 +26,7 @@ pub(super) struct WaitingJobs {
     current: Option<EventKind>,
     /// True while a task calls observers.
     pub(super) running: bool,
-    /// For each name of an event, the number of events that observers missed and that are not reported yet.
+    /// By name of the event, the number of events that observers missed and that are not reported yet.
     pub(super) dropped: BTreeMap<String, u64>,
 }
 

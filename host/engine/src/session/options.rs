@@ -8,8 +8,8 @@ use crate::contract::Json;
 pub struct DispatchOptions {
     /// The agent's own message about the event, if the event came from outside of the program.
     pub raw: Option<Json>,
-    /// Waits for observers, so that the returned record contains their calls. Use this only to try out a plugin,
-    /// because it makes the event as slow as its observers.
+    /// Waits for observers. The returned record then contains their calls. Use this option only to try out a plugin,
+    /// because the event then takes as long as its observers.
     pub await_observers: bool,
     /// Rejects a payload with a field that the event does not have. Use this for a payload that a person wrote,
     /// because the field may be misspelt. By default such a field is ignored, because a program of a later version

@@ -6,13 +6,13 @@ use crate::contract::{Json, ToolCall, ToolOrigin};
 use serde_json::Value;
 use std::ops::Deref;
 
-/// A tool call that is ready for dispatch. Its arguments are normalised, so that a person, a plugin and the tool read
-/// the same arguments, and the host has derived its action. Only a session creates a prepared call. Read it like a
-/// [`ToolCall`], to which it dereferences.
+/// A tool call that is ready for dispatch. Its arguments are normalised, because a person, a plugin and the tool must
+/// read the same arguments. The host has derived its action. Only a session creates a prepared call. It dereferences to
+/// a [`ToolCall`].
 #[derive(Clone, Debug)]
 pub struct PreparedCall {
     call: ToolCall,
-    /// The handle that created the call. Another handle may have another working directory.
+    /// The handle that created the call. Other handles may have a different working directory.
     handle: u64,
     /// The agent's own message about the call.
     raw: Option<Json>,

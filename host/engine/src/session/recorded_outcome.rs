@@ -29,7 +29,7 @@ use serde::Serialize;
 #[must_use]
 #[non_exhaustive]
 pub struct RecordedOutcome<O> {
-    /// The outcome, which the agent has to follow.
+    /// The outcome, which the agent has to carry out.
     pub outcome: O,
     /// The record of the event, with the answer of each plugin. If the plugins were asked again after an approval,
     /// this is the last record.

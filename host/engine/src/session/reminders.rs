@@ -17,7 +17,7 @@ impl Session {
     #[must_use]
     pub fn kept_reminders(&self) -> Vec<(u32, Reminder)> {
         let (turn, rules) = (self.shared.info().turn, self.shared.config());
-        // Reminders of other plugins belong to other rules, perhaps of another process.
+        // Leave out reminders of plugins that are not loaded. These belong to other rules, perhaps of another process.
         let is_loaded = |reminder: &Reminder| rules.plugins().iter().any(|plugin| plugin.name() == reminder.plugin);
         let lives = |(born, reminder): &&(u32, Reminder)| state::lives(*born, reminder, turn) && is_loaded(reminder);
         self.shared.state.with(|state| state.reminders.iter().filter(lives).cloned().collect())

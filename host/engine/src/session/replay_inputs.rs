@@ -19,7 +19,7 @@ pub(crate) struct ReplayInputs {
     pub(crate) calls: Vec<CallRecord>,
     /// The approval before this record, if the plugins were asked again.
     pub(crate) asked_again: Option<ReplayedConsent>,
-    /// The kept answers that replaced questions.
+    /// The answers for the rest of the session, by which some questions were answered.
     pub(crate) kept: Vec<KeptAnswer>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct ReplayedConsent {
 }
 
 impl ReplayInputs {
-    /// Decides if the plugin is called. It is not called if it was tripped when the event was recorded, unless its
+    /// Decides if the plugin is called. If the plugin was tripped when the event was recorded, it is called only if its
     /// file or configuration has changed since then.
     pub(super) fn next_call(&self, plugin: &Plugin, round: u32) -> NextCall {
         let then = self.calls.iter().find(|call| call.plugin == plugin.name() && call.round == round);

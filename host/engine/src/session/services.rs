@@ -24,7 +24,7 @@ pub(crate) struct Services {
     pub(crate) rules: RuleSet,
     pub(crate) actions: ActionMap,
     pub(crate) approver: Option<Arc<dyn Approver>>,
-    /// True if answers in the store count. Other programs of the user may have written such answers.
+    /// True if the host accepts answers in the store, which other programs of the user may have written.
     pub(crate) shares_questions: bool,
     pub(crate) model: Option<Arc<dyn Model>>,
     /// The capabilities of the embedder.

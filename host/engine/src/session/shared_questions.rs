@@ -40,7 +40,7 @@ impl Services {
                 Ok(Some(None)) => {}
                 Ok(Some(Some(answer))) => return approval::read(&answer),
                 Ok(None) => return approval::taken_for_gone(),
-                // The next attempt may succeed. If none does, the question expires.
+                // The next attempt may succeed. If no attempt succeeds, the question expires.
                 Err(error) => tracing::warn!(%error, id, "the answer to a question cannot be read"),
             }
         }
@@ -82,7 +82,7 @@ impl Services {
         }
     }
 
-    /// Answers a question with no if the process that asked it has ended, because nobody is left to run the call.
+    /// Answers a question with no if the process that asked it has ended. That process could no longer run the call.
     async fn give_up(&self, question: &OpenQuestion, request: Option<ApprovalRequest>) -> Result<(), StoreError> {
         let settings = self.rules.active();
         let header = Header::new(&*question.session, self.now());

@@ -58,7 +58,7 @@ pub struct SessionSpec {
     /// The tools whose parameters are known. If a plugin changes the arguments of a call, the host checks the new
     /// arguments against the schema of the tool.
     pub tools: Vec<ToolSpec>,
-    /// The models to which a plugin may move a request.
+    /// The models that a plugin may choose for a request instead of the requested model.
     pub models: Vec<ModelRef>,
 }
 

@@ -1,9 +1,9 @@
-//! The state that the host itself keeps about a session. The state of plugins is stored elsewhere. The store has one
-//! row for each session, and each handle of the session has a copy of the row.
+//! The state that the host itself keeps about a session, in contrast to the state of plugins, which is stored
+//! elsewhere. The store has one row for each session, and each handle of the session has a copy of the row.
 //!
-//! A handle applies each change to its copy at once, and keeps the change in a list until a transaction has written
-//! it. If another handle has written the row meanwhile, the listed changes are applied again to the new row, so that
-//! no change is lost.
+//! A handle applies each change to its copy at once, and keeps the change in a list until a transaction has written it.
+//! If another handle has written the row meanwhile, the listed changes are applied again to the new row. So no change
+//! is lost.
 
 mod unwritten;
 
@@ -24,21 +24,20 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use unwritten::Unwritten;
 
-/// Number of event numbers that a handle reserves the first time. A handle reserves several numbers at once, so that
-/// few events have to write the row only to reserve their numbers. Each time that a handle has used all its numbers,
-/// it reserves a larger block. The first block is small, because a process that sends a single event does not use the
-/// rest of it.
+/// Number of event numbers that a handle reserves the first time. A handle reserves several numbers at once. So only a
+/// few events have to write the row for their numbers. Each time that a handle has used all its numbers, it reserves a
+/// larger block. The first block is small, because a process that sends a single event wastes the rest of the block.
 const FIRST_NUMBERS: u64 = 64;
 
 /// Factor by which each block of reserved numbers is larger than the previous block.
 const MORE_NUMBERS: u64 = 4;
 
-/// Maximum number of event numbers that a handle reserves at once. The event that reserves them waits for a
-/// transaction that also writes all queued records. With a maximum of 4096, most records of a busy session were
-/// written in such transactions, so that events waited for them.
+/// Maximum number of event numbers that a handle reserves at once. The event that reserves them waits for a transaction
+/// that also writes all queued records. With a maximum of 4096, such transactions wrote most records of a busy session,
+/// and events had to wait for them.
 const MAX_NUMBERS: u64 = 65_536;
 
-/// Maximum number of a session's reminders. The oldest are dropped first.
+/// Maximum number of a session's reminders. The oldest reminders are dropped first.
 const MAX_REMINDERS: usize = 64;
 
 /// Maximum number of project files that are remembered for a session.
@@ -49,17 +48,17 @@ const MAX_PROJECT_FILES: usize = 256;
 #[serde(default, rename_all = "kebab-case")]
 pub(super) struct SessionState {
     pub(super) failure_counts: FailureCounts,
-    /// The reminders, each with the number of model calls before it.
+    /// The reminders, each with the number of model calls that the session made before the reminder.
     pub(super) reminders: Vec<(u32, Reminder)>,
     /// Notices for the user.
     pub(super) notices: Vec<Notice>,
-    /// Plugins for which the user got a notice about a skipped failure.
+    /// Plugins for which the user has already got a notice about a skipped failure.
     skipped: BTreeSet<String>,
     /// Number of model calls of each plugin.
     model_calls: BTreeMap<String, u32>,
     /// The start of the prompt on which the agent works.
     pub(super) task: Option<String>,
-    /// The session at the root of this session's tree, as the session's first handle knew it. Absent if this session
+    /// The session at the root of this session's tree, as given by the session's first handle. Absent if this session
     /// is the root.
     pub(super) root: Option<String>,
     /// The project files that apply, each with the root of its project.
@@ -77,7 +76,7 @@ pub(super) enum Change {
     Succeeded(Caller),
     /// A tripped plugin is tried again.
     Tried(Caller, Time),
-    /// The operator has reset a plugin, so that it is called again.
+    /// The operator has reset a plugin, so the plugin is called again.
     Reset(String),
     /// A plugin reminds the model. The number is the count of model calls before the reminder.
     Remind(u32, Reminder),
@@ -156,7 +155,7 @@ pub(super) struct SessionCopy {
     id: String,
     handle: u64,
     copy: Mutex<Inner>,
-    /// True if a plugin has failed. If none has, this flag saves a lookup.
+    /// True if a plugin has failed. If it is false, no lookup of failures is needed.
     has_failures: AtomicBool,
     is_stale: AtomicBool,
 }
@@ -168,7 +167,7 @@ struct Inner {
     version: u64,
     /// Number of reserved event numbers, as far as this handle knows.
     events: u64,
-    /// Event numbers that this handle may still use.
+    /// Event numbers that this handle has reserved and not used yet.
     numbers: Range<u64>,
     /// The number of event numbers that this handle reserved last; 0 if another handle had a turn since then.
     numbers_at_once: u64,
@@ -242,8 +241,8 @@ impl SessionCopy {
     /// Replaces the copy by the row, if another handle has written the row.
     pub(super) fn take_over(&self, row: &SessionRow) {
         let mut copy = locked(&self.copy);
-        // The version of a session without a row does not change, but its numbers must continue after those already
-        // used.
+        // The version of a session without a row does not change. But its event numbers must continue after the numbers
+        // that are already used.
         if row.version != copy.version || copy.events < row.events {
             copy.replace(parse(&self.id, &row.state), row.version, row.events, 0);
             // Other handles may have used later numbers.
@@ -301,7 +300,7 @@ impl SessionCopy {
         }
     }
 
-    /// Counts a failure, unless the plugin is not to blame. Adds a notice when the plugin is tripped.
+    /// Counts a failure, if it is of a kind for which the plugin is to blame. Adds a notice when the plugin is tripped.
     pub(super) fn failed(&self, caller: &Caller, failure: &Failure, now: Time) {
         if !failure_policy::counts_towards_tripping(failure.kind) {
             return;
@@ -407,7 +406,7 @@ impl SessionChanges for PendingWrite {
         self.with.iter().for_each(|change| state.apply(change));
         let taken = |change: &Change| if let Change::Numbers(taken) = change { *taken } else { 0 };
         let taken = copy.unwritten.iter().map(taken).sum::<u64>();
-        // Includes the numbers that this handle may still use, so that no other handle reserves them.
+        // Includes the numbers that this handle may still use, because no other handle may reserve them.
         let events = row.events.saturating_add(taken).max(copy.numbers.end);
         // A struct of strings and numbers always has a JSON form.
         let state = serde_json::to_string(&state).unwrap_or_default();
@@ -422,8 +421,8 @@ impl SessionChanges for PendingWrite {
             copy.version = row.version;
             copy.unwritten.forget(changes);
         } else if row.version <= copy.version {
-            // This handle has read a later row meanwhile. That row already contains these changes, so the copy has
-            // them twice.
+            // This handle has read a later row meanwhile. That row already contained these changes, so the copy would
+            // have them twice.
             copy.unwritten.forget(changes);
             copy.version = 0;
             self.state.mark_stale();
@@ -449,8 +448,8 @@ pub(super) fn project_files_in(session: &str, row: &SessionRow) -> BTreeMap<Path
     parse(session, &row.state).project_files
 }
 
-/// Parses a row's content. An invalid row is treated as the row of a new session. This is safe, because verdicts
-/// depend only on the failures in the row, and failures are then counted again.
+/// Parses a row's content. An invalid row is treated as the row of a new session. This is safe, because only the
+/// failures in the row affect verdicts, and failures are then counted from 0 again.
 fn parse(session: &str, state: &str) -> SessionState {
     if state.is_empty() {
         return SessionState::default();

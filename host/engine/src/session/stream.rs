@@ -1,8 +1,8 @@
 //! Checks the text of an answer while it streams in, and decides which text may be shown now and which must wait.
 //!
 //! If a plugin subscribes to `stream-delta`, text is shown only in whole lines that have passed this event. Text that
-//! `finalize-content` may still withhold is not shown. The engine holds back the text itself, because a program that
-//! misses a reload or a cancellation could show text that a plugin withholds a moment later. If the rules change in
+//! `finalize-content` may still withhold is not shown. The engine buffers the text itself. If the program did so, and
+//! missed a reload or a cancellation, it could show text that a plugin withholds a moment later. If the rules change in
 //! the middle of an answer, a stricter rule applies at once, and a looser rule applies from the next answer on. So no
 //! text escapes the checks, even if the configuration is saved twice in a row.
 
@@ -22,24 +22,24 @@ const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// The text of one answer of a model on its way to the user. [`Session::stream`] creates it.
 ///
-/// The stream takes the deltas of the model, and returns the text that may be shown so far:
+/// The program passes the model's deltas to the stream, and the stream returns the text that may be shown so far:
 ///
 /// - If no plugin subscribes to `stream-delta`, text is shown as it arrives.
-/// - If a plugin subscribes to `stream-delta`, it is asked about whole lines, so that a secret is not cut in two. A
-///   line that is longer than 4 KiB is passed to the plugin in pieces of 4 KiB.
+/// - If a plugin subscribes to `stream-delta`, the plugin is asked about whole lines. Otherwise a secret could be cut
+///   in two. A line that is longer than 4 KiB is passed to the plugin in pieces of 4 KiB.
 /// - If a plugin subscribes to `finalize-content`, all text waits for [`Self::finish`], unless the setting
 ///   [`stream_unfinalised`](crate::config::Settings::stream_unfinalised) says otherwise.
 ///
-/// Rules that become active in the middle of an answer apply from the next delta on, including the text that was not
-/// returned by then. Rules that are removed in the middle of an answer apply until the answer ends.
+/// Rules that become active in the middle of an answer apply from the next delta on. They also apply to earlier text
+/// that was not returned yet. Rules that are removed in the middle of an answer apply until the answer ends.
 ///
 /// An answer has at most 16 MiB of text. Text beyond this limit is not shown. Instead, the stream returns one piece
 /// with a note about the limit.
 ///
 /// Use a stream for text that is shown. If a program shows the model's reasoning, use a separate stream for the
-/// reasoning; reasoning that is not shown needs no stream. If a stream is dropped, the rest of its text is not shown,
-/// and no plugin is asked about the rest. If the future of a method is dropped, no text is lost, because the next
-/// call returns the same text. After the session has ended, or after its handle was dropped, all text is withheld.
+/// reasoning; reasoning that is not shown needs no stream. If a stream is dropped, the rest of its text is discarded,
+/// and no plugin is asked about it. If the future of a method is dropped, no text is lost, because the next call
+/// returns the same text. After the session has ended, or after its handle was dropped, all text is withheld.
 ///
 /// ```
 /// use hookhost::contract::Refusal;
@@ -72,7 +72,7 @@ pub struct TextStream {
     text: String,
     /// Offset in bytes up to which plugins were asked: the text before it has passed `stream-delta` or was withheld.
     asked: usize,
-    /// Offset in bytes up to which the text was given to the program or withheld; never less than `asked`.
+    /// Offset in bytes up to which the text was returned to the program or withheld. It is never less than `asked`.
     given: usize,
     /// The pieces that have not been returned yet.
     ready: Vec<Piece>,
@@ -86,7 +86,7 @@ pub struct TextStream {
     is_final: bool,
     /// True once the answer has ended.
     is_ended: bool,
-    /// True once a rejection has ended the stream, so that nothing more is shown.
+    /// True once a rejection has ended the stream. After that, nothing more is shown.
     is_closed: bool,
     length: Length,
 }
@@ -108,7 +108,7 @@ pub struct Piece {
     /// line, the text is a note, `[withheld: Rejected by …]`. If the line was already shown before it was rejected,
     /// the text is empty.
     pub text: String,
-    /// The rejection, if `stream-delta` withheld the text. [`Rejection::ends`] says whether the run has to end.
+    /// The rejection, if `stream-delta` withheld the text. [`Rejection::ends`] says whether the agent's run has to end.
     pub rejection: Option<Rejection>,
 }
 
@@ -165,7 +165,7 @@ impl TextStream {
     }
 
     /// Takes the next part of the answer. Returns the text that may be shown by now.
-    // Not an `async fn`, so that the text is taken even if the future is dropped before it is polled.
+    // This is not an `async fn`, because the text must be stored even if the future is dropped before it is polled.
     pub fn push<'s>(&'s mut self, delta: &str) -> impl Future<Output = Vec<Piece>> + Send + use<'s> {
         self.take(delta);
         async move {
@@ -340,7 +340,7 @@ impl TextStream {
         self.given = self.text.len();
     }
 
-    /// Applies the current rules. Stricter settings of older rules stay until the answer has ended.
+    /// Applies the current rules. Stricter settings of earlier rules stay in effect until the answer has ended.
     fn follow_rules(&mut self) {
         if self.is_final {
             return;
@@ -352,8 +352,8 @@ impl TextStream {
         self.is_held |= rules.has_subscriber(EventKind::FinalizeContent) && !rules.settings().stream_unfinalised;
     }
 
-    /// Continues with another text in place of this one. Of the pieces that were not returned yet, only the
-    /// rejections are kept, without their text.
+    /// Continues with `text` in place of the text so far. Pieces that were not returned yet are dropped. A rejection
+    /// among them stays, but without its text.
     fn start_over(&mut self, text: String) {
         self.ready.retain(|piece| piece.rejection.is_some());
         self.ready.iter_mut().for_each(|piece| piece.text.clear());

@@ -57,7 +57,7 @@ pub struct PluginTools {
     shared: Arc<SessionInner>,
 }
 
-/// The reason why a tool of a plugin gave no result. The model may read it.
+/// The reason why a tool of a plugin gave no result. The message is suitable for the model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolCallError {
@@ -146,7 +146,8 @@ struct Call<'a> {
     concluded: bool,
 }
 
-/// If a call is dropped, the caller no longer waits. The call is recorded, but none of its effects is applied.
+/// A call is dropped if the caller no longer waits. In this case, the call is recorded, but none of its effects is
+/// applied.
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         if !self.concluded {
@@ -217,7 +218,7 @@ impl<'a> Call<'a> {
         invocation.setup()
     }
 
-    /// Records the call and applies its effects: both, or neither.
+    /// Records the call and applies its effects. If the call cannot be recorded, no effects are applied.
     async fn conclude(mut self, plugin: &Plugin, result: Option<&ToolResult>) -> Result<(), String> {
         let mut reminders = Vec::new();
         let mut writes = Vec::new();

@@ -1,5 +1,5 @@
-//! Dispatches an event in its turn. The event waits for the events before it, and is then decided as far as possible
-//! without a person.
+//! Dispatches an event in its turn. The event waits until the events before it are decided. Then it is decided as far
+//! as possible without a person.
 
 use super::dispatch::{Dispatch, EventStart};
 use super::dispatched::Dispatched;
@@ -27,9 +27,9 @@ use tracing::field::Empty;
 impl Session {
     /// Dispatches an event with a JSON payload, and returns the outcome as JSON. The payload is an object with the
     /// parameters of `handle` except `session`, such as `{"call": {…}}` for `before-tool-call`. A tool call may leave
-    /// out `origin` (the default is `builtin`) and `action`, which the host's action map derives. A field that the
-    /// event does not have is ignored, unless the options refuse unknown fields. Plugins, the record and the outcome
-    /// do not contain an ignored field.
+    /// out `origin` (the default is `builtin`) and `action`, which the host's action map derives. By default, a field
+    /// that the event does not have is ignored, and neither plugins nor the record nor the outcome contain it. The
+    /// options can make such a field an error.
     ///
     /// # Errors
     /// If the payload does not have the event's type.

@@ -1,4 +1,5 @@
-//! The events as types, for programs that want the pending approval instead of waiting for a person.
+//! The events as types. They are for programs that do not want to wait for a person, and get the pending approval
+//! instead.
 
 use super::dispatch::{OpenDecision, OpenOutcome};
 use super::dispatched::Dispatched;
@@ -82,7 +83,7 @@ typed! {
 }
 
 impl Session {
-    /// Decides on an event as far as possible without a person. If the event is escalated, the host's approver is not
+    /// Decides an event as far as possible without a person. If the event is escalated, the host's approver is not
     /// asked. Instead, the pending approval is returned.
     pub fn begin<E: EventType>(
         &self,

@@ -1,8 +1,8 @@
 //! Key-value state: each plugin has one namespace per session, one per tree of sessions, and one for all sessions.
 //!
 //! An event reads one snapshot, and also sees its own writes. The writes are applied when the outcome of the event is
-//! known. `increment` then adds to the current value. If several events have called `set` for a key, the last event
-//! wins. This module does no I/O, because the module `store` stores the namespaces.
+//! known. At this moment, `increment` adds to the value that is then current. If several events have called `set` for a
+//! key, the last event wins. This module does no I/O, because the module `store` stores the namespaces.
 
 mod namespace;
 mod reads;
@@ -16,7 +16,7 @@ pub(crate) use view::{StateError, View, Write, Writes};
 
 use serde::{Deserialize, Serialize};
 
-/// The owner of a key.
+/// The part of the state to which a key belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -67,8 +67,8 @@ impl<'a> Lineage<'a> {
 /// Milliseconds since the Unix epoch.
 pub(crate) type Time = u64;
 
-/// Maximum number of keys of one scope. The number is limited, because counting a scope and loading it into memory
-/// takes time for each key, however small the key is.
+/// Maximum number of keys of one scope. The number is limited, because each key takes time when a scope is counted or
+/// loaded into memory, even if the key is small.
 pub(crate) const MAX_KEYS: usize = 10_000;
 
 /// Number of bytes that each key takes from the quota, in addition to the sizes of the key and its value. This is about

@@ -74,8 +74,8 @@ impl Namespace {
         self.next_expiry = self.values.values().filter_map(|stored| stored.expires).min();
     }
 
-    /// Returns the value after `write`; `None` if there is no value then. If another session has meanwhile replaced the
-    /// value by something other than a number, an increment starts at 0.
+    /// Returns the value after `write`, or `None` if the write leaves no value. If another session has meanwhile
+    /// replaced the value by something other than a number, an increment starts at 0.
     pub(crate) fn after(before: Option<&StoredValue>, write: &Write, now: Time) -> Option<StoredValue> {
         match write {
             Write::Set { value, expires } => Some(StoredValue { value: value.clone(), expires: *expires }),

@@ -1,4 +1,4 @@
-//! A call's reads of its state, recorded so that a replay can repeat the call.
+//! A call's reads of its state. They are recorded, because a replay needs them to repeat the call.
 
 use super::{Scope, Usages};
 use crate::contract::bytes::{bytes_size, written_size};
@@ -19,7 +19,7 @@ pub(crate) struct Reads {
     pub(crate) values: BTreeMap<(Scope, String), Read>,
     /// Size of the recorded reads, in bytes of JSON.
     bytes: usize,
-    /// True if the call has read more than is recorded here.
+    /// True if some reads of the call are missing here, because the record would be too large.
     pub(crate) incomplete: bool,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct Namespaces {
     now: Time,
 }
 
-/// The recorded reads of an event's calls, and another source for all other reads.
+/// A source for a replay: the recorded reads of an event's calls, and another source for all other reads.
 #[derive(Debug)]
 pub(crate) struct RecordedReads {
     /// The reads, by key. A value has precedence over a size.

@@ -22,7 +22,7 @@ pub(crate) enum StateError {
     Unavailable(String),
 }
 
-/// The state as one call sees it: a snapshot and its own writes.
+/// The state as one call sees it: a snapshot and the call's own writes.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     snapshot: Arc<dyn Source>,
@@ -61,7 +61,7 @@ impl Write {
 }
 
 impl View {
-    /// Creates a view at `now` that may fill each scope up to `quota` bytes.
+    /// Creates a view at the time `now`. Its writes may fill each scope up to `quota` bytes.
     pub(crate) fn new(snapshot: Arc<dyn Source>, quota: usize, now: Time) -> Self {
         Self { snapshot, writes: Writes::default(), reads: Reads::default(), used: None, quota, now }
     }
@@ -92,8 +92,8 @@ impl View {
         if self.size(scope, key)?.is_some() {
             return self.write(scope, key, Write::Delete);
         }
-        // The deletion of a missing key is not recorded. Otherwise, a guest could fill the host's memory with the names
-        // of missing keys.
+        // If the key does not exist, the deletion is not recorded. Otherwise, a guest could fill the host's memory with
+        // the names of missing keys.
         if let Some(written) = self.writes.0.remove(&(scope, key.to_owned())) {
             let used = &mut self.used()?[scope as usize];
             *used = used.replacing(key, written.leaves(), None);

@@ -29,8 +29,8 @@ pub enum StoreError {
     /// The file belongs to another program.
     #[error("{} is not an audit log of hookhost: move it away, or name another file", .0.display())]
     Foreign(PathBuf),
-    /// The schema differs from hookhost's schema: it has a trigger, a view or another table, or lacks a table. Such a
-    /// difference could cause records to be lost.
+    /// The database's schema differs from the schema that hookhost creates: it has a trigger, a view or another table,
+    /// or lacks a table. Such a difference could cause records to be lost.
     #[error(
         "{} holds {what}, so its records cannot be trusted: find out who changed it, and move it away, and a new one is begun",
         path.display()

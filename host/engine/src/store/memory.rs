@@ -100,7 +100,8 @@ impl Backend for Memory {
             for scope in Scope::ALL {
                 if writes.of(scope).next().is_some() {
                     let namespace = namespaces.entry(owner(plugin, unit.lineage(), scope)).or_default();
-                    // An event that still reads the namespace keeps its own snapshot.
+                    // If an event still reads the namespace, `make_mut` copies the namespace, so the event keeps its
+                    // snapshot.
                     Arc::make_mut(namespace).apply(scope, writes, unit.time);
                 }
             }

@@ -1,4 +1,5 @@
-//! The database. It commits the audit log and the state together, so that after a crash it contains both or neither.
+//! The database. It commits the audit log and the state in one transaction. So after a crash it contains both or
+//! neither.
 //!
 //! A commit contains everything that this process has recorded before the commit, in order. Changes that may be written
 //! late go into a queue. The next commit writes these changes along with its own records. If there is no commit within
@@ -32,13 +33,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use turns::Turns;
 
-/// Time for which a commit retries while another process holds the write lock.
+/// Time during which a commit retries while another process holds the write lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The audit log and the state of all plugins.
 pub(crate) struct Store {
     backend: Box<dyn Backend>,
-    /// Receives each record, too.
+    /// The embedder's sink, which receives a copy of each record.
     sink: Sink,
 }
 
@@ -98,16 +99,16 @@ fn owner(plugin: &Arc<str>, lineage: Lineage<'_>, scope: Scope) -> Owner {
     Owner { plugin: Arc::clone(plugin), scope, session: lineage.of(scope).to_owned() }
 }
 
-/// Changes that may be written late. They are written in one transaction.
+/// Changes that need not be written immediately. They are written in one transaction.
 #[derive(Default)]
 pub(crate) struct LateWrite {
-    /// A record as JSON; ignored by a store without a log.
+    /// A record as JSON. A store without a log ignores it.
     pub(crate) record: Option<String>,
     /// A session handle with unwritten changes.
     pub(crate) session: Option<Arc<dyn SessionChanges>>,
     /// The identifier of an answered question, whose row is deleted.
     pub(crate) settles: Option<String>,
-    /// A change of the stored outcomes; ignored by a store in memory, because no other host can read it.
+    /// A change of the stored outcomes. A store in memory ignores it, because no other host can read such a store.
     pub(crate) outcome: Option<OutcomeChange>,
 }
 
@@ -121,7 +122,7 @@ impl LateWrite {
 /// The writes of one transaction.
 #[derive(Default)]
 pub(crate) struct Unit {
-    /// Records as JSON, in order; ignored by a store without a log.
+    /// Records as JSON, in order. A store without a log ignores them.
     pub(crate) records: Vec<String>,
     /// The plugins' writes to their state during one event of one session.
     pub(crate) writes: Vec<(Arc<str>, Writes)>,
@@ -189,7 +190,7 @@ impl Store {
         self.sink.waits()
     }
 
-    /// Returns true if records are needed, by the log or a sink.
+    /// Returns true if the log or a sink needs records.
     pub(crate) fn wants_records(&self) -> bool {
         self.sink.is_there() || self.keeps_log()
     }

@@ -9,7 +9,7 @@ pub(crate) struct SessionRow {
     pub(crate) version: u64,
     /// Number of event numbers that are already in use.
     pub(crate) events: u64,
-    /// The other data, as JSON; empty if there is none yet.
+    /// The rest of the session's state, as JSON. Empty if nothing was stored yet.
     pub(crate) state: String,
 }
 
@@ -28,7 +28,7 @@ pub(crate) trait SessionChanges: Send + Sync {
     /// change the row meanwhile.
     fn changed(&self, row: SessionRow) -> Changed;
 
-    /// Notes that this row is committed.
+    /// Reports to the handle that this row is committed.
     fn note_written(&self, changed: Changed);
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct OpenQuestion {
     pub(crate) id: String,
     /// The session of the event.
     pub(crate) session: String,
-    /// Number of the process that waits for the answer.
+    /// The number that identifies the process that waits for the answer.
     pub(crate) asker: u32,
     /// Time of the expiry, in milliseconds since the Unix epoch. After this time, the answer is no.
     pub(crate) expires: Time,
@@ -65,9 +65,10 @@ pub(crate) struct OpenQuestion {
 pub(crate) enum QuestionChange {
     /// Inserts the row.
     Ask(Box<OpenQuestion>),
-    /// Deletes the row because the asking process has decided.
+    /// Deletes the row because the asking process has decided the event.
     Settle(String),
-    /// Deletes the row because the asking process has ended and another process has decided. Fails if the row does not exist.
+    /// Deletes the row because the asking process has ended and another process has decided the event. Fails if the row
+    /// does not exist.
     GiveUp(String),
 }
 
@@ -80,8 +81,8 @@ pub(crate) struct FirstAnswer {
     pub(crate) is_this: bool,
 }
 
-/// The outcome of a call, for an agent that reports the call again. If the host is killed, the next host finds the
-/// outcome in this row.
+/// A stored outcome of a call. If the agent reports the call again, it gets this outcome, even if the host was killed
+/// in between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "it is a row of the database: code that stores one sets every field")]
 pub struct KeptOutcome {
@@ -99,7 +100,7 @@ pub struct KeptOutcome {
     pub outcome: String,
 }
 
-/// A change of the rows of kept outcomes.
+/// A change of the rows of stored outcomes.
 #[derive(Clone, Debug)]
 pub(crate) enum OutcomeChange {
     /// Inserts an outcome, or replaces the outcome of the same call.

@@ -1,5 +1,5 @@
-//! Gives records to the embedding program. The sink gets a record before the database gets it, so that nothing of an
-//! event is committed if the sink does not accept the record.
+//! Gives records to the embedding program's sink. The sink gets a record before the database gets it. If the sink does
+//! not accept the record, nothing of the event is committed.
 
 use super::StoreError;
 use crate::audit::AuditSink;
@@ -24,8 +24,8 @@ pub(super) struct Sink {
 struct UntakenRecords {
     records: VecDeque<String>,
     bytes: usize,
-    /// True while a thread gives the records to the sink. That thread has removed the records from `records`, which
-    /// contains only later records meanwhile.
+    /// True while a thread gives the records to the sink. That thread has removed these records from `records`.
+    /// Meanwhile `records` contains only later records.
     is_giving: bool,
 }
 
@@ -65,7 +65,7 @@ impl Sink {
     /// record.
     ///
     /// # Errors
-    /// If the sink has missed so many records that there is no room for this one.
+    /// If the sink has already missed too many records.
     pub(super) fn give_late(&self, record: &str) -> Result<(), StoreError> {
         let Some(sink) = &self.sink else { return Ok(()) };
         let given = match self.waits() {
@@ -85,7 +85,7 @@ impl Sink {
 
     fn give_missed(&self, sink: &dyn AuditSink) -> Result<(), StoreError> {
         let mut missed = locked(&self.missed);
-        // Another thread is giving the missed records. Later records wait for it.
+        // Another thread is giving the missed records to the sink. Later records wait for this thread.
         while missed.is_giving {
             missed = self.given.wait(missed).unwrap_or_else(PoisonError::into_inner);
         }

@@ -1,8 +1,8 @@
-//! Turns: the events of one session are decided one at a time, in order of arrival, even if several processes send
-//! them.
+//! Turns order the events of a session: the events are decided one at a time, in order of arrival, even if several
+//! processes send them.
 //!
-//! Each event holds a ticket from its arrival to its end. A ticket is a kernel lock on one byte of a file, so it ends
-//! with the process that holds it. `docs/decisions/0025-shared-sessions.md` describes the protocol.
+//! Each event holds a ticket from its arrival to its end. A ticket is a kernel lock on one byte of a file, so the
+//! ticket ends with the process that holds it. `docs/decisions/0025-shared-sessions.md` describes the protocol.
 
 use super::StoreError;
 use super::identity::{Identity, identity_of};
@@ -34,14 +34,14 @@ const TICKET_BITS: u32 = 32;
 /// Offset of the first byte that a process may lock to show that it is alive. These bytes come after all places.
 const ALIVE: u64 = 1 << (PLACE_BITS + TICKET_BITS);
 
-/// Interval of checking whether another process still holds a ticket or a door.
+/// Interval at which a task checks whether another process still holds a ticket or a door.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Number of 8-byte cells at the start of the file. Several sessions may share a cell. The cell contains the number of
 /// the handle that had the last turn in any of these sessions.
 const CELLS: u64 = 1 << 16;
 
-/// The turns of a store's sessions. Without a file, only this process uses the store.
+/// The turns of a store's sessions. There is no file if only this process uses the store.
 #[derive(Default)]
 pub(crate) struct Turns {
     file: Option<Arc<TicketFile>>,
@@ -74,7 +74,7 @@ struct HeldTickets {
 /// The places in which this process keeps a ticket for the next event.
 #[derive(Default)]
 struct KeptTickets {
-    /// True if a thread will give the tickets back soon. Otherwise no ticket is kept.
+    /// True if a thread will give the tickets back soon. If it is false, no ticket is kept.
     is_open: bool,
     places: Vec<Arc<Order>>,
 }
@@ -98,7 +98,7 @@ pub(crate) struct Turn {
     _ticket: Ticket,
 }
 
-/// What a handle learns about the previous turn when its own turn begins.
+/// Facts about the previous turn that a handle needs when its own turn begins.
 #[derive(Clone, Copy)]
 struct Before {
     is_other_handle: bool,
@@ -108,7 +108,7 @@ struct Before {
 struct TicketFile {
     path: PathBuf,
     file: File,
-    /// A random number for the store that has the file open.
+    /// A random number that identifies the store that has the file open.
     store: u32,
     /// Number of handles that were created so far.
     handles: AtomicU32,
@@ -122,7 +122,7 @@ struct Ticket {
     order: Arc<Order>,
     file: Option<Arc<TicketFile>>,
     byte: u64,
-    /// True if the ticket was kept since the last turn, so that no other process can have had a turn since then.
+    /// True if the ticket was kept since the last turn. No other process can have had a turn since then.
     was_kept: bool,
     /// True if the turn of this ticket has come.
     has_turn: bool,
@@ -252,7 +252,7 @@ impl Turns {
 }
 
 impl TurnQueue {
-    /// Returns the work in this process that waits while the queue's turn is held.
+    /// Returns the value that stands for an event that has its turn in this queue.
     pub(crate) fn waiting(&self) -> Waiting {
         Waiting::Turn(Arc::as_ptr(&self.order).addr())
     }
@@ -387,8 +387,8 @@ impl TicketFile {
         Ok(Door { file: self, byte })
     }
 
-    /// Returns true if a ticket of this place may be kept. In this case, the place is listed, so that the ticket is
-    /// given back later.
+    /// Returns true if a ticket of this place may be kept. In this case, the place is added to the list of places whose
+    /// tickets are given back later.
     fn keep(&self, place: &Arc<Order>, held: &mut HeldTickets) -> bool {
         let mut kept = locked(&self.kept);
         if kept.is_open && !held.is_listed {

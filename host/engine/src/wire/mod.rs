@@ -1,6 +1,6 @@
-//! The contract's types in the form in which wasmtime passes them. This form is separate, so that the contract and the
-//! programs that use it do not depend on wasmtime's traits. Values for a component borrow from the host's values.
-//! Values from a component are converted to the contract's types.
+//! The contract's types in the form in which wasmtime passes them. This form has separate types, because the contract
+//! and the programs that use it must not depend on wasmtime's traits. Values for a component borrow from the host's
+//! values. Values from a component are converted to the contract's types.
 
 #[rustfmt::skip]
 mod generated;
@@ -24,8 +24,8 @@ pub(crate) trait Answered: Sized {
     type Wire: ComponentType + Lift + Send + Sync + 'static;
 
     /// # Errors
-    /// Returns a description of the mistake in the value, which completes the sentence "the plugin …". A mistake is a
-    /// string that is not JSON although the contract requires JSON.
+    /// Returns a description of the mistake in the value, which completes the sentence "the plugin …". The only
+    /// possible mistake is a string that is not JSON although the contract requires JSON.
     fn answered(wire: Self::Wire) -> Result<Self, String>;
 }
 

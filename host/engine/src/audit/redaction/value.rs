@@ -1,9 +1,9 @@
 //! Redacts one value for the log. The values of masked keys are masked, and a value that is too large is cut.
 //!
-//! A value is masked before it is cut. So the recorded beginning of a cut value contains no masked value, and nobody
-//! can guess a masked value from the digest. Masking works on the JSON text and does not recurse into nested values, so
-//! values can be nested to any depth. It leaves every other byte unchanged, including repeated keys and the spelling of
-//! numbers.
+//! A value is masked before it is cut. So the recorded beginning of a cut value contains no masked value, and the
+//! digest cannot be used to guess a masked value. Masking works on the JSON text and does not recurse into nested
+//! values, so values can be nested to any depth. Masking leaves every other byte unchanged, including repeated keys and
+//! the spelling of numbers.
 
 use crate::audit::raw;
 use crate::config::{AuditSettings, Digest, KeyPattern};
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// The JSON string that replaces a masked value.
 const MASKED: &str = r#""(masked)""#;
-/// Maximum number of bytes of JSON text that are recorded of a cut value.
+/// Maximum number of bytes of a cut value that are recorded.
 const BEGINNING: usize = 1024;
 /// Maximum number of masked values that are listed, and maximum size in bytes of the pointer to each of them. Without
 /// these limits, the list could make the log large.
@@ -34,7 +34,8 @@ pub struct Redacted {
     #[serde(skip_serializing_if = "is_zero")]
     pub masked_unlisted: u64,
     /// True if the value was too large. In this case the log contains `{"cut": {"bytes": …, "sha256": …, "begins": …}}`
-    /// in its place. These are the size, the digest and up to 1 KiB of the beginning of the masked JSON text.
+    /// in place of the value. These members are the size, the digest and up to 1 KiB of the beginning of the masked
+    /// JSON text.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
@@ -53,7 +54,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// Returns the value in the form in which it is logged, and the parts that are left out. If the configuration masks no
-/// keys, this function only compares the length.
+/// keys, this function only checks the length.
 pub(crate) fn redact<'a>(value: &'a RawValue, settings: &AuditSettings) -> (Cow<'a, RawValue>, Redacted) {
     let mut mask = Mask { keys: &settings.mask, redacted: Redacted::default() };
     let masked = if mask.keys.is_empty() { None } else { mask.apply(value.get(), "") };
@@ -76,7 +77,7 @@ pub(crate) fn redact<'a>(value: &'a RawValue, settings: &AuditSettings) -> (Cow<
     (Cow::Owned(cut(recorded.get())), redacted)
 }
 
-/// Returns the replacement for a text that is too large.
+/// Returns the replacement for a JSON text that is too large.
 fn cut(text: &str) -> Box<RawValue> {
     #[derive(Serialize)]
     struct CutValue<'a> {
@@ -152,15 +153,15 @@ impl Mask<'_> {
         spliced.finish()
     }
 
-    /// Returns true if a key is masked. JSON's escapes permit a key that is not valid Unicode. Such a key is masked,
-    /// because it cannot be compared with the patterns.
+    /// Returns true if a key is masked. A key with escapes may not be valid Unicode. Such a key is masked, because it
+    /// cannot be compared with the patterns.
     fn is_masked(&self, key: &str) -> bool {
         unescaped(key).is_none_or(|key| self.keys.iter().any(|pattern| pattern.matches(&key)))
     }
 
     /// Masks the JSON in a string. Returns `None` if no value in the string is masked.
     fn apply_inside(&mut self, string: &str, at: &str, levels: &[Level<'_>]) -> Option<String> {
-        // A backslash may begin an escaped white space, bracket or quote.
+        // A backslash is accepted, because it may begin an escaped white space, bracket or quote.
         if !string[1..].trim_ascii_start().starts_with(['{', '[', '\\']) {
             return None;
         }

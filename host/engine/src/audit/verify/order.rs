@@ -13,7 +13,8 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Records the number of the next line. Returns true if this number directly follows the number of the line before.
+    /// Records the number of the next line. Returns true if this number directly follows the number of the previous
+    /// line.
     pub(super) fn follows(&mut self, seq: u64) -> bool {
         if let Some((_, last)) = self.runs.last_mut()
             && last.checked_add(1) == Some(seq)
@@ -25,8 +26,8 @@ impl Order {
         seq == 1 && self.runs.len() == 1
     }
 
-    /// Returns the flaws of the order. If lines are out of order, reports as few lines as possible as moved. These
-    /// lines are the smallest set without which the other lines are in order.
+    /// Returns the flaws of the order. If lines are out of order, reports as few lines as possible as moved. If these
+    /// lines were removed, the other lines would be in order.
     pub(super) fn flaws(&self) -> impl Iterator<Item = Flaw> {
         let (missing, twice) = self.missing_and_twice();
         let in_place = self.in_place();
@@ -69,8 +70,7 @@ impl Order {
         let mut best: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
         let mut before = vec![None; self.runs.len()];
         for (run, &(first, last)) in self.runs.iter().enumerate() {
-            // A run may begin with the last number of its predecessor, because a duplicate line alone is not out of
-            // order.
+            // A run may begin with the last number of its predecessor: such a line is a duplicate but not out of order.
             let predecessor = best.range(..=first).next_back().map(|(_, chain)| *chain);
             before[run] = predecessor.map(|(_, run)| run);
             let lines = predecessor.map_or(0, |(lines, _)| lines).saturating_add(last - first).saturating_add(1);

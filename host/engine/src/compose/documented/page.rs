@@ -12,7 +12,7 @@ pub(crate) struct Rule {
     pub(crate) examples: usize,
 }
 
-/// A line of an example. A line that begins with white space has the label of the line before it.
+/// A line of an example. A line that begins with white space has the label of the previous line.
 pub(crate) struct Row<'a> {
     pub(crate) line: usize,
     pub(crate) label: &'a str,
@@ -80,7 +80,7 @@ impl Row<'_> {
         [&[self.label], &self.cells[..]].concat().join("  ")
     }
 
-    /// Fails unless the example says what the host does. Both are written as in an example.
+    /// Fails unless the outcome in the example (`expected`) is the outcome of the host (`actual`).
     pub(crate) fn is(&self, expected: &str, actual: &str) -> Result<(), Wrong> {
         if expected == actual {
             Ok(())

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[cfg(feature = "compile")]
-/// Removes files that were not used for longer than `age`. While the remaining files are larger than `bytes` in total,
-/// removes the least recently used file. Never removes `written`, the file that was just written.
+/// Removes files that were not used for longer than `age`. Then removes the least recently used files until the rest is
+/// not larger than `bytes` in total. Never removes `written`, the file that was just written.
 pub(super) fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64) -> io::Result<()> {
     let mut files = Vec::new();
     for path in kept_in(directory)? {
@@ -70,8 +70,8 @@ pub fn cache_files(directory: &Path) -> io::Result<CacheFiles> {
     Ok(found)
 }
 
-/// Removes all compiled code from a directory, and returns a description of the removed files. The plugins are compiled
-/// again at their next load.
+/// Removes all compiled code from a directory, and returns a description of the removed files. Plugins are then
+/// compiled again at their next load.
 ///
 /// # Errors
 /// Fails if the directory cannot be read, or if a file cannot be removed.

@@ -21,19 +21,20 @@ const CODE: u64 = 16 << 20;
 const FUNCTION: u64 = 512 << 10;
 /// Maximum number of functions. Each function costs about 0.3 ms, regardless of its size.
 const FUNCTIONS: u64 = 50_000;
-/// Maximum of a sum over all functions: the sum of the squares of the weights that [`FunctionBranches`] counts. Compile
-/// time grows with the square of a function's weight.
+/// Maximum of the sum of the squares of all functions' weights. [`FunctionBranches`] counts the weight of a function,
+/// and compile time grows with the square of this weight.
 const BRANCHING: u64 = 1_600_000_000;
 /// Maximum depth of nested blocks. The compiler's time and memory grow with the square of this depth. A `match` with a
 /// thousand cases has depth 1000.
 const NESTED: usize = 3_000;
-/// Maximum depth of nested loops, which cost at least as much as blocks. Handwritten code has about five nested loops.
+/// Maximum depth of nested loops, which cost at least as much as nested blocks. Handwritten code has up to about five
+/// levels.
 const NESTED_LOOPS: usize = 100;
 /// Maximum number of local variables of one function. The compiler's memory grows with this number times the number of
 /// branches.
 const LOCALS: u64 = 5_000;
-/// Maximum number of local variables of all functions together. Each variable costs 0.3 µs, and five bytes of the file
-/// can declare any number of variables.
+/// Maximum number of local variables of all functions together. Each variable costs 0.3 µs. The size of the file is no
+/// bound, because five bytes can declare any number of variables.
 const ALL_LOCALS: u64 = 2_000_000;
 /// Maximum number of targets of `br_table` in all functions together. Each target costs 7 µs.
 const TARGETS: u64 = 500_000;
@@ -184,8 +185,8 @@ impl Scan {
             Payload::CoreTypeSection(section) => self.section(&section),
             Payload::ComponentTypeSection(section) => {
                 for ty in section.clone() {
-                    // A component that is passed as an argument could be instantiated any number of times, and the scan
-                    // would not see these instances.
+                    // Reject a component that is passed as an argument. It could be instantiated any number of times,
+                    // and the scan would not see these instances.
                     if names_a_component(&ty.map_err(invalid)?) {
                         let why =
                             "passes components to other components, so their instances cannot be counted".to_owned();
@@ -254,8 +255,8 @@ impl Scan {
     }
 }
 
-/// The branches of a function. They divide the function into blocks, and compile time grows with the square of the
-/// number of blocks.
+/// Counts the branches of a function. Branches divide the function into blocks, and compile time grows with the square
+/// of the number of blocks.
 #[derive(Default)]
 struct FunctionBranches {
     /// Sum of the weights of the instructions: 1 for a branch, 4 for an instruction that is compiled to several
@@ -278,8 +279,8 @@ impl FunctionBranches {
             Operator::MemoryGrow { .. } | Operator::MemoryFill { .. } | Operator::MemoryInit { .. } => 4,
             Operator::MemoryCopy { .. } | Operator::DataDrop { .. } | Operator::ElemDrop { .. } => 4,
             Operator::TableGet { .. } | Operator::TableSet { .. } => 4,
-            // This instruction is compiled to a call of the host and further code, which together cost as much as a
-            // loop over the table.
+            // This instruction is compiled to a call of the host and further code. Together they cost as much as a loop
+            // over the table.
             Operator::TableGrow { .. } => 16,
             // Each of these is compiled to a loop over the elements with checks.
             Operator::TableFill { .. } | Operator::TableInit { .. } | Operator::TableCopy { .. } => 16,

@@ -1,9 +1,10 @@
-//! Compiles plugins on separate threads, so that no event waits for a compilation. Each compilation has a time limit.
+//! Compiles plugins on separate threads, because events must not wait for a compilation. Each compilation has a time
+//! limit.
 //!
 //! The host stops waiting for a compilation that takes too long. It cannot end the compilation, because wasmtime cannot
 //! do this. The checks of [`compile_bounds`](super::compile_bounds) limit the cost of a compilation that continues. The
-//! time limit counts processor time, so that no plugin is refused only because the machine is busy. A second, larger
-//! limit counts wall time.
+//! time limit counts processor time, because a plugin must not be refused only because the machine is busy. A second,
+//! larger limit counts wall time.
 
 use crate::locked::locked;
 use crate::plugin::ContractError;
@@ -100,7 +101,7 @@ impl Clocks {
         clocks.extend(Clock::mine());
     }
 
-    /// Returns the sum of the processor times of all threads. A thread that has ended no longer counts.
+    /// Returns the sum of the processor times of all threads. The sum does not include threads that have ended.
     fn total(&self) -> Duration {
         let clocks = locked(&self.0);
         clocks.iter().map(Clock::now).sum()
@@ -159,7 +160,7 @@ fn start(
             Ok(workers) => workers.install(|| compile(&engine, &bytes)),
             Err(_) => compile(&engine, &bytes),
         };
-        // The bytes are not trusted. If they make the compiler panic, the host must continue.
+        // The host must continue even if untrusted bytes make the compiler panic.
         done(catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|_| Err(gave_up())));
     };
     match std::thread::Builder::new().name(name.into()).spawn(compile) {

@@ -40,8 +40,8 @@ pub struct Inspection {
     pub problem: Option<String>,
 }
 
-/// Describes the bytes of a file. No code of the file runs or is compiled. Components of other versions of the contract
-/// are described too.
+/// Describes the bytes of a file. Code of the file is neither compiled nor run. Components for other versions of the
+/// contract are described, too.
 ///
 /// # Errors
 /// Fails if the file is not a component.

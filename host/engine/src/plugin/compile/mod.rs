@@ -17,8 +17,8 @@ use compiling::compile_within;
 use outline::outline;
 use wasmtime::component::Component;
 
-/// Returns the component of an entry, compiled and linked. The flag is true if the component is an image after
-/// `configure`.
+/// Returns the component of an entry, compiled and linked. The flag is true if the component is an image, which
+/// contains the state after `configure`.
 pub(super) async fn linked(
     compiler: &Compiler<'_>,
     entry: &Entry,
@@ -34,7 +34,7 @@ pub(super) async fn linked(
     if image.is_none() {
         configure::try_out(&linked).await?;
     }
-    // The outcome is stored only now, after the plugin has accepted its configuration.
+    // The outcome is stored here, because the plugin has now accepted its configuration.
     if let Some(cache) = cache {
         let code = image.as_deref().map_or(digest, Digest::of_bytes);
         cache.put_outcome(entry, &Outcome { code, is_image: image.is_some() });
@@ -58,7 +58,7 @@ impl Compiler<'_> {
         Ok(CompiledComponent::new(digest, &code))
     }
 
-    /// Rejects an unsuitable component before its code is compiled, by its size, structure, imports and exports.
+    /// Checks the size, structure, imports and exports of a component, before its code is compiled.
     async fn check(&self, entry: &Entry, bytes: &[u8]) -> Result<(), LoadError> {
         bounded(entry, bytes)?;
         self.check_outline(entry, bytes).await
@@ -78,7 +78,7 @@ impl Compiler<'_> {
         Ok(component)
     }
 
-    /// Rejects an unsuitable component before its code is compiled, by its imports and exports.
+    /// Checks the imports and exports of a component, before its code is compiled.
     async fn check_outline(&self, entry: &Entry, bytes: &[u8]) -> Result<(), LoadError> {
         let engine = self.sandbox.engine();
         let unfit = |problem| unfit(entry, problem);

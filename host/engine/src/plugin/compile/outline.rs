@@ -1,6 +1,6 @@
 //! The outline of a component: a component with the same imports, exports and types, whose functions only trap.
 //!
-//! The types of a component show its imports and events, but wasmtime reports them only for a compiled component.
+//! The types of a component show its imports and events, but wasmtime reports types only for a compiled component.
 //! Compiling the outline takes almost no time, so an unsuitable component is rejected before its code is compiled.
 
 use super::compile_bounds::NESTED_COMPONENTS;
@@ -60,8 +60,8 @@ fn outlined(bytes: &[u8], depth: usize) -> Option<Vec<u8>> {
                 let (functions, _) = number(content)?;
                 let mut code = Vec::new();
                 put(&mut code, functions)?;
-                // Each function of the original code has at least one byte, so the size of the original code limits the
-                // number of functions.
+                // The count of functions is untrusted, so it is limited by the size of the original code, in which each
+                // function has at least one byte.
                 code.extend(TRAPS.iter().copied().cycle().take(functions.min(content.len()).checked_mul(TRAPS.len())?));
                 section(&mut out, id, &code)?;
             }

@@ -1,12 +1,13 @@
 //! Creates the image of a plugin: `setup.configure` runs once, and every instance starts with the memory after that
 //! call.
 //!
-//! wasmtime's pre-initialiser instruments the component so that its memories and globals can be read. After
-//! `configure`, it writes their content back into the component. If the pre-initialiser does not support the structure
-//! of a component, `configure` runs in each instance instead. The result is the same, but each call is slower. The
-//! driver of `wasmtime-wizer` is not used, because it needs wasmtime's features `cache`, `gc`, `threads` and `wave`.
+//! wasmtime's pre-initialiser adds functions to the component that read its memories and globals. After `configure`, it
+//! writes their content back into the component. If the pre-initialiser does not support the structure of a component,
+//! `configure` runs in each instance instead. The result is the same, but each call is slower. The driver of
+//! `wasmtime-wizer` is not used, because it needs wasmtime's features `cache`, `gc`, `threads` and `wave`.
 //!
-//! The image contains the random numbers that the guest requested during `configure`. A replay needs the same numbers.
+//! The image contains the random numbers that the guest requested during `configure`. A replay in another process needs
+//! the same numbers.
 
 use crate::config::Entry;
 use crate::plugin::configure::configured;
@@ -44,7 +45,7 @@ async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Resul
     // Errors of the plugin itself are ignored here, because the load without an image reports them. The instrumented
     // code is the same for every configuration, so the cache speeds up the next configuration.
     let prepared = match compiler.compiled(entry, &instrumented).await {
-        // The component without the instrumentation is not tried, because compiling it would take as long again.
+        // Do not compile the component without the instrumentation, because this would take just as long.
         Err(slow @ LoadError::Unfit { problem: ContractError::TooSlow(_) | ContractError::StillCompiling(_), .. }) => {
             return Err(slow);
         }
@@ -98,7 +99,7 @@ impl Reader {
         function: &str,
         take: impl FnOnce(&Store<Guest>, R) -> T,
     ) -> T {
-        // The instrumentation exports exactly the functions that are called here. If one of them were missing, the
+        // The instrumentation exports exactly the functions that are called here. If a function were missing, the
         // caller would catch the panic and continue without an image.
         let value = {
             let interface = self.instance.get_export_index(&mut self.store, None, interface).expect("the accessors");

@@ -1,4 +1,4 @@
-//! The capability `effects`: findings and reminders. They take effect only when the call has returned.
+//! The capability `effects`: findings and reminders. Both take effect only when the call has returned.
 
 use super::{Guest, of_the_contract, wit};
 use crate::contract::bytes::written_size;
@@ -7,11 +7,10 @@ use crate::sandbox::trap::Limit;
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of findings of one call, and maximum number of reminders of one call. If a call exceeds one of these
-/// numbers, the call fails, so that no effect is lost silently.
+/// numbers, it fails. Otherwise an effect would be lost silently.
 const MAX_EFFECTS: usize = 64;
 
-/// Maximum size of a reminder with its tags and key, in bytes. It is small, because the text comes from a plugin and a
-/// model reads it.
+/// Maximum size of a reminder with its tags and key, in bytes. The limit is small, because a model reads the text.
 const MAX_REMINDER_BYTES: usize = 4096;
 
 /// Maximum size of a finding, in bytes.
@@ -62,9 +61,9 @@ pub struct Reminder {
     pub body: String,
     /// Tags of the reminder.
     pub tags: Vec<String>,
-    /// A newer reminder of the same plugin with the same key replaces an older one.
+    /// A key for replacing reminders: a newer reminder replaces an older reminder of the same plugin with the same key.
     pub dedupe_key: Option<String>,
-    /// Number of model calls that still get the reminder. If absent, every call gets it until the session ends.
+    /// Number of model calls that get the reminder. If absent, every call gets it until the session ends.
     pub ttl_turns: Option<u32>,
 }
 
@@ -89,8 +88,8 @@ impl Effects {
     }
 }
 
-/// Returns the size of the texts in bytes. The size includes the memory of each `String` itself, so that empty texts
-/// are not free.
+/// Returns the size of the texts in bytes. The size includes the memory of each `String` itself, because even empty
+/// texts use memory.
 fn size<'a>(texts: impl Iterator<Item = &'a String>) -> usize {
     texts.map(|text| size_of::<String>() + text.len()).sum()
 }

@@ -1,9 +1,9 @@
 //! The capabilities of the embedding program: interfaces of the program's own WIT packages. Arguments and results are
 //! JSON.
 //!
-//! Because values are JSON, the engine can record, mask and replay calls without code of the program. If programs used
-//! wasmtime's linker instead, each release of wasmtime would break them, and each program would have to implement
-//! recording and deadlines.
+//! Because values are JSON, the engine itself can record, mask and replay calls. If programs used wasmtime's linker
+//! instead, each release of wasmtime would break them, and each program would have to implement recording and
+//! deadlines.
 
 use super::Interface;
 use super::embedder_json;
@@ -23,15 +23,15 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{Linker, Val};
 
-/// Maximum length of the reason why there is no answer, in characters.
+/// Maximum length of the error message of a call without an answer, in characters.
 const MAX_REASON: usize = 1000;
 
-/// Maximum nesting depth of an answer. It is the same as for JSON that the host parses. The stack of a call is too
-/// small for many more levels.
+/// Maximum nesting depth of an answer. The parser of JSON has the same maximum. The stack of a call is too small for
+/// many more levels.
 const MAX_LEVELS: usize = 128;
 
-/// Maximum size of the calls and answers in the record of one call, in bytes of JSON. A call that exceeds this size
-/// cannot be replayed.
+/// Maximum size of the capability calls and answers in the record of one plugin call, in bytes of JSON. If they are
+/// larger, the plugin call cannot be replayed.
 const RECORDED: usize = 4 << 20;
 
 /// A capability of the embedding program: an interface of the program's own WIT package. A plugin that imports the
@@ -39,13 +39,12 @@ const RECORDED: usize = 4 << 20;
 /// `[plugin.grants]`.
 ///
 /// Values are JSON. A record is an object with the field names of the WIT. A variant with a payload is an object with
-/// one key. A variant without a payload is a string, and so is an `enum`. Flags are a list of strings, and a tuple is a
-/// list. An `option` is its value or `null`, and a `result` is `{"ok": …}` or `{"err": …}`. Resources, futures and
-/// streams cannot be JSON, so a plugin does not load if it imports a function that uses one of them.
+/// one key. A variant without a payload and an `enum` are strings. Flags are a list of strings, and a tuple is a list.
+/// An `option` is its value or `null`, and a `result` is `{"ok": …}` or `{"err": …}`. Resources, futures and streams
+/// cannot be JSON, so a plugin does not load if it imports a function that uses one of them.
 ///
-/// The audit record of a plugin's call contains the plugin's calls of the capability and the answers. A replay gives
-/// the plugin the same answers. The time that an answer takes is part of the time of the plugin's call
-/// (`limits.deadline`).
+/// The audit record of a plugin's call contains all calls of the capability and their answers. A replay gives the
+/// plugin the same answers. The time that an answer takes is part of the time of the plugin's call (`limits.deadline`).
 ///
 /// A capability runs on the stack of the plugin's call, and can use half a megabyte of this stack. Code that needs more
 /// stack belongs in a separate task. If a capability sends an event to the session of the calling plugin, the event is
@@ -99,9 +98,8 @@ pub trait Capability: Send + Sync {
     /// Answers a call with the function's result, or with `null` if the function has no result.
     ///
     /// # Errors
-    /// Returns one sentence on why there is no answer. Everything after the first 1000 characters is ignored. If the
-    /// function returns `result<_, string>`, the plugin gets the sentence as the error. Otherwise the plugin's call
-    /// fails.
+    /// Returns one sentence that says why there is no answer. Only its first 1000 characters are used. If the function
+    /// returns `result<_, string>`, the plugin gets the sentence as the error. Otherwise the plugin's call fails.
     fn call(&self, call: CapabilityCall) -> BoxFuture<'_, Result<Value, String>>;
 }
 
@@ -151,7 +149,7 @@ pub enum CapabilityReply {
 #[derive(Clone, Default)]
 pub(crate) struct OwnCapabilities(Arc<BTreeMap<String, Brought>>);
 
-/// A capability with its name. The program is asked for the name only once.
+/// A capability with its name. The engine calls [`Capability::name`] only once.
 pub(crate) struct Brought {
     pub(crate) name: Arc<str>,
     capability: Arc<dyn Capability>,
@@ -317,7 +315,7 @@ impl Guest {
         }
     }
 
-    /// Records a call and its answer if the record has room for them.
+    /// Records a call and its answer, if the record does not become too large.
     fn note_own(&mut self, call: CapabilityCall, answer: &CapabilityReply) {
         let asked = CapabilityAnswer { call, answer: answer.clone() };
         self.asked_bytes = self.asked_bytes.saturating_add(size_of::<CapabilityAnswer>() + written_size(&asked));

@@ -48,7 +48,7 @@ impl Log {
 
     pub(crate) fn write(&mut self, level: Level, message: String) {
         let line = LogLine { level, message };
-        // JSON is at least as long as its text, so a text that is too long need not be encoded.
+        // JSON is at least as long as the text that it contains, so a text that is too long need not be encoded.
         let fits = line.message.len() <= self.capacity && self.lines.len() < MAX_LOG_LINES;
         // The additional byte is the comma after the line.
         match fits.then(|| self.capacity.checked_sub(written_size(&line) + 1)).flatten() {

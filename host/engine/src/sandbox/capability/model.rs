@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 use wit::model::Error;
 
 /// Maximum size of the requests and answers in the record of one call, in bytes of JSON. A call that exceeds this size
-/// cannot be replayed. Requests that are not sent to the model are included, because a guest may make ten thousand of
-/// them.
+/// cannot be replayed. The size includes requests that the host does not send to the model, because a guest may make
+/// ten thousand of them.
 const RECORDED: usize = 4 << 20;
 
 /// The language models of the embedding program.
@@ -47,7 +47,7 @@ pub trait Model: Send + Sync {
     /// Completes a request to the model that the configuration calls `name`.
     ///
     /// # Errors
-    /// Returns one sentence on why there is no completion.
+    /// Returns one sentence that says why there is no completion.
     fn complete<'a>(&'a self, name: &'a str, request: ModelRequest) -> BoxFuture<'a, Result<String, String>>;
 }
 
@@ -58,7 +58,7 @@ pub trait Model: Send + Sync {
 pub struct ModelRequest {
     /// Instructions for the model.
     pub instructions: String,
-    /// Data for the model. The client must keep it apart from the instructions.
+    /// Data for the model. The client must send the data separately from the instructions.
     pub input: String,
     /// Maximum number of tokens of the answer.
     pub max_output_tokens: u32,
@@ -104,7 +104,7 @@ impl wit::model::Host for Guest {
 }
 
 impl Guest {
-    /// Records a request and its reply if the record has room for them.
+    /// Records a request and its reply, if the record does not become too large.
     fn note_asked(&mut self, request: ModelRequest, reply: &ModelReply) {
         let asked = ModelAnswer { request, answer: reply.clone() };
         self.asked_bytes = self.asked_bytes.saturating_add(size_of::<ModelAnswer>() + written_size(&asked));

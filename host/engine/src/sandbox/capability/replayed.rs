@@ -1,4 +1,4 @@
-//! The recorded inputs of a call. A replay gives them to the plugin again.
+//! The recorded inputs of a call, which a replay gives to the plugin again.
 
 use super::{CapabilityAnswer, CapabilityCall, CapabilityReply, Message, ModelRequest, Transcript};
 use crate::sandbox::{Inputs, ModelAnswer, ModelReply, TranscriptRead};

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 const PAGE: usize = 1 << 20;
 
 /// Maximum number of bytes of the conversation, as JSON, that the record of one call contains. A call that has read
-/// more than this cannot be replayed.
+/// more cannot be replayed.
 const RECORDED: usize = 256 * 1024;
 
-/// The conversation of a session. The embedding program stores it.
+/// The conversation of a session, which the embedding program stores.
 ///
 /// ```
 /// use hookhost::capability::{Message, Transcript};
@@ -127,7 +127,7 @@ impl Guest {
         }
     }
 
-    /// Records the messages that the call read, if the record has room for them.
+    /// Records the messages that the call read, if the record does not become too large.
     fn note_read(&mut self, length: u32, messages: &[(u32, Message)]) {
         let read: &mut TranscriptRead = self.did.inputs.transcript.get_or_insert_default();
         read.length = length;

@@ -1,7 +1,8 @@
 //! The addresses of the public internet.
 //!
-//! The owner of a granted name decides to which address the name leads, and the owner may be a stranger. The address
-//! must not be the machine itself, one of its neighbours, or a cloud's metadata service.
+//! The owner of a granted name decides to which address the name resolves, and the owner may be a stranger. So the
+//! address must be checked: it must not belong to the machine itself, to its local network, or to a cloud's metadata
+//! service.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

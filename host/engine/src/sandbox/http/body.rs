@@ -30,7 +30,7 @@ impl<B> BoundedBody<B> {
         Self { body, limit, left: limit, too_large, silence: None }
     }
 
-    /// Also limits the time until each frame arrives, counted from the frame before it.
+    /// Also limits the time to wait for each frame.
     pub(super) fn with_silence(mut self, most: Option<Duration>) -> Self {
         self.silence = most.map(|most| Silence { most, timer: Box::pin(tokio::time::sleep(most)) });
         self

@@ -1,7 +1,7 @@
 //! The grant `http`: `wasi:http/outgoing-handler`, for requests to the servers that the entry names.
 //!
-//! The interface is also linked without the grant, because the runtimes of some languages always import it. There are
-//! then no servers, so each request is denied.
+//! The interface is linked even if the entry does not grant `http`, because the runtimes of some languages always
+//! import it. Without the grant, no server is allowed, so each request is denied.
 //!
 //! The host checks each request and does not follow redirects. To follow a redirect, a guest has to send another
 //! request. A request counts as a call of a capability. `limits.http-body` limits the size of the request's body and of
@@ -38,14 +38,13 @@ use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttp, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
 };
 
-/// Maximum number of bytes of a request's body that the host accepts from the guest before the server has accepted
-/// them.
+/// Maximum number of bytes of a request's body that the host buffers before the server accepts them.
 const CHUNK: usize = 64 * 1024;
 
 /// The interfaces of `wasi:http` that are linked.
 const INTERFACES: [&str; 2] = ["wasi:http/outgoing-handler@0.2.", "wasi:http/types@0.2."];
 
-/// The line that grants `http`.
+/// An example of the line in `[plugin.grants]` that grants `http`.
 pub(crate) const GRANT: &str = r#"http = ["api.example.com"]"#;
 
 /// Returns true if an import needs the grant `http`.
@@ -56,8 +55,8 @@ pub(crate) fn is_http(import: &str) -> bool {
 /// Links the interfaces of the grant `http`.
 pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     types::add_to_linker::<_, WasiHttp>(linker, &LinkOptions::default(), Guest::http)?;
-    // `outgoing_handler::add_to_linker` is not used, because a request counts as a call of a capability and may end the
-    // plugin's call.
+    // `outgoing_handler::add_to_linker` is not used, because a request counts as a call of a capability. If there are
+    // too many calls, the request ends the plugin's call.
     linker.instance(HANDLER)?.func_wrap("handle", handle)?;
     // wasmtime's function is replaced, because it does not recognise the errors that occur while a body is read.
     linker.allow_shadowing(true);
@@ -109,7 +108,7 @@ struct RequestSender {
     /// Maximum size of a body, in bytes.
     limit: usize,
     replayed: bool,
-    /// The thread time of the connections, which counts as the call's own time.
+    /// The time for which connections keep threads busy. It counts as the call's own time.
     busy: Arc<Busy>,
 }
 
@@ -134,8 +133,8 @@ impl Http {
 }
 
 impl RequestSender {
-    /// Converts the error of a stream to the error code of its request. Returns `None` if the error has nothing to do
-    /// with HTTP.
+    /// Converts the error of a stream to the error code of its request. Returns `None` for an error that is not about
+    /// HTTP.
     fn code_of(&mut self, error: &wasmtime::Error) -> Option<ErrorCode> {
         if let Some(code) = error.downcast_ref::<ErrorCode>() {
             return Some(code.clone());
@@ -206,7 +205,7 @@ impl WasiHttpHooks for RequestSender {
             let host = HeaderValue::try_from(destination.authority()).map_err(|_| Error::HttpRequestUriInvalid)?;
             request.headers_mut().insert(header::HOST, host);
             let sending = network.send(&destination, request, options.unwrap_or_default(), limit);
-            // Catch a panic of the embedding program's resolver, which may lack a runtime with network support.
+            // Catch a panic of the embedding program's resolver. For example, the runtime may lack network support.
             let sent = AssertUnwindSafe(sending).catch_unwind().await;
             let (response, rest) = sent.unwrap_or(Err(Error::InternalError(None)))?;
             let rest: Rest = Box::new(rest_busy.noting(Pin::from(rest)));

@@ -1,4 +1,5 @@
-//! Sends a request. The host looks the name up once, checks every address, and connects only to these addresses.
+//! Sends a plugin's HTTP request. The host resolves the server's name once, checks every address, and connects only to
+//! these addresses.
 
 use super::address::is_public;
 use super::body::BoundedBody;
@@ -30,8 +31,8 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// Maximum size of the head of a response, in bytes.
 const RESPONSE_HEAD: usize = 64 * 1024;
 
-/// Maximum number of bytes that are read from a server until the head is complete. Interim responses count, and so does
-/// the part of the body that arrives together with the head.
+/// Maximum number of bytes that are read from a server until the head is complete. This number includes interim
+/// responses, and the part of the body that arrives together with the head.
 const BEFORE_RESPONSE: usize = RESPONSE_HEAD;
 
 /// Returns the maximum number of bytes that are read from a server after the head, for a body of at most `body` bytes.
@@ -158,8 +159,8 @@ impl Network {
         Ok((response, Box::new(rest)))
     }
 
-    /// Returns the addresses of a destination. If the destination is an address or `localhost`, it is allowed, because
-    /// the operator has named it. If the destination is a name, all of its addresses must be on the public internet.
+    /// Returns the addresses of a destination. If the destination is an address or `localhost`, it is always allowed,
+    /// because the entry names it. If the destination is a name, all of its addresses must be on the public internet.
     async fn addresses(&self, destination: &Destination) -> Result<PermittedAddresses, Error> {
         let addresses = match &destination.host {
             ServerHost::Localhost => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
@@ -170,7 +171,8 @@ impl Network {
                 if found.is_empty() {
                     return Err(Error::DestinationNotFound);
                 }
-                // A name with private and public addresses is an attack or an internal name. Neither was granted.
+                // If a name has both private and public addresses, it is an attack or an internal name. The grant
+                // covers neither of them.
                 if let Some(address) = found.iter().find(|address| !is_public(**address)) {
                     tracing::warn!(name, %address, "no request is sent to a name that leads to such an address");
                     return Err(Error::DestinationIpProhibited);
@@ -222,7 +224,7 @@ async fn connected(addresses: &PermittedAddresses) -> Result<TcpStream, Error> {
     for address in &addresses.0 {
         match TcpStream::connect(address).await {
             Ok(stream) => {
-                // If this fails, only the latency is higher.
+                // A failure has no effect except a higher latency.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }

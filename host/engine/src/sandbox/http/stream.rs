@@ -1,5 +1,5 @@
 //! Limits the number of bytes that are read from a server. The limits include interim responses (1xx) before the
-//! response, and the framing of the body. Otherwise, either of them could be endless.
+//! response, and the framing of the body, because a server could send either of these without end.
 
 use std::future::Future as _;
 use std::io;
@@ -45,7 +45,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for BoundedStream<S> {
         let this = self.get_mut();
         if this.in_a_row == IN_A_ROW {
             this.in_a_row = 0;
-            // `yield_now` waits until the runtime has checked its timers; an immediate wake-up would not.
+            // `yield_now` waits until the runtime has checked its timers. If the task woke itself immediately, the
+            // runtime would not check them.
             if pin!(tokio::task::yield_now()).poll(context).is_pending() {
                 return Poll::Pending;
             }

@@ -16,7 +16,7 @@ use wit::log::Host as _;
 use wit::state::Host as _;
 use wit::transcript::Host as _;
 
-/// The capabilities of one call of a native rule. They run on the thread of the call.
+/// The capabilities of one call of a native rule. Their functions run on the thread of the call.
 pub(super) struct OfTheHost {
     running: Arc<RunningCall>,
 }
@@ -157,7 +157,7 @@ impl Capabilities for OfTheHost {
         messages.into_iter().map(message).collect()
     }
 
-    /// Always fails, because a native rule can call the program's models directly.
+    /// Always fails. A native rule does not need this capability, because it can call the program's models directly.
     fn complete(&self, _: &model::Request) -> Result<String, model::Error> {
         Err(model::Error::Denied(
             "a native rule has no capability `model`: it calls the program's models itself".into(),

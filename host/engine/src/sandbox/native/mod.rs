@@ -1,4 +1,5 @@
-//! Calls of native rules. They run on separate threads, under the deadline, with the capabilities of a guest.
+//! Calls of native rules. These calls run on separate threads, under the deadline, with the same capabilities as a
+//! guest.
 //!
 //! Native code cannot be interrupted. The host therefore gives up a call that takes too long or whose event was
 //! cancelled. The event continues without the rule, and none of the rule's effects is applied. The thread of the call
@@ -58,7 +59,7 @@ const UNDER_WAY: u8 = 0;
 const RETURNED: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
-/// The panic payload that unwinds a rule whose call is over.
+/// The panic payload that unwinds a rule after its call was given up.
 struct UnwindSignal;
 
 impl NativeCalls {
@@ -136,7 +137,7 @@ impl NativeCalls {
                 Err(_) => {}
             }
             left = match waiting.0.start.get().map(Start::spent) {
-                // Time in which the call waits for its thread does not count as the rule's time.
+                // The time in which the call waits for its thread does not count as the rule's time.
                 None if began.elapsed() > patience => break Err(overloaded(patience)),
                 None => limits.deadline,
                 Some((own, starved)) if starved > patience.max(own.saturating_mul(SHARE)) => {
@@ -163,7 +164,7 @@ impl NativeCalls {
 }
 
 impl RunningCall {
-    /// Ends the call if it has not ended yet, and returns true in this case.
+    /// Ends the call. Returns false if the call had already ended.
     fn end(&self, how: u8) -> bool {
         self.state.compare_exchange(UNDER_WAY, how, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
@@ -184,8 +185,8 @@ impl AwaitedCall {
     /// Ends the call, and returns its outcome.
     fn finish<R>(self, answer: Result<R, Failure>, began: Instant) -> CallOutcome<R> {
         self.give_up();
-        // Do not wait for the lock, because a rule that was given up may still use a capability, and the capability may
-        // wait for a disk.
+        // Do not wait for the lock, because a rule that was given up may hold it for long, for example while a
+        // capability waits for a disk.
         let guest = self.0.guest.try_lock().ok().and_then(|mut guest| guest.take());
         match guest {
             Some(guest) => CallOutcome::of(guest, answer, 0, began),

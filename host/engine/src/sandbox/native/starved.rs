@@ -1,8 +1,9 @@
 //! The time for which the thread of a call was ready to run but had no processor. This time counts as the machine's
 //! time and not as the rule's time.
 //!
-//! Linux reports three numbers in `/proc/thread-self/schedstat`: the nanoseconds on a processor, the nanoseconds of
-//! waiting for a processor, and the number of time slices. On other systems, all time counts as the rule's time.
+//! Linux reports three numbers in `/proc/thread-self/schedstat`: the nanoseconds that the thread ran on a processor,
+//! the nanoseconds that it waited for a processor, and the number of its time slices. On other systems, all time counts
+//! as the rule's time.
 
 use std::time::{Duration, Instant};
 #[cfg(target_os = "linux")]

@@ -1,8 +1,8 @@
 //! Threads that run jobs. If there is no idle thread for a job, a new thread is started. A thread ends after it has
 //! been idle for a while.
 //!
-//! The threads of the async runtime are not used, because the shutdown of the runtime would wait for a job that never
-//! ends.
+//! The threads of the async runtime are not used. Otherwise a job that never ends would block the shutdown of the
+//! runtime.
 
 use crate::locked::locked;
 use std::collections::VecDeque;

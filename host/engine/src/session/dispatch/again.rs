@@ -24,7 +24,7 @@ impl Dispatch<'_> {
         consent
     }
 
-    /// Removes the questions to which a person has given an answer for the whole session, and records these answers.
+    /// Removes the questions that a person has already answered for the rest of the session, and records these answers.
     pub(super) fn answer_from_kept<E: GateEvent>(&mut self, value: &E::Payload, questions: &mut Vec<Question>) {
         self.record.kept = match (&self.replay, E::calls(value)) {
             (Some(replay), _) => {
@@ -38,9 +38,9 @@ impl Dispatch<'_> {
         };
     }
 
-    /// Finds the open questions, and records the others as answered.
+    /// Finds the open questions, and records all other questions as answered.
     pub(super) fn open_questions(&mut self, consent: &Consent, questions: Vec<Question>) -> Step<Question> {
-        // The usual case. Nothing has to be compared, so the value is not copied.
+        // Usually there are no questions. Nothing has to be compared then, so the value is not copied.
         if questions.is_empty() && self.record.asked_again.is_none() {
             return Step::Settled;
         }

@@ -30,7 +30,8 @@ impl Dispatch<'_> {
         self.returned = None;
         self.record.calls.push(invocation::record(plugin, round));
         let next = match &self.replay {
-            // A replay takes this decision from the record, because tripping depends on the time between events.
+            // In a replay, the record decides whether the plugin was tripped, because tripping depends on the time
+            // between events.
             Some(replay) => replay.next_call(plugin, round),
             None => self.session.next_call(plugin, self.observes()),
         };

@@ -13,8 +13,8 @@ use crate::state::{Source, Writes};
 use crate::store::StoreError;
 use std::sync::Arc;
 
-/// Maximum length of a warning that a plugin logs about an audit record, in characters. The length is limited because
-/// a terminal may show the warning.
+/// Maximum length of a warning that a plugin logs about an audit record, in characters. The length is limited, because
+/// the warning may be shown on a terminal.
 const MAX_WARNING: usize = 200;
 
 /// Maximum number of warnings about audit records that a session passes on, for each plugin.
@@ -33,8 +33,8 @@ enum PassedOn<'a> {
 }
 
 /// Returns the log lines of a call that the host passes on: the first warning, unless the plugin has already `warned`
-/// too often, and a limited number of the other lines as traces. Without limits the lines would fill a terminal,
-/// because one answer of a model can cause a hundred records.
+/// too often, and a limited number of the other lines as traces. The limits exist because one answer of a model can
+/// cause a hundred records, whose lines would fill a terminal.
 fn passed_on(call: &CallRecord, warned: u32) -> Vec<PassedOn<'_>> {
     let warns = |line: &LogLine| matches!(line.level, Level::Warn | Level::Error);
     let first = call.log.iter().position(|line| warned < MAX_WARNINGS && warns(line));
@@ -90,9 +90,9 @@ struct HeldReminder {
 }
 
 impl HeldEffects {
-    /// Returns the reminders that are applied. `runs` is true if the event's value runs.
+    /// Returns the reminders that are applied. `runs` is true if the agent runs the event's value.
     pub(super) fn reminders(self, runs: bool) -> Vec<Reminder> {
-        // The usual case.
+        // Usually there is no reminder.
         if self.reminders.is_empty() {
             return Vec::new();
         }
@@ -152,7 +152,7 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Records the event and applies its effects: both, or neither.
+    /// Records the event and applies its effects. If the event cannot be recorded, no effects are applied.
     pub(super) async fn conclude(&mut self, durability: Durability) -> Result<(), StoreError> {
         let mut held = self.effects();
         let writes = std::mem::take(&mut held.writes);
@@ -172,8 +172,8 @@ impl Dispatch<'_> {
         Ok(held)
     }
 
-    /// Handles a record that could not be written. None of its effects is applied, and the record without effects is
-    /// written later.
+    /// Handles a record that could not be written. Its effects are dropped, and the record is written later without
+    /// them.
     pub(super) fn record_without_effects(&mut self, error: &StoreError) {
         tracing::error!(%error, event = %self.record.event, id = self.record.id, "an event could not be recorded");
         self.concluded = true;

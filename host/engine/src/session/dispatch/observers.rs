@@ -1,9 +1,10 @@
-//! Observers get an event after its outcome, through a bounded queue, so that the event does not wait for them.
+//! Passes events to observers. Observers get an event after its outcome, through a bounded queue, so the event does not
+//! wait for observers.
 //!
-//! Observers get the events of one session in order; sessions do not wait for each other. The queue is bounded,
-//! because it would otherwise grow for as long as a model streams faster than a plugin computes. Events that do not
-//! fit into the queue are dropped, and the dropped events are counted, recorded and reported. Failures of observers
-//! are counted separately from failures of gates, because observers run at some later time.
+//! Observers get the events of one session in order; sessions do not wait for each other. The queue is bounded.
+//! Otherwise it would grow for as long as a model streams faster than a plugin computes. Events that do not fit into
+//! the queue are dropped. The dropped events are counted, recorded and reported. Failures of observers are counted
+//! separately from failures of gates, because observers run at some later time.
 
 use super::Dispatch;
 use crate::active_config::ActiveConfig;
@@ -30,7 +31,7 @@ pub(super) fn enqueue<E: Kind<Return = ()>>(
 ) {
     let (shared, rules) = (Arc::clone(session), Arc::clone(rules));
     let run = async move {
-        // The record is written before its observers are called.
+        // Write the record before its observers are called.
         if let Err(error) = shared.services.store.flush().await {
             tracing::error!(%error, event = %E::KIND, "observers do not get an event that cannot be recorded");
             shared.observers.waiting().drop_event(E::KIND);
@@ -125,7 +126,7 @@ fn report_dropped(session: &SessionInner) {
 }
 
 impl SessionInner {
-    /// Records the dropped events. This record is not queued for observers, because it could be dropped, too.
+    /// Records the dropped events. This record is not queued for observers, because the queue may be full.
     fn record_dropped(&self, dropped: &Dropped) {
         let store = &self.services.store;
         if store.wants_records()

@@ -25,7 +25,7 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Keeps the effects of a call that gave a valid answer. If the call failed, records the failure, applies the
+    /// If the call gave a valid answer, keeps its effects. If the call failed, records the failure, applies the
     /// plugin's `on-failure`, and trips the plugin after several failures.
     pub(super) fn outcome_of<T>(&mut self, member: usize, called: Result<T, Failure>) -> Result<T, OnFailure> {
         let plugin = &self.chain[member];
@@ -65,7 +65,7 @@ impl SessionInner {
         if failure.kind == FailureKind::Tripped || !self.state.is_skipped_first(name) {
             return;
         }
-        // If a plugin observes audit records, the log does not contain these calls.
+        // The log does not contain the calls of plugins that observe audit records.
         let further = if event == EventKind::AuditRecord { "not reported" } else { "only in the audit log" };
         let text = format!(
             "the plugin {name} failed on {event}: it {failure}; {why}. Its further failures in this session are {further}"

@@ -6,11 +6,12 @@ use serde_json::value::RawValue;
 use std::ops::{Deref, DerefMut};
 use std::sync::LazyLock;
 
-/// A record that can be taken once. After that, this value dereferences to a blank record. The record is boxed,
-/// because it is large and moved often.
+/// An event's record, which can be taken out of this value once. After that, the value dereferences to a blank record.
+/// The record is boxed, because it is large and moved often.
 pub(super) struct OpenRecord(Option<Box<EventRecord>>);
 
-/// Created once, because a blank record for each event would cost as much as the event's own record.
+/// The blank record is created only once, because creating it for each event would cost as much as creating the event's
+/// own record.
 static BLANK: LazyLock<EventRecord> = LazyLock::new(blank);
 
 fn blank() -> EventRecord {

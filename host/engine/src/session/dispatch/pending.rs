@@ -1,5 +1,5 @@
-//! Questions that are returned to the sender of an event. The event is recorded as escalated, and gets its outcome
-//! when the question is answered.
+//! Questions that are returned to the sender of an event. The event is recorded as escalated. It gets its outcome when
+//! somebody answers the question.
 
 use super::records::{Durability, RecordEffects};
 use super::{Consent, Dispatch, EventStart, HeldEffects};
@@ -32,16 +32,16 @@ pub type OpenDecision<V, R = Never> = Decision<V, R, PendingApproval<V, R>>;
 /// describes the escalation.
 pub type OpenOutcome<V, R = Never> = RecordedOutcome<OpenDecision<V, R>>;
 
-/// A question to a person about a gate event. If the person approves, exactly the value that the question shows may
-/// run.
+/// A question to a person about a gate event. If the person approves, the agent may run exactly the value that the
+/// question shows.
 ///
 /// Other events of the session continue while the question waits. After an approval, the value is checked again if
 /// the rules or the state have changed since the question was asked. If the host shares its questions
 /// ([`HostBuilder::share_questions`](crate::HostBuilder::share_questions)), another process with the same store may
 /// also answer, by [`Host::answer`](crate::Host::answer). The first answer counts.
 ///
-/// The question is answered with no if nobody answers within [`ApprovalRequest::deadline`], if this value is dropped,
-/// or if this process ends.
+/// The answer is no in three cases: the [`ApprovalRequest::deadline`] passes without an answer, this value is dropped,
+/// or this process ends.
 ///
 /// ```
 /// # use hookhost::approval::Approval;
@@ -94,17 +94,17 @@ impl<V: 'static, R: 'static> PendingApproval<V, R> {
         self.open.request()
     }
 
-    /// Answers the question, unless somebody else has answered before. If the plugins are asked again after an
-    /// approval and have a new question, the new question is returned.
+    /// Answers the question, unless somebody else has answered before. After an approval, the plugins may be asked
+    /// again. If they have a new question, this method returns that question.
     pub async fn resolve(self, approval: Approval) -> OpenOutcome<V, R> {
         let answered = std::future::ready(approval::answered(approval));
         let answered = self.until_expired(answered).await;
         self.take_up(answered).await
     }
 
-    /// Leaves the question to the agent's own prompt. The log calls this prompt `to`. Call this only if the agent
-    /// does not continue without the approval of its user. For this host, the event is then complete: its effects are
-    /// applied, and the value of [`Self::request`] may run as soon as the user approves it.
+    /// Leaves the question to the agent's own prompt. `to` is the name of this prompt in the log. Call this only if the
+    /// agent does not continue without the approval of its user. The host then treats the event as complete, and
+    /// applies its effects. The agent may run the value of [`Self::request`] as soon as the user approves it.
     ///
     /// # Errors
     /// If the handover cannot be recorded, or if another process has answered the question. In both cases, the event
@@ -129,14 +129,14 @@ impl<V: 'static, R: 'static> PendingApproval<V, R> {
     }
 
     /// Like [`Self::wait`], but the question expires after `limit` from now, unless its deadline is earlier. Use this
-    /// in a program whose own caller does not wait longer.
+    /// in a program whose own caller waits no longer than `limit`.
     pub async fn wait_at_most(self, limit: Duration) -> OpenOutcome<V, R> {
         let (left, deadline) = (self.time_left().min(limit), self.open.request().deadline.min(limit));
         let answered = approval::until_expired(left, deadline, self.elsewhere()).await;
         self.take_up(answered).await
     }
 
-    /// Asks `approver` until the event has its outcome. Without an approver, the answer is no.
+    /// Asks `approver` until the event has its outcome. Without an approver, the event is rejected.
     pub(in crate::session) async fn settle(self, approver: Option<&dyn Approver>) -> RecordedOutcome<Decision<V, R>> {
         let mut pending = self;
         loop {
@@ -166,7 +166,7 @@ impl<V: 'static, R: 'static> PendingApproval<V, R> {
     }
 }
 
-/// A question about one event, with the data that handling the answer needs.
+/// A question about one event, with the data that is needed to handle the answer.
 pub(super) struct EventQuestion<E: GateEvent + Kind> {
     pub(super) session: Arc<SessionInner>,
     /// The rules under which the question was asked.
@@ -175,7 +175,8 @@ pub(super) struct EventQuestion<E: GateEvent + Kind> {
     pub(super) facts: Arc<EventFacts>,
     pub(super) record: Box<EventRecord>,
     pub(super) request: ApprovalRequest,
-    /// The value that runs after an approval. If `response` is present, it is used instead of running the value.
+    /// The value that the agent may run after an approval. If `response` is present, the agent uses the response
+    /// instead.
     pub(super) value: E::Payload,
     pub(super) response: Option<(String, E::Response)>,
     pub(super) consent: Consent,
@@ -189,8 +190,8 @@ pub(super) struct EventQuestion<E: GateEvent + Kind> {
     pub(super) is_recorded: bool,
 }
 
-/// If the question is dropped, the sender of the event no longer waits, so nothing runs. A rejection is recorded,
-/// even if a person has approved the event, because the approval was not recorded in time.
+/// If the question is dropped, the sender of the event no longer waits, so the agent runs nothing. A rejection is
+/// recorded, even if a person has approved the event, because the approval was not recorded in time.
 impl<E: GateEvent + Kind> Drop for EventQuestion<E> {
     fn drop(&mut self) {
         self.session.services.release(&self.session.id);
@@ -254,7 +255,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         }
         let rules_now = session.config();
         let are_same_rules = Arc::ptr_eq(&rules_now, &self.rules);
-        // An approval for the rest of the session is kept only if the rules are still the same.
+        // An approval for the rest of the session is remembered only if the rules are still the same.
         let keeps = answered.for_session && are_same_rules;
         if are_same_rules && self.would_answer_the_same() {
             return self.settle(answered, keeps).await;
@@ -264,7 +265,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
 
     /// Returns the first answer to the question: this answer, or an earlier answer of another process.
     async fn first_answer(&self, answered: &Answered) -> Result<Answered, StoreError> {
-        // If questions are not shared, no other answer counts, whatever is in the store.
+        // If questions are not shared, an answer in the store is ignored.
         if !self.session.services.shares_questions {
             return Ok(answered.clone());
         }
@@ -419,7 +420,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         RecordedOutcome { outcome, record, answer: Some(Box::new(answer)), earlier }
     }
 
-    /// Keeps a recorded approval for the rest of the session.
+    /// Remembers a recorded approval for the rest of the session.
     fn keep_yes(&self) {
         if let Some([call]) = E::calls(&self.value) {
             let (questions, id) = (&self.request.questions, &self.request.id);

@@ -34,7 +34,8 @@ pub(in crate::session) struct RecordEffects {
 }
 
 impl SessionInner {
-    /// Writes a record and applies its effects: both, or neither. Then queues the record for the observers of the audit log.
+    /// Writes a record and applies its effects. If the record cannot be written, no effects are applied. Then queues
+    /// the record for the observers of the audit log.
     pub(in crate::session) async fn record<R: ToRecord>(
         self: &Arc<Self>,
         rules: &Arc<ActiveConfig>,

@@ -3,9 +3,9 @@
 use super::Change;
 use std::collections::VecDeque;
 
-/// Maximum number of waiting changes. While the database cannot be written, each event adds some changes. If there
-/// are too many, the oldest changes are dropped. The handle's own copy still contains them; only another handle would
-/// miss them.
+/// Maximum number of waiting changes. While the database cannot be written, each event adds some changes. If there are
+/// too many, the oldest changes are dropped. The handle's own copy still contains the dropped changes, but other
+/// handles do not get them.
 pub(super) const MAX_UNWRITTEN: usize = 1024;
 
 /// The changes, in the order in which they were made.
@@ -24,7 +24,8 @@ impl Unwritten {
         self.changes.push_back(change);
     }
 
-    /// Drops the oldest change. Reserved event numbers are kept, because another handle must not use them.
+    /// Drops the oldest change. A reservation of event numbers is never dropped, because another handle must not use
+    /// these numbers.
     fn give_up_oldest(&mut self) {
         let mut numbers = 0;
         while let Some(change) = self.changes.pop_front() {

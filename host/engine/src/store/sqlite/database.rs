@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// <https://sqlite.org/pragma.html#pragma_application_id>
 const APPLICATION: i64 = 0x686b_6873;
 
-/// Timeout for opening the file while a process creates or closes it.
+/// Timeout for opening the file while another process creates or closes it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The tables: their names, and the statements that create them. SQLite stores each statement verbatim, and a
@@ -136,7 +136,8 @@ pub(super) struct WritableDatabase {
 pub(super) fn create(path: &Path, now: u64) -> Result<WritableDatabase, StoreError> {
     let began = Instant::now();
     loop {
-        // When several processes create the database at the same time, SQLite does not always wait by itself.
+        // When several processes create the database at the same time, SQLite does not always wait by itself, so this
+        // retries.
         match try_to_create(path, now) {
             Err(error) if error.is_transient() && began.elapsed() < LOCK_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(5));
@@ -162,12 +163,12 @@ fn try_to_create(path: &Path, now: u64) -> Result<WritableDatabase, StoreError> 
         is_begun(&connection, path)?;
     }
     add_outcomes(&mut connection).map_err(of)?;
-    // Read before the check, so that the next write notices a change in between.
+    // This is read before the check. So if the schema changes in between, the next write notices the change.
     let schema = schema_version(&connection).map_err(of)?;
     check_schema(&connection, path)?;
     connection.pragma_update(None, "journal_mode", "WAL").map_err(of)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(of)?;
-    // The flusher runs checkpoints, so that no event waits for them.
+    // SQLite runs no checkpoints here, because events would wait for them. The flusher runs checkpoints instead.
     connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(of)?;
     // The limit on steps is only for reading the schema and the last record. It is removed here, because nothing resets
     // the count of steps later.
@@ -200,7 +201,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Returns the connection for one query. The query may take [`MAX_STATE_STEPS`] steps.
+    /// Returns the connection for one query, which may take at most [`MAX_STATE_STEPS`] steps.
     pub(super) fn ask(&self) -> &Connection {
         self.steps.begin();
         &self.connection
@@ -210,20 +211,21 @@ impl Reader {
 /// Number of SQLite's steps between two checks of the count.
 const STEPS_AT_A_TIME: u16 = 10_000;
 
-/// Number of steps that each query may take regardless of the file's size. So many steps take some tenths of a second.
+/// Number of steps that each query may take regardless of the file's size. This many steps take some tenths of a
+/// second.
 const FREE_STEPS: u64 = 10_000_000;
 
-/// Number of further steps that a query may take for each byte of the file. For one row, a query takes at most a few
-/// times as many steps as the row has bytes.
+/// Number of further steps that a query may take for each byte of the file. To read a row of `n` bytes, a query takes
+/// at most a few times `n` steps.
 const STEPS_PER_BYTE: u64 = 16;
 
-/// Number of steps that a query of the state may take. So many steps take some tens of milliseconds. The longest query,
-/// which counts a full scope, takes a quarter of this number.
+/// Number of steps that a query of the state may take. This many steps take some tens of milliseconds. The longest
+/// query, which counts a full scope, takes a quarter of this number.
 const MAX_STATE_STEPS: u64 = 2_000_000;
 
 /// Counts the steps of a connection's queries, and interrupts a query that takes far more steps than a query of this
-/// file can need. In a damaged file, pages may refer to each other in a cycle, so that a query, or SQLite's own reading
-/// of the schema, would read the same rows forever. <https://sqlite.org/c3ref/progress_handler.html>
+/// file can need. In a damaged file, pages may refer to each other in a cycle. A query, or SQLite's own reading of the
+/// schema, would then read the same rows forever. <https://sqlite.org/c3ref/progress_handler.html>
 #[derive(Clone, Default)]
 pub(crate) struct Steps(Arc<AtomicU64>);
 
@@ -271,7 +273,8 @@ pub(crate) fn read(path: &Path) -> Result<ReadableDatabase, StoreError> {
     }
     check_journal(path)?;
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
-    // Not read-only, because the first process that opens a WAL has to create the index that its readers share.
+    // The file is not opened read-only, because the first process that opens a WAL has to create the index that all
+    // readers share.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
     let steps = Steps::of(&mut connection, path).map_err(of)?;
@@ -295,9 +298,8 @@ pub(crate) fn read(path: &Path) -> Result<ReadableDatabase, StoreError> {
 }
 
 /// Protects against a hostile file: no trigger, view or function of its schema runs when the file is opened or read.
-/// Our own statements cannot write to the table of the schema. If a column's name in quotation marks is misspelt, the
-/// statement fails. Otherwise, SQLite would take the name for a string.
-/// <https://sqlite.org/security.html#untrusted_sqlite_database_files>
+/// Our own statements cannot write to the schema table. A misspelt column name in quotation marks is an error and not a
+/// string. <https://sqlite.org/security.html#untrusted_sqlite_database_files>
 fn harden(connection: &Connection) -> rusqlite::Result<()> {
     for (setting, value) in [
         // Closing a connection must not write to the file, which may turn out not to be ours.
@@ -513,8 +515,8 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Refuses a database if other users can write the file, its WAL, its index, its rollback journal or its directory. The
-/// files are checked by their paths and not opened, because opening and closing one of them would release SQLite's
-/// locks. Other users cannot replace a file between the check and its use, because they cannot write the directory.
+/// files are checked by their paths and not opened, because opening and closing a file would release SQLite's locks on
+/// it. Other users cannot replace a file between the check and its use, because they cannot write the directory.
 fn check_owner(path: &Path) -> Result<(), StoreError> {
     files::look_in_kept_directory(path, Guard::OnlyMineToWrite).map_err(|error| StoreError::file(error, path))?;
     for ending in ["-wal", "-shm"] {
@@ -538,8 +540,7 @@ fn check_journal(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns true if a file with this ending lies beside the database. If other users can write that file, this is an
-/// error.
+/// Returns true if a file with this ending lies beside the database. Fails if other users can write that file.
 fn look_beside(path: &Path, ending: &str) -> Result<bool, StoreError> {
     let beside = beside(path, ending);
     match files::look(&beside, Guard::OnlyMineToWrite) {
@@ -555,8 +556,8 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Returns the path of the file beside the database whose locks decide which process has its turn. All processes use
-/// the same file, even if they have opened the database by different names.
+/// Returns the path of the lock file beside the database. Its locks decide which process has its turn. All processes
+/// use the same file, even if they have opened the database by different names.
 pub(super) fn turns(path: &Path) -> Result<PathBuf, StoreError> {
     let of = |error: std::io::Error| StoreError::io(&error, path);
     Ok(beside(&path.canonicalize().map_err(of)?, "-turns"))

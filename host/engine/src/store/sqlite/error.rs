@@ -10,11 +10,12 @@ impl StoreError {
         let path = path.to_owned();
         let problem = error.to_string();
         match error.sqlite_error_code() {
-            // SQLite reports the same error if the file system has no locks at all. Then waiting would not help.
+            // SQLite reports the same error if the file system does not support locks. In that case, waiting would not
+            // help.
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) if has_locks(&path) => Self::Locked(path),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::NoLocks(path),
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, problem },
-            // Only the limit on steps interrupts a query.
+            // The query took too many steps, because nothing else interrupts a query.
             Some(ErrorCode::OperationInterrupted) => {
                 Self::Damaged { path, problem: "reading it takes more steps than a file of its size can need".into() }
             }
@@ -27,7 +28,7 @@ impl StoreError {
                 path,
                 problem: format!("{problem}; SQLite needs write access to it and to its directory, even to read it"),
             },
-            // A missing table, or a value that does not have its column's type.
+            // A table is missing, or a value does not have the type of its column.
             Some(ErrorCode::Unknown) => Self::Damaged { path, problem },
             None if !matches!(error, rusqlite::Error::SqliteFailure(..)) => Self::Damaged { path, problem },
             _ => Self::Io { path, problem },

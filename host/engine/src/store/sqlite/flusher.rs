@@ -8,12 +8,12 @@ use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Size of the WAL, in bytes, from which a checkpoint runs while the store is open.
+/// Minimum size of the WAL, in bytes, at which a checkpoint runs while the store is open.
 const CHECKPOINT_ABOVE: u64 = 4 << 20;
 
-/// Size of the WAL, in bytes, from which a checkpoint runs when the store is closed. This size is large enough that a
-/// process that records a single event rarely runs a checkpoint, which would flush the disk. It is still small, because
-/// the next process has to read what remains in the WAL.
+/// Minimum size of the WAL, in bytes, at which a checkpoint runs when the store is closed. This size is large enough
+/// that a process that records a single event rarely runs a checkpoint, which would flush the disk. It is not larger,
+/// because the next process has to read the rest of the WAL.
 const MAX_WAL_AT_CLOSE: u64 = 256 << 10;
 
 /// Time that a checkpoint waits for a reader while writers wait for the checkpoint.
@@ -85,7 +85,8 @@ fn run(shared: &DiskStore) {
     }
 }
 
-/// Waits for work. Returns two flags: the store is closed, and the size of the WAL must be checked.
+/// Waits for work. Returns two flags. The first is true if the store is closed, and the second if the size of the WAL
+/// must be checked.
 fn wait(shared: &DiskStore) -> (bool, bool) {
     let mut queue = locked(&shared.queue);
     while queue.waiting.is_empty() && !queue.closed && !queue.checkpoint && !queue.keeps_tickets {

@@ -1,7 +1,7 @@
 //! The journal: a file that makes records durable before they are in the database.
 //!
-//! A store creates a journal beside the database at the first event that changes nothing but the log. For such an
-//! event, one write to the journal is enough. The flusher later moves the records into the database.
+//! A store creates a journal beside the database at the first event that changes nothing but the log. Such an event
+//! then needs only one write, to the journal. The flusher later moves the records into the database.
 //! `docs/decisions/0043-journal.md` explains why no record is lost or duplicated.
 
 use super::watch::Files;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The first bytes of a journal.
 const MAGIC: [u8; 8] = *b"hkhsrec2";
 
-/// The first bytes of a journal of an earlier version. Such a journal does not contain its identifier.
+/// The first bytes of a journal of an earlier version. Such a journal does not contain its own identifier.
 const NAMELESS_MAGIC: [u8; 8] = *b"hkhsrec1";
 
 /// Size of the header without the identifier, in bytes. The header contains [`MAGIC`], then the hash of the first line
@@ -34,14 +34,14 @@ const FRAME_HEADER: usize = 12;
 /// The part of a journal's name between the name of its database and its identifier.
 const ENDING: &str = "-records-";
 
-/// Size of a journal, in bytes, at which the store begins the next journal. New journals should be rare, because
-/// creating a file changes the directory, and after a change of the directory the store checks all of its files again.
+/// Size of a journal, in bytes, at which the store begins the next journal. New journals should be rare: creating a
+/// file changes the directory, and after each change of the directory the store checks all files of the database again.
 const FULL: u64 = 16 << 20;
 
 /// Maximum size of one write, in bytes. Larger records go directly into the database.
 const LARGEST: usize = 1 << 20;
 
-/// The journals of one open store. Records are appended to at most one of them at a time.
+/// The journals of one open store. At any time, records are appended to at most one journal.
 pub(super) struct Journal {
     directory: Directory,
     /// The hash of the log's first line.
@@ -100,7 +100,8 @@ impl JournalFile {
     }
 }
 
-/// Removes the file if the database has imported all of it. Otherwise the next process imports the rest.
+/// Removes the file if the database has imported all of it. Otherwise the file stays, and the next process imports the
+/// rest.
 impl Drop for JournalFile {
     fn drop(&mut self) {
         if self.taken() >= self.end.load(Ordering::Relaxed) && self.is_there() {
@@ -200,8 +201,8 @@ impl Journal {
             self.ends.push(begin + self.buffer.len() as u64);
         }
         if (&current.file).write_all(&self.buffer).is_err() {
-            // The file may contain a part of these records. It is ignored, because nothing is appended to this file any
-            // more.
+            // The file may contain a part of these records. This part is ignored, because no later record of this file
+            // follows it.
             let _ = current.file.set_len(begin);
             return None;
         }
@@ -231,8 +232,8 @@ impl Journal {
                 }
             };
             let identity = identity_of(&file);
-            // Otherwise, another process has locked the file first, because it took the file for a journal whose store
-            // is gone. That process removes the file.
+            // If not, another process has locked the file first, because that process took the file for a journal whose
+            // store is gone. That process removes the file.
             if is_locked && self::identity(&path) == identity {
                 return Ok(JournalFile { id, path, file, identity, end: 0.into(), taken: 0.into() });
             }
@@ -329,7 +330,7 @@ fn read_header(bytes: &[u8], log: Digest, id: &str) -> Result<Option<usize>, &'s
 /// Returns the record of the frame that begins at the byte `at`, and the bytes after the frame; `None` if the end of
 /// the frame is missing.
 fn next(bytes: &[u8], at: u64) -> Result<Option<(&str, &[u8])>, &'static str> {
-    // After a power cut, a file may have its length but not its content.
+    // After a power cut, a file may have the right length but zeros instead of its content.
     let Some((header, rest)) = bytes.split_at_checked(FRAME_HEADER).filter(|_| !is_blank(bytes)) else {
         return Ok(None);
     };

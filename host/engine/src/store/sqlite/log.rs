@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 /// Number of lines that are read from a database at once. The number is small, because each line may be large.
 const LINES_PER_PAGE: u32 = 32;
 
-/// Maximum size of a line that is read from a file, in bytes. Because of the limits on events, records are far smaller.
+/// Maximum size of a line that is read from a file, in bytes. Real records are far smaller, because the size of events
+/// is limited.
 const MAX_LINE: u64 = 1 << 30;
 
 /// An audit log, opened for reading. Other programs may write to the log at the same time. Reading never writes to it.
@@ -111,8 +112,8 @@ impl Log {
     /// # Errors
     /// If the file is missing, or is not a log that this version can read.
     pub fn open(path: &Path) -> Result<Self, LogError> {
-        // Let SQLite open the file first. If we opened and closed it, every lock that this process has on it would be
-        // released.
+        // Let SQLite open the file first. If we opened and closed the file, every lock that this process has on the
+        // file would be released.
         let (source, foreign) = match database::read(path) {
             Ok(opened) => (Source::Database(opened.connection, opened.steps), opened.foreign),
             Err(StoreError::Foreign(_)) => (Source::File, Vec::new()),
@@ -123,7 +124,7 @@ impl Log {
         let log = Self { path: path.to_owned(), source, foreign, has_unstored };
         if let Source::File = log.source {
             let first = log.stored(0)?.next().transpose()?;
-            // A truncated first line still begins like a line of a log.
+            // A truncated first line is accepted if it begins like a line of a log.
             if !first.is_some_and(|line| Line::parse(&line.text).is_ok() || line.text.starts_with(r#"{"seq":"#)) {
                 return Err(StoreError::Foreign(path.to_owned()).into());
             }
@@ -131,8 +132,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Leaves out the records that the database does not have yet, so that each number always refers to the same
-    /// record.
+    /// Leaves out the records that the database does not have yet. Each number then always refers to the same record.
     #[must_use]
     pub fn only_stored(mut self) -> Self {
         self.has_unstored = false;
@@ -162,9 +162,9 @@ impl Log {
     /// Returns the lines, in order.
     ///
     /// # Errors
-    /// If the file cannot be read. An item of the iterator may also be an error. After a line that is not a valid
-    /// record, the iterator continues with the next line. After any other error, for example because the log has
-    /// another version, the iterator ends.
+    /// If the file cannot be read. An item of the iterator may also be an error. If a line is not a valid record, the
+    /// iterator returns an error and continues with the next line. After any other error, for example because the log
+    /// has another version, the iterator ends.
     pub fn lines(&self) -> Result<Lines<'_>, LogError> {
         self.lines_after(0)
     }
@@ -242,7 +242,7 @@ impl Log {
                     path: &self.path,
                     number: after,
                     page: Vec::new().into_iter(),
-                    // Begin with the first row, whatever its number is.
+                    // Begin with the first row, even if its number is negative.
                     next: if after == 0 { i64::MIN } else { after.cast_signed().saturating_add(1) },
                     last,
                     unstored: unstored.lines.into_iter(),
@@ -432,8 +432,9 @@ impl Iterator for StoredLines<'_> {
                     *number += 1;
                     return Some(Ok(Stored { number: *number, text: line.text().to_owned(), row: None, whole: true }));
                 };
-                // SQLite returns rows in their stored order, but searches for the next page as if the rows were sorted.
-                // So after a row that is out of order, the same pages could be read again and again.
+                // In a damaged database, the rows may be out of order. SQLite returns rows in their stored order, but
+                // searches for the next page as if the rows were sorted. So after a row that is out of order, the same
+                // pages could be read again and again.
                 if seq < *next {
                     (*ended, *unstored) = (true, Vec::new().into_iter());
                     let problem = format!("record {seq} is out of order: its number must be at least {next}");

@@ -73,10 +73,10 @@ struct Inner {
     files: Files,
 }
 
-/// The changes that wait to be written.
+/// The changes that the next transaction writes.
 struct Queue {
     waiting: Waiting,
-    /// An empty list that keeps the memory of the previous list, so that this memory can be used again.
+    /// An empty list that keeps the memory of the previous list for reuse.
     spare: Waiting,
     /// Makes records durable before they are in the database.
     journal: Journal,
@@ -92,7 +92,7 @@ struct Queue {
     checkpoint: bool,
     /// True if tickets are kept until the flusher gives them back.
     keeps_tickets: bool,
-    /// True if the flusher is busy, so that it cannot give tickets back soon.
+    /// True if the flusher is busy. It then cannot give tickets back soon.
     is_flusher_busy: bool,
 }
 
@@ -119,14 +119,14 @@ impl Queue {
     }
 
     /// Returns true if a record may go into the journal before the database has it. This requires that no earlier
-    /// change is waiting which only the database can store. Changes of stored outcomes do not matter, because no record
+    /// change is waiting which only the database can store. Changes of stored outcomes may wait, because no record
     /// depends on them.
     fn takes_records_alone(&self) -> bool {
         self.is_well() && !self.is_exposed && self.waiting.has_only_records() && self.bytes <= MAX_QUEUED_BYTES
     }
 
-    /// Writes the late records, and then `records`, into the journal. Returns false if this is not possible. Then
-    /// nothing has changed.
+    /// Writes the late records, and then `records`, into the journal. If this is not possible, returns false and
+    /// changes nothing.
     fn write_journal(&mut self, records: &[String]) -> Result<bool, StoreError> {
         let all = self.waiting.late().chain(records.iter().map(String::as_str));
         let Some(written) = self.journal.append(&mut self.files, all)? else { return Ok(false) };
@@ -138,7 +138,7 @@ impl Queue {
 
 impl DiskStore {
     fn new(path: &Path, inner: Inner, turns: Turns, journal: Journal, file: Option<Identity>) -> Arc<Self> {
-        // This is enough for the store's own statements and for the statements of each scope.
+        // 32 is enough for the store's own statements and for the statements of each scope.
         inner.connection.set_prepared_statement_cache_capacity(32);
         let files = inner.files.clone();
         Arc::new(Self {
@@ -203,8 +203,8 @@ impl DiskStore {
         inner.transaction(&self.path, |connection| questions::answer(connection, id, answer))
     }
 
-    /// Writes a unit that contains only records into the journal. Returns false if this is not possible. Then the unit
-    /// has to be written to the database.
+    /// Writes a unit that contains only records into the journal. Returns false if this is not possible. The unit must
+    /// then be written to the database.
     fn write_journal(&self, unit: &Unit) -> Result<bool, StoreError> {
         let mut queue = locked(&self.queue);
         let was_empty = queue.waiting.is_empty();
@@ -218,8 +218,8 @@ impl DiskStore {
         Ok(is_done)
     }
 
-    /// Keeps the tickets of events until the flusher gives them back, so that not every event of a series has to lock a
-    /// new ticket.
+    /// Keeps the tickets of events until the flusher gives them back. Otherwise each event of a series would have to
+    /// lock a new ticket.
     fn keep_tickets(&self, queue: &mut Queue) {
         // Tickets are not kept after a failure, because the flusher then pauses for longer than another process should
         // wait for a ticket.
@@ -248,7 +248,7 @@ impl DiskStore {
         let mut inner = locked(&self.inner);
         let waiting = {
             let mut queue = locked(&self.queue);
-            // Write late records to the journal first, so that events need not wait for the transaction.
+            // Write late records to the journal first. Then events need not wait for the transaction.
             let has_late = queue.waiting.has_late();
             if unit.is_empty() && has_late && queue.journal.is_open() && queue.takes_records_alone() {
                 queue.write_journal(&[])?;
@@ -296,7 +296,7 @@ impl Inner {
         if waiting.is_empty() && unit.is_empty() {
             return Ok(());
         }
-        // Each handle is listed once, because a handle writes all of its changes at once.
+        // Each handle is listed only once, because a handle writes all of its changes together.
         let mut handles: Vec<&Arc<dyn SessionChanges>> = Vec::new();
         for handle in unit.handle.iter().chain(&waiting.sessions).filter(|handle| handle.is_changed()) {
             if handles.iter().all(|other| other.handle() != handle.handle()) {
@@ -335,7 +335,7 @@ impl Inner {
         change: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let of = |error: rusqlite::Error| StoreError::of(&error, path);
-        // Checked before the transaction begins, because other writers wait until it ends.
+        // The files are checked before the transaction begins, because other writers wait until the transaction ends.
         self.files.check()?;
         run(&self.connection, "BEGIN IMMEDIATE").map_err(of)?;
         let written = self.check_schema(path).and_then(|()| {
@@ -343,7 +343,7 @@ impl Inner {
             change(connection).and_then(|changed| run(connection, "COMMIT").map(|()| changed)).map_err(of)
         });
         if written.is_err() {
-            // This fails if SQLite has already rolled back the transaction by itself. Then nothing is left to do.
+            // This fails if SQLite has already rolled back the transaction by itself. The failure can be ignored.
             let _ = run(&self.connection, "ROLLBACK");
         }
         written

@@ -1,7 +1,8 @@
 //! Stores the state of plugins in the database, with one row for each key.
 //!
-//! Each commit raises the version of a namespace. The size of a namespace is counted once and cached. The cached size
-//! is used only while the database has the same version, so that writes of other processes are noticed.
+//! Each commit that writes to a namespace raises the namespace's version. The size of a namespace is counted once and
+//! cached. Other processes may write to the namespace, too, so the cached size is used only while the database has the
+//! same version.
 
 use super::database::one_row;
 use crate::state::{KEY_COST, Lineage, MAX_KEYS, Namespace, Scope, StoredValue, Time, Usage, Write, Writes};
@@ -9,8 +10,8 @@ use crate::store::{Owner, Unit, owner};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 
-/// Time for which the state of a session or a tree is kept after its last write, in milliseconds. It is 30 days, so
-/// that a session can be continued.
+/// Time for which the state of a session or a tree is kept after its last write, in milliseconds. It is 30 days,
+/// because a session may be continued after a break.
 pub(super) const SESSION_RETENTION: Time = 30 * 24 * 60 * 60 * 1000;
 
 /// The cached sizes of namespaces.
@@ -22,8 +23,8 @@ pub(super) struct Counts(HashMap<Owner, NamespaceSize>);
 pub(super) struct NamespaceSize {
     version: i64,
     pub(super) usage: Usage,
-    /// Time at which the first value expires. It is 0 if an expired value is still stored or some rows were not
-    /// counted, so that the size is counted again at its next use.
+    /// Time at which the first value expires. It is 0 if the size must be counted again at its next use. This is the
+    /// case if an expired value is still stored, or if some rows were not counted.
     next_expiry: Option<Time>,
 }
 
@@ -102,8 +103,8 @@ pub(super) fn count(
     version: i64,
     now: Time,
 ) -> rusqlite::Result<NamespaceSize> {
-    // Expired values do not belong to the size. But while there are any, the size must be counted again at its next
-    // use, because their removal changes the number of rows.
+    // Expired values do not belong to the size. But while expired values are stored, the size must be counted again at
+    // its next use, because removing them changes the number of rows.
     let mut count = connection.prepare_cached(
         "SELECT count(*) FILTER (WHERE live), ifnull(sum(bytes) FILTER (WHERE live), 0), min(expires) FILTER (WHERE live),
            count(*) FILTER (WHERE NOT live), count(*)
@@ -116,7 +117,7 @@ pub(super) fn count(
         let (keys, bytes): (usize, usize) = (number(row, 0)?, number(row, 1)?);
         let (expired, rows) = (number(row, 3)?, number(row, 4)?);
         // If some of the counted values have expired, the namespace is not treated as full, because the next write
-        // removes these values. Only then can the rows beyond the maximum be counted.
+        // removes these values. After that, the rows beyond the maximum can be counted.
         let is_full = rows == MAX_COUNTED && expired == 0;
         let keys = if is_full { keys.max(MAX_KEYS + 1) } else { keys };
         let usage = Usage { keys, bytes: bytes.saturating_add(keys.saturating_mul(KEY_COST)) };
@@ -167,8 +168,7 @@ fn write_one(
     )?;
     let place = (&*owner.plugin, owner.scope.name(), &owner.session, signed(now));
     let (id, version): (i64, i64) = touch.query_row(place, |row| Ok((row.get(0)?, row.get(1)?)))?;
-    // The size is counted again if another process has changed the namespace, or if the namespace was not counted to
-    // the end.
+    // The size is counted again if another process has changed the namespace, or if not all of its rows were counted.
     let known = counted.copied().filter(|counted| counted.holds(version - 1, now));
     let mut counted = known.filter(|counted| counted.usage.keys <= MAX_KEYS);
     if known.is_none() {
@@ -214,8 +214,8 @@ fn expiry(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<Tim
     Ok(row.get::<_, Option<i64>>(column)?.map(i64::cast_unsigned))
 }
 
-/// Converts a time to an integer of SQLite, which is signed. A time beyond the range becomes the largest integer,
-/// because such a time is never reached.
+/// Converts a time to an integer of SQLite, which is signed. A time beyond the range becomes the largest integer. This
+/// changes nothing, because neither time is ever reached.
 pub(super) fn signed(time: Time) -> i64 {
     i64::try_from(time).unwrap_or(i64::MAX)
 }

@@ -23,8 +23,8 @@ pub(super) fn change(connection: &Connection, change: &OutcomeChange) -> rusqlit
     }
 }
 
-/// Returns the outcomes that are valid now. Leaves out rows that another program has made invalid, and rows with a
-/// later time, which exist if the clock was set back.
+/// Returns the outcomes that are valid now. Leaves out rows that another program has made invalid. Also leaves out rows
+/// with a time in the future, which exist if the clock was set back.
 pub(super) fn list(connection: &Connection, now: Time) -> rusqlite::Result<Vec<KeptOutcome>> {
     let mut all = connection.prepare_cached(
         "SELECT call, terms, event, settled, expires, outcome FROM outcome WHERE settled <= ?1 AND expires > ?1",

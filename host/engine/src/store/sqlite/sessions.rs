@@ -7,8 +7,8 @@ use crate::state::Time;
 use crate::store::{Changed, SessionChanges, SessionRow};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
-/// Maximum value of a number that is read from a row. No session reaches it, and it can still be increased without an
-/// overflow.
+/// Maximum value of a number that is read from a row. No session reaches this number, and it can still be increased
+/// without an overflow.
 const MAX_NUMBER: i64 = i64::MAX / 2;
 
 /// Interval at which old sessions are deleted, in milliseconds: one day.
@@ -19,8 +19,8 @@ const FORGETTING_INTERVAL: Time = 24 * 60 * 60 * 1000;
 const FORGOTTEN: &str = "";
 
 /// Reads a session's row. A session without a row has version 0. Its event numbers begin after the numbers of all
-/// deleted sessions, because the session may be one of them. The default replaces an invalid value, because an error
-/// would prevent all sessions from being written.
+/// deleted sessions, because the session may be a deleted session. An invalid value in the row is replaced by the
+/// default. An error instead would prevent every session from being written.
 pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<SessionRow> {
     let mut find = connection.prepare_cached("SELECT version, events, life FROM session WHERE id = ?1")?;
     let row = |row: &rusqlite::Row<'_>| {
@@ -51,11 +51,11 @@ pub(super) fn write(connection: &Connection, handle: &dyn SessionChanges) -> rus
 }
 
 /// Deletes the rows of sessions, and the state of sessions and trees, if they were last written more than
-/// [`SESSION_RETENTION`] ago. Stores the highest event number of the deleted rows, so that no number is used twice.
-/// Runs once in [`FORGETTING_INTERVAL`], because it reads all rows.
+/// [`SESSION_RETENTION`] ago. Stores the highest event number of the deleted rows, because no number may be used twice.
+/// This function does so once in [`FORGETTING_INTERVAL`], because it reads all rows.
 pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
     let last = "SELECT touched FROM session WHERE id = ?1";
-    // The deletion is also due if another program has changed this time, or if the clock was set back.
+    // The deletion is also due if this time is invalid or in the future, for example because the clock was set back.
     let last = connection.query_row(last, [FORGOTTEN], |row| Ok(row.get::<_, i64>(0).unwrap_or(-1))).optional()?;
     let is_recent = |last: Time| last <= now && now - last < FORGETTING_INTERVAL;
     if last.is_some_and(|last| u64::try_from(last).is_ok_and(is_recent)) {

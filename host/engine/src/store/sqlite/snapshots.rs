@@ -31,7 +31,7 @@ pub(super) struct Readers {
 #[derive(Default)]
 struct Pool {
     free: Vec<Reader>,
-    /// Number of open connections, free or not.
+    /// Number of open connections, both free and in use.
     open: usize,
     /// The snapshots that may use a connection.
     snapshots: Vec<Weak<Snapshot>>,
@@ -95,7 +95,8 @@ impl Readers {
             }
             if pool.open < MAX_READERS { Vec::new() } else { pool.snapshots.clone() }
         };
-        // Skips a snapshot in use, because its reader may itself be waiting for a connection.
+        // Skips a snapshot that is in use at this moment, because the task that uses it may itself be waiting for a
+        // connection.
         let given_up = snapshots.iter().filter_map(Weak::upgrade).find_map(|snapshot| {
             let mut moment = snapshot.moment.try_lock().ok()?;
             snapshot.give_up(&mut moment)
@@ -145,7 +146,7 @@ impl Readers {
 
 impl Snapshot {
     fn error(&self, error: &rusqlite::Error) -> String {
-        // Only the limit on steps interrupts a query.
+        // The query took too many steps, because nothing else interrupts a query.
         if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) {
             return "reading the state takes more steps than a state within its limits can need".into();
         }
@@ -157,7 +158,7 @@ impl Snapshot {
             Ok(connection) => connection,
             Err(error) => return Moment::Failed(error.to_string()),
         };
-        // The first query begins the snapshot, so that all scopes are read at the same moment.
+        // The snapshot begins at the first query after `BEGIN`, and contains all scopes as they are at that moment.
         let found = run(connection.ask(), "BEGIN").and_then(|()| {
             let mut found = Ids::default();
             for (namespace, owner) in found.iter_mut().zip(&self.owners) {

@@ -18,8 +18,8 @@ use std::path::Path;
 const LARGEST: u64 = 1 << 30;
 
 impl Inner {
-    /// Imports all journals except those for which `is_own` returns true. When the call returns, the database has each
-    /// record that these journals contained when the call began.
+    /// Imports all journals except those for which `is_own` returns true. When the call returns, the database contains
+    /// all records that were in these journals when the call began.
     ///
     /// # Errors
     /// If a journal is damaged or cannot be read, or if the database cannot be written. The records before the damage
@@ -36,7 +36,7 @@ impl Inner {
             match self.take_in_one(path, directory, id) {
                 Ok(is_removed) => is_one_removed |= is_removed,
                 Err(error) if error.is_transient() => return Err(error),
-                // A damaged journal does not keep the records of other journals out of the log.
+                // Continue after a damaged journal, because the records of the other journals must still reach the log.
                 Err(error) => first_problem = first_problem.and(Err(error)),
             }
         }
@@ -85,7 +85,7 @@ impl Inner {
     }
 }
 
-/// Opens a journal. Returns `None` if the journal was removed, because the database then has all of it.
+/// Opens a journal. Returns `None` if the journal was removed. The database then contains all of its records.
 fn open(journal: &Path) -> Result<Option<File>, StoreError> {
     match files::open(journal, Guard::OnlyMineToWrite, Links::Refused) {
         Ok(file) => Ok(Some(file)),
@@ -118,7 +118,7 @@ fn skip_to(taken: u64, bytes: &[u8], before: u64) -> &[u8] {
     more.and_then(|more| bytes.get(more..)).unwrap_or_default()
 }
 
-/// Reads until the end of the file, which may be shorter than a moment ago.
+/// Reads until the end of the file. The file may have become shorter since its size was read.
 fn read_up_to(file: &File, bytes: &mut [u8], from: u64) -> std::io::Result<usize> {
     let mut read = 0;
     while read < bytes.len() {
@@ -143,7 +143,7 @@ pub(super) struct UnstoredLines {
 /// Reads the records that are only in journals. Writes nothing.
 ///
 /// # Errors
-/// If a journal is damaged, or if it or the database cannot be read.
+/// If a journal is damaged, or if a journal or the database cannot be read.
 pub(super) fn unstored(connection: &Connection, path: &Path) -> Result<UnstoredLines, StoreError> {
     let directory = database::journals(path)?;
     loop {
@@ -171,7 +171,7 @@ fn read_unstored(
     if journals.is_empty() {
         return Ok(Some(UnstoredLines::default()));
     }
-    // Everything is read from one snapshot, so that the progress of the journals matches the last line of the log.
+    // Everything is read from one snapshot, because the progress of the journals must match the last line of the log.
     let snapshot = connection.unchecked_transaction().map_err(of)?;
     let log = database::first_hash(&snapshot).map_err(of)?;
     let (stored, mut last_hash) = database::head(&snapshot).map_err(of)?;

@@ -21,7 +21,7 @@ pub(super) struct Waiting {
     pub(super) sessions: Vec<Arc<dyn SessionChanges>>,
     /// Identifiers of answered questions, whose rows are deleted.
     pub(super) settled: Vec<String>,
-    /// Changes of the kept outcomes. No record depends on them.
+    /// Changes of the stored outcomes. No record depends on these changes.
     pub(super) outcomes: Vec<OutcomeChange>,
 }
 

@@ -6,10 +6,10 @@ use crate::store::identity::{Identity, identity};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Minimum age of a directory's last change for which the directory's modification time can be relied on. If the change
-/// is older, every later change sets a different time. Two things could otherwise hide a later change: the clock of a
-/// file system advances in steps of up to 10 ms, and a name may disappear a moment after the time was set. The files
-/// are on this machine, because SQLite's WAL requires this.
+/// Minimum age of a directory's last change at which the directory's modification time is reliable: every later change
+/// then sets a different time. For a more recent change, two things could hide a later change: the clock of a file
+/// system advances in steps of up to 10 ms, and a name may disappear a moment after the time was set. The files are on
+/// this machine, because SQLite's WAL requires this.
 const SETTLED: Duration = Duration::from_millis(20);
 
 /// Like [`SETTLED`], for file systems that may store only whole seconds. FAT has steps of two seconds.
@@ -64,16 +64,16 @@ impl Files {
         }
     }
 
-    /// Like [`Self::check`], but looks only at the directory if nothing in it was created, removed or replaced since
-    /// the last check.
+    /// Like [`Self::check`], but if nothing in the directory was created, removed or replaced since the last check,
+    /// only the directory itself is checked.
     pub(super) fn check_before_record(&mut self) -> Result<(), StoreError> {
         let now = self.directory.as_deref().and_then(changed);
         self.is_unchanged = now.is_some() && now == self.seen;
         if self.is_unchanged {
             return Ok(());
         }
-        // Read the clock first, then the directory, then the files, so that a change in between counts as a later
-        // change.
+        // Read the clock first, then the directory, then the files. In this order, a change in between counts as a
+        // later change.
         let time = SystemTime::now();
         let now = self.directory.as_deref().and_then(changed);
         self.check()?;
@@ -81,7 +81,7 @@ impl Files {
         Ok(())
     }
 
-    /// Returns true if the last check looked only at the directory.
+    /// Returns true if the last check read only the directory and not each file.
     pub(super) fn is_unchanged(&self) -> bool {
         self.is_unchanged
     }
