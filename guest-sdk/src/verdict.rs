@@ -60,8 +60,8 @@ impl Refusal {
         self
     }
 
-    /// Ends the agent's run. With `stop = "session"` in the plugin's allowlist entry, it ends only the session of the
-    /// event.
+    /// Ends the agent's run. With `stop = "session"` in the plugin's allowlist entry, the refusal ends only the session
+    /// of the event.
     #[must_use]
     pub fn stop(mut self) -> Self {
         self.stop = true;

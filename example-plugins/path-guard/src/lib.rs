@@ -20,7 +20,7 @@
 //! By default, the plugin also refuses writes to the files that decide which rules apply to an agent:
 //!
 //! - `hookhost`: `hookhost.toml` and `hookhost-mcp.lock` in any directory, hookhost's programs, and hookhost's directories for
-//!   configuration, state and compiled code with the plugins in them. It is also refused to move the workspace.
+//!   configuration, state and compiled code with the plugins in them. Moving the workspace is also refused.
 //! - `agents`: the files in which agents name their hooks and MCP servers (`.claude/settings*.json`, `.codex/hooks.json`, `.mcp.json` and
 //!   others), of the user, of any project and of the machine. The files of editors that start the proxies are included. The files from
 //!   which agents take their environment are included if a write adds a variable that makes an agent use other settings.

@@ -1,4 +1,5 @@
-//! Asks the person at the terminal. Shows the call, the changes that plugins made to the call, and the questions.
+//! Asks the person at the terminal whether a call may run. Shows the call, the changes that plugins made to the call, and the plugins'
+//! questions.
 
 use crate::args::{Approve, ApproveArgs};
 use crate::configuration;

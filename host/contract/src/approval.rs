@@ -124,7 +124,7 @@ impl Answered {
         Self { kind, reason, micros: 0, for_session: false, by: None, via: None }
     }
 
-    /// Returns true if the value may run.
+    /// Returns true if the event may happen.
     #[must_use]
     pub fn is_approved(&self) -> bool {
         self.kind == AnswerKind::Approved

@@ -1,5 +1,5 @@
-//! Access to trusted files, and to files that somebody else could have created: checks of owners, safe opening, and the
-//! lock for changes.
+//! Safe access to trusted files, and to files that somebody else could have created. This crate checks the owners of
+//! files, opens files safely, and locks files for changes.
 //!
 //! Configuration, approvals, keys, the database and compiled code determine which rules run. Such a file is only
 //! trusted if nobody but the user and root can have written it, and if nobody else can replace it. Settings of agents

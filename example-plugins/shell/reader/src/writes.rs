@@ -44,7 +44,8 @@ impl From<bool> for Extent {
 pub struct Write {
     pub path: Word,
     pub extent: Extent,
-    /// True if the path is correct only if the target is a directory. In `cp a b`, for example, the target may also be the new file itself.
+    /// True if the path rests on the assumption that the target is a directory. In `cp a b`, for example, the target may also be the new
+    /// file itself.
     pub supposed: bool,
 }
 

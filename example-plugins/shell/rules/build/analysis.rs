@@ -202,7 +202,7 @@ fn useful(texts: &[String]) -> Option<Vec<String>> {
     (few.len() <= MAX_NEEDED && !few.iter().any(String::is_empty)).then_some(few)
 }
 
-/// Returns a value that is greater for a list that rules out more, because its texts are longer or fewer.
+/// Returns a value that is greater for a list that rules out more texts, because the texts in the list are longer or fewer.
 fn worth(list: &[String]) -> (Option<usize>, std::cmp::Reverse<usize>) {
     (list.iter().map(String::len).min(), std::cmp::Reverse(list.len()))
 }

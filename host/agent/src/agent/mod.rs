@@ -207,7 +207,7 @@ pub enum AgentError {
         /// Identifier of the session.
         id: String,
     },
-    /// The session is closed and takes no further prompt.
+    /// The session is closed and accepts no further prompt.
     #[error("the session {id} is closed, since it could not be written or a prompt was cancelled: resume it")]
     Closed {
         /// Identifier of the session.

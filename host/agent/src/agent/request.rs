@@ -75,7 +75,7 @@ impl Completion {
 
 /// Result of asking plugins about a request.
 pub(super) enum GatedRequest {
-    /// The request may be sent in this form.
+    /// The request to send, with the plugins' changes.
     Send(OutgoingRequest),
     /// A plugin answered instead of the model.
     Responded { text: String, by: String },
@@ -140,7 +140,7 @@ impl Run<'_> {
         self.tell_too_large();
         match self.gate_request(self.request()).await {
             GatedRequest::Send(mut outgoing) => {
-                // Plugins may have added reminders while they judged this request.
+                // Plugins may have added reminders while they decided on this request.
                 outgoing.request.reminders = self.reminders();
                 Ok(State::Send(outgoing))
             }

@@ -56,7 +56,7 @@ pub struct AgentSection {
     pub script: Option<PathBuf>,
     /// Providers by name, for `provider` and for plugins that choose a provider for a request.
     pub providers: BTreeMap<String, ProviderSection>,
-    /// Models that plugins with the grant `model` may ask. The key is the name in the grant.
+    /// Models to which plugins with the grant `model` may send requests. The key is the name in the grant.
     pub plugin_models: BTreeMap<String, PluginModelSection>,
     /// Maximum number of model calls per task. Default: 50.
     pub max_turns: Option<NonZeroU32>,

@@ -43,7 +43,7 @@ pub(super) struct Scan<'a> {
     /// Bytes of the bodies of here-documents, which are skipped.
     pub(super) skipped: usize,
     arithmetic: Option<Arithmetic>,
-    /// True if only one of the parser and the shell may read the following text as arithmetic.
+    /// True if the parser and the shell may disagree whether the following text is arithmetic.
     is_lost: bool,
     /// The reason why the parser would read the text differently from the shell.
     pub(super) refused: Option<&'static str>,

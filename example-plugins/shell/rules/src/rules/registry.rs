@@ -235,8 +235,7 @@ impl Registry {
         Ok(self)
     }
 
-    /// Returns true if a rule matches `command` under the conditions for examples. The command then runs in a project in which all stacks
-    /// are in use.
+    /// Returns true if a rule matches the example `command`. The command is checked as if all stacks were in use in its project.
     pub(crate) fn catches(&self, rule: &str, command: &str) -> bool {
         const DIRECTORY: &str = "/work/project";
         let context = PathContext::new(DIRECTORY);
