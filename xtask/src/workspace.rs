@@ -54,7 +54,7 @@ impl Workspace {
         self.lock.unlock().map_err(|error| format!("cannot unlock {}: {error}", self.target.display()))
     }
 
-    /// Returns the workspace for the work tree of another commit. It shares the compiled dependencies.
+    /// Returns the workspace for the work tree of another commit. Both workspaces share the compiled dependencies.
     pub fn other(&self, root: PathBuf) -> Outcome<Self> {
         let lock = self.lock.try_clone().map_err(|error| format!("cannot lock {}: {error}", self.target.display()))?;
         Ok(Self { root, target: self.target.clone(), main: self.main.clone(), lock })
@@ -78,7 +78,7 @@ impl Workspace {
         self.target.join("compare")
     }
 
-    /// The work tree of that commit.
+    /// The work tree of the commit to compare with.
     pub fn compared_sources(&self) -> PathBuf {
         self.compared().join("sources")
     }

@@ -30,8 +30,8 @@ const SPELLS: usize = 5;
 /// Number of plugins with the worst results, for which the events are counted again, and the number of these counts.
 const WORST: usize = 10;
 const SPELLS_OF_WORST: usize = 25;
-/// A thread without a plugin copies memory like the plugin `giant-memory-copy`. These are the bytes of each half of the memory, and the
-/// number of copies of each half.
+/// Bytes of each half of the memory that [`NeighbourLoad::Copier`] copies, and number of copies of each half. The load copies memory like
+/// the plugin `giant-memory-copy`, but without a plugin.
 const COPIED: usize = 8 << 20;
 const COPIES: usize = 8;
 /// An allocation of this size is so large that the C library gets it from the kernel each time and returns it when it is freed:
@@ -93,7 +93,7 @@ impl Delays {
 
 /// Measures a neighbour's throughput beside each hostile plugin that can be loaded.
 fn neighbours(table: &mut Table) {
-    // The number of threads is that of the command `hookhost`.
+    // The command `hookhost` uses the same number of threads.
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let mut copier = Vec::new();
     let mut share = |shape: &Shape, spells: usize| {

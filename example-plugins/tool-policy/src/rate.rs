@@ -4,7 +4,8 @@ use hookhost_guest::state::Scope;
 use serde::{Deserialize, Serialize};
 
 /// Number of parts of a period. All calls in one part are treated as if they were made at the last moment of that part. So the number of
-/// stored marks is limited for any number of calls. A call waits at most one part too long, and no period ever has more calls than allowed.
+/// stored times is limited, however many calls there are. A call waits at most the length of one part too long, and no period ever has more
+/// calls than allowed.
 const PARTS: u64 = 64;
 
 /// The limit, as configured.

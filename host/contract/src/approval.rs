@@ -92,8 +92,8 @@ pub struct Answered {
     pub via: Option<String>,
 }
 
-/// The kinds of [`Answered`]. All kinds count as a rejection, except `Approved` and `HandedOver`. With `HandedOver`,
-/// somebody else gives the answer.
+/// The kinds of [`Answered`]. All kinds except `Approved` and `HandedOver` are treated as a rejection. With
+/// `HandedOver`, somebody else gives the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

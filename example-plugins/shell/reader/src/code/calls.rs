@@ -1,4 +1,4 @@
-//! Finds the calls in code that run commands, and the calls that remove, read or write files.
+//! Finds the calls in program code that run a command, and the calls that remove, read or write files.
 
 use super::Language;
 use super::names::{
