@@ -1,4 +1,4 @@
-//! Times two subjects in turns.
+//! Times functions (the subjects), one in turn with another.
 
 use crate::turns;
 use std::time::{Duration, Instant};

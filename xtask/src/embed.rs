@@ -1,4 +1,5 @@
-//! Checks the cost of embedding the engine. Each feature can be left out, and the smallest embedding program (the gate) needs few crates.
+//! Checks the cost of embedding the engine: each feature of the engine can be left out, and the smallest embedding program (the gate) needs
+//! few crates.
 
 use std::{collections::BTreeSet, path::PathBuf};
 

@@ -52,7 +52,8 @@ pub(crate) fn rows(table: &mut Table) {
     };
     let reference = "the same, bare, with copies of the call, of its JSON and of its record";
     table.compared(&row(what, "off"), &compare(|| asks(&off), least), reference, None);
-    // The difference is the host's work for a plugin. In addition, host and guest evict each other from the processor's caches.
+    // The difference between this row and its reference is the host's work for a plugin. In addition, host and guest evict each other from
+    // the processor's caches.
     let nobody = runtime.block_on(host(0, None)).open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap();
     let both = || {
         bare_call();
@@ -111,7 +112,7 @@ pub(crate) fn rows(table: &mut Table) {
     let host = runtime.block_on(host(1, None));
     let why = "The gain of arithmetic is all that the machine can give. Bare calls also share memory and \
                wasmtime's pool.";
-    // The number of slots is that of the host's pool.
+    // The host's pool has the same number of slots.
     let bare = Bare::with_slots(128);
     two_threads(table, &Row { why, ..row("two threads, a session each: throughput", "off") }, &host, &bare);
     concurrent_sessions(table, &directory.path().join("at-once.db"));

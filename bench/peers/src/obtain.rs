@@ -1,5 +1,5 @@
-//! Obtains the hooks. Interpreters are those of this machine. Each guard is installed in a fixed version, from its registry or from its
-//! sources. Installed guards are kept for the next run.
+//! Obtains the hooks that are compared. Interpreters are not installed, so those of this machine are used. Each guard is installed in a
+//! fixed version, from its registry or from its sources. Installed guards are kept for the next run.
 
 use crate::home::words;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ const NAH_IN_PYTHON: &str = "0.11.0";
 /// The version of nah in Rust, and its commit. This program is published only as source code.
 const NAH: [&str; 2] = ["1.3.1", "04ef756b34f5aeb745ac301c23799936f9f62569"];
 
-/// The repository of these sources.
+/// The repository with the sources of nah.
 const NAH_SOURCES: &str = "https://github.com/manuelschipper/nah";
 
 /// The variable that names a local clone of [`NAH_SOURCES`].

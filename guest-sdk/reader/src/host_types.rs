@@ -1,5 +1,5 @@
-//! Generates the types of `hookhost-contract` and the table of events. Each WIT type becomes one Rust type, whose names
-//! are spelled the same in JSON.
+//! Generates the types of `hookhost-contract` and the table of events. Each WIT type becomes one Rust type, whose JSON
+//! form uses the WIT's names.
 
 use crate::{Contract, HANDLER};
 use heck::{ToSnakeCase, ToUpperCamelCase};
@@ -211,7 +211,7 @@ fn events(resolve: &Resolve) -> Result<String, String> {
     Ok(text)
 }
 
-/// Returns the first sentence about an event, without the word for its shape with which the sentence begins.
+/// Returns the first sentence about an event. The word before it, which names the shape of the event, is left out.
 fn summary(interface: &Interface) -> Option<String> {
     let docs = interface.docs.contents.as_deref()?;
     let prose: Vec<&str> = docs.lines().take_while(|line| !line.starts_with("  ")).map(str::trim).collect();

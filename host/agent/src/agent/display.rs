@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(super) const LAST_TEXT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Run<'_> {
-    /// Shows text that the stream released, and reports its rejections.
+    /// Shows the pieces of text that the stream released, and reports the rejections of pieces.
     pub(super) fn show(&self, pieces: Vec<Piece>) {
         for Piece { text, rejection, .. } in pieces {
             if let Some(rejection) = rejection {
