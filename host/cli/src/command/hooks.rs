@@ -25,7 +25,7 @@ pub(crate) async fn run(args: &HooksArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Warns about plugins whose grant names a model that cannot be asked.
+/// Warns about plugins whose grant names a model that cannot be used.
 fn without_model(config: &Config) -> Result<(), CliError> {
     let models = loading::plugin_models(config)?;
     for entry in config.enabled() {

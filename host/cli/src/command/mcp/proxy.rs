@@ -112,7 +112,8 @@ fn key(variable: &str) -> Result<String, CliError> {
     Ok(key.ok_or_else(missing)?.trim().to_owned())
 }
 
-/// Returns a function that creates a judge of the server's messages. Each judge has its own session, in the working directory.
+/// Returns a function that creates a [`Judge`], which decides on the server's messages. Each judge has its own session, in the working
+/// directory.
 fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> + Send + Sync + use<>, CliError> {
     let places = configuration::places()?;
     let cwd = configuration::cwd()?;
