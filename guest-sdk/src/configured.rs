@@ -137,8 +137,8 @@ impl<T: Send + Sync + 'static> Configured<T> {
     /// Returns the value.
     ///
     /// # Panics
-    /// Panics if [`set`](Self::set) was not called before. The host always calls `configure` before an event, so this
-    /// can only happen if `configure` calls no `set`, or in a test that does not call `configure`.
+    /// Panics if [`set`](Self::set) was not called before. The host always calls `configure` before an event. So this
+    /// happens only if `configure` does not call `set`, or if a test does not call `configure`.
     #[must_use]
     #[track_caller]
     pub fn get(&'static self) -> &'static T {

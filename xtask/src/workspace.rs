@@ -118,8 +118,8 @@ impl Workspace {
 }
 
 /// Returns true for the variables in which cargo describes this program's package. Build scripts read some of these variables. If they were
-/// passed on, cargo would compile the packages of these build scripts again whenever a build by this program follows a build by hand, or
-/// the other way round. Among these packages are TLS and the engine.
+/// passed on, cargo would compile the packages of these build scripts again after each change between builds by this program and builds by
+/// hand. Among these packages are TLS and the engine.
 fn is_about_own_package(variable: &str) -> bool {
     variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }

@@ -18,7 +18,8 @@ use tokio::runtime::{Builder, Runtime};
 
 const COMPONENT: &str = "no-force-push";
 
-/// Budgets of an event: with one plugin, without subscribers and without a log, and without subscribers but with a log.
+/// Budgets of three events: an event with one plugin, an event without subscribers and without a log, and an event without subscribers but
+/// with a log.
 const MAX_ONE: Duration = Duration::from_micros(11);
 const MAX_UNHEARD: Duration = Duration::from_nanos(300);
 const MAX_UNHEARD_RECORDED: Duration = Duration::from_micros(1);

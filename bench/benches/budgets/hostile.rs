@@ -34,7 +34,7 @@ const SPELLS_OF_WORST: usize = 25;
 /// the plugin `giant-memory-copy`, but without a plugin.
 const COPIED: usize = 8 << 20;
 const COPIES: usize = 8;
-/// An allocation of this size is so large that the C library gets it from the kernel each time and returns it when it is freed:
+/// The C library gets an allocation of this size directly from the kernel, and returns it to the kernel when it is freed:
 /// `DEFAULT_MMAP_THRESHOLD_MAX` in mallopt(3).
 const RESERVED: usize = 33 << 20;
 /// Minimum throughput of a neighbour beside a misbehaving plugin, in relation to its throughput beside a well-behaved plugin.

@@ -29,7 +29,7 @@ pub(crate) struct Peer {
     pub(crate) name: &'static str,
     pub(crate) version: String,
     pub(crate) command: Result<Vec<OsString>, String>,
-    /// True if the hook has exactly the measured rule, so that it must answer like hookhost.
+    /// True if the hook has exactly the measured rule. Such a hook must answer like hookhost.
     pub(crate) has_our_rule: bool,
     /// True if the hook records its decisions in its default installation.
     pub(crate) logs: bool,

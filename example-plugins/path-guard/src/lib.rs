@@ -21,9 +21,9 @@
 //!
 //! - `hookhost`: `hookhost.toml` and `hookhost-mcp.lock` in any directory, hookhost's programs, and hookhost's directories for
 //!   configuration, state and compiled code with the plugins in them. Moving the workspace is also refused.
-//! - `agents`: the files in which agents name their hooks and MCP servers (`.claude/settings*.json`, `.codex/hooks.json`, `.mcp.json` and
-//!   others), of the user, of any project and of the machine. The files of editors that start the proxies are included. The files from
-//!   which agents take their environment are included if a write adds a variable that makes an agent use other settings.
+//! - `agents`: the files in which agents name their hooks and MCP servers, such as `.claude/settings*.json`, `.codex/hooks.json` and
+//!   `.mcp.json`. These are files of the user, of any project and of the machine. The files of editors that start the proxies are included.
+//!   The files from which agents take their environment are included if a write adds a variable that makes an agent use other settings.
 //!
 //! `self-defence` names the owners: `hookhost`, `agents`, or one owner by its name, such as `claude-code`. `allow` makes an exception for
 //! one file. No tool may read hookhost's keys or the directory that contains them. `shell/reader/guarded.toml` has the whole table, and

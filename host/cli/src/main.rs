@@ -20,8 +20,8 @@ mod warnings;
 use mimalloc::MiMalloc;
 use std::process::ExitCode;
 
-/// This replaces the C library's allocator, with which threads wait for each other if one thread frees memory that another thread has
-/// allocated.
+/// This replaces the C library's allocator. With the C library's allocator, threads wait for each other when one thread frees memory that
+/// another thread has allocated.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

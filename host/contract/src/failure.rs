@@ -70,7 +70,7 @@ impl FailureKind {
         Self::Overloaded,
     ];
 
-    /// Returns true if the failure depends on the clock, so that a replay cannot repeat it.
+    /// Returns true if the failure depends on the clock. A replay cannot repeat such a failure.
     #[must_use]
     pub fn is_wall_time(self) -> bool {
         matches!(self, Self::Compute | Self::Deadline | Self::Overloaded)
@@ -83,7 +83,7 @@ impl FailureKind {
     }
 
     /// Returns the text between the plugin's name and [`Failure::detail`] in a sentence. If the failure is not the
-    /// plugin's fault, this text is empty, so that the detail follows the name.
+    /// plugin's fault, this text is empty, and the detail follows the name directly.
     #[must_use]
     pub fn opening(self) -> &'static str {
         match self {

@@ -46,10 +46,10 @@
 //! | key | rules |
 //! |---|---|
 //! | `rule:git.reset_hard` | this rule |
-//! | `cause:runs-unknown` | those about this cause: the words of `construct` in a catalogue, such as `unreadable` or `unknown-program` |
-//! | `label:network` | those with this label; `hookhost rule explain ID` shows the labels of a rule |
-//! | `catalogue:hookhost/git` | those of this catalogue; `catalogue:custom` are the custom rules |
-//! | `severity:info` | those of this severity: `error`, `warning` or `info` |
+//! | `cause:runs-unknown` | the rules with this cause, which is a value of `construct` in a catalogue, such as `unreadable` or `unknown-program` |
+//! | `label:network` | the rules with this label; `hookhost rule explain ID` shows the labels of a rule |
+//! | `catalogue:hookhost/git` | the rules of this catalogue; `catalogue:custom` means the custom rules |
+//! | `severity:info` | the rules of this severity: `error`, `warning` or `info` |
 //!
 //! The answers are `deny`, `ask`, `rewrite` (a rule without a rewrite keeps its action), `audit` (report, and let the command run) and
 //! `allow` (the rule has no effect and is not reported). An answer applies in every mode. An unknown key or answer is an error when the

@@ -1,4 +1,4 @@
-//! Finds files that a command downloads and then runs, so that no person can read them in between.
+//! Finds files that a command downloads and then runs. No person can read such a file before it runs.
 
 use super::ascii::Ascii as _;
 use super::path_class::Class;

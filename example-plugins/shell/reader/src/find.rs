@@ -12,7 +12,7 @@ struct FindGroup {
     inherited: bool,
     /// True if a test of the current alternative selects certain files.
     chosen: bool,
-    /// True if an earlier alternative has no such test, so that it finds all files.
+    /// True if an earlier alternative has no such test, and therefore finds all files.
     open: bool,
     negated: bool,
 }

@@ -74,8 +74,8 @@ pub(crate) fn writes_or_runs(program: &str) -> bool {
     kind(program).is_some() || runs_others(program)
 }
 
-/// Returns true if a text that is perhaps not a command should be treated as a command because it begins with this name. The name must be
-/// the name of a program that writes files, runs other programs, or often precedes a redirection.
+/// Returns true if a text that begins with this name, and is perhaps not a command, should be treated as a command. The name must be the
+/// name of a program that writes files, runs other programs, or often precedes a redirection.
 #[must_use]
 pub fn is_known_program(program: &str) -> bool {
     const EVERYDAY: [&str; 16] = [

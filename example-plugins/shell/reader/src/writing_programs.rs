@@ -28,9 +28,9 @@ pub(crate) enum WritingKind {
     InPlaceLetter,
     /// Writes the value of one of these options.
     Option(&'static [&'static str]),
-    /// Writes the value of one of the options in the first list. Also writes files that are named after the end of each address. These
-    /// files go to the directory that one of the options in the second list names or, if an option has one of the letters, to the current
-    /// directory.
+    /// Writes the value of one of the options in the first list. Also writes files that are named after the end of each address. With an
+    /// option of the second list, these files go to the directory that the option names. With an option that has one of the letters, they
+    /// go to the current directory.
     Fetch(&'static [&'static str], &'static [&'static str], &'static str),
     /// Writes the value of a word `KEY=value` with this key.
     Assignment(&'static str),

@@ -54,8 +54,8 @@ fn spelt(flags: &str, rest: &str) -> Text {
     if flags.is_empty() { Text::new(rest) } else { Text::new(&format!("(?{flags}){rest}")) }
 }
 
-/// Divides a long expression into its alternatives. If most of an alternative is a group, the alternative is divided further, but only if
-/// it is very long or needs no known text. For example, `\b(one|other)x` is divided into `\bonex` and `\botherx`.
+/// Divides a long expression into its alternatives. An alternative that is mostly a group is divided further if it is very long or needs no
+/// known text. For example, `\b(one|other)x` is divided into `\bonex` and `\botherx`.
 fn divided(flags: &str, source: &str) -> Vec<String> {
     let ast = regex_syntax::ast::parse::Parser::new().parse(source);
     match ast.ok().filter(|_| source.len() > MAX_UNDIVIDED && !source.contains("(?")) {

@@ -121,7 +121,7 @@ impl Guard {
         strictest.and_then(|judgement| self.answer(judgement, None)).unwrap_or_else(Verdict::allow)
     }
 
-    /// Returns true if a rule would refuse `command`, ask about it or change it, if it ran in place of `shell`.
+    /// Returns true if a rule would refuse `command`, ask about it or change it. The command is checked as if it ran in place of `shell`.
     #[must_use]
     pub fn objects_to(&self, command: &str, shell: &ShellCommand, session: &Session) -> bool {
         !matches!(self.judge(shell, command, session, false).outcome, Outcome::Unmatched | Outcome::Pass)

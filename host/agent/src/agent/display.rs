@@ -27,8 +27,8 @@ impl Run<'_> {
         }
     }
 
-    /// Shows the model's reasoning, unless a plugin checks the text that is shown. No event carries reasoning, so that
-    /// plugin could not check the reasoning.
+    /// Shows the model's reasoning, unless a plugin checks the text that is shown. No event carries reasoning, so the
+    /// plugin could not check it.
     pub(super) fn show_reasoning(&self, thinking: &Thinking) {
         let judged = [EventKind::StreamDelta, EventKind::ResponseReceive, EventKind::FinalizeContent];
         if judged.into_iter().any(|event| self.agent.host.has_subscriber(event)) {

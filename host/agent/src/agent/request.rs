@@ -283,8 +283,8 @@ impl Run<'_> {
         if let Some((model, used)) = answer.used.clone()
             && let Some(ended) = self.gate_usage(model, used).await
         {
-            // An answer without calls needs no further model call, so it is not discarded unless the session or the run
-            // stops.
+            // An answer without calls needs no further model call. Therefore it is discarded only if the session or the
+            // run stops.
             if !answer.calls.uses.is_empty() || ended.stop.is_some() {
                 return self.stop(answer.calls, ended).await;
             }

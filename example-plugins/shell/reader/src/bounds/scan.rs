@@ -362,8 +362,8 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns true if the shell may read a `'` here as an ordinary character, while the parser reads it as a quote. This can happen in
-    /// `"${x:-'…'}"`, in an index, after `$[` and in backquotes. The function still returns false if the text up to the next `'` contains
-    /// nothing that the shell would run and nothing that closes a construct, because the difference does not matter then.
+    /// `"${x:-'…'}"`, in an index, after `$[` and in backquotes. The difference does not matter if the text up to the next `'` can neither
+    /// run a command nor close a construct. In that case, the function returns false.
     fn may_be_no_quote(&self) -> bool {
         let outer = self
             .open

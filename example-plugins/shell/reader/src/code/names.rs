@@ -203,7 +203,7 @@ pub(super) fn writes_file(name: &str) -> bool {
     )
 }
 
-/// Returns true for calls that read the file that their first argument names, and for methods of a path that read the file at this path.
+/// Returns true for calls that read a file. The first argument names the file or, in a method of a path, the path itself does.
 pub(super) fn reads_file(name: &str) -> bool {
     matches!(
         name,

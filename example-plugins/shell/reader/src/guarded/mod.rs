@@ -51,7 +51,7 @@ pub struct Guarded {
     when: When,
 }
 
-/// Tells which directories above a guarded file matter: if such a directory is removed or moved, this counts as a change of the file.
+/// The directories above a guarded file whose removal or renaming is treated as a change of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Above {
     Anywhere,
@@ -336,7 +336,7 @@ fn overlap(part: &str, name: &str, wild: bool) -> bool {
     if known.as_bytes()[..shared] != fixed.as_bytes()[..shared] {
         return false;
     }
-    // No file has a name this long. A pattern this long is an attempt to make matching slow, so it counts as a match.
+    // No file has a name this long. A pattern this long is an attempt to make matching slow, so it is treated as a match.
     if name.len() > MAX_NAME {
         return known.len() < name.len();
     }

@@ -249,7 +249,7 @@ pub(crate) struct Rewrite {
     /// Excludes texts in which one of these names is a word or a component of a path, because the rest of the text may depend on the part
     /// that would change.
     pub unless_named: Vec<String>,
-    /// Restricts the rewrite to commands whose output a person sees, which excludes output that goes to a program or a file.
+    /// Restricts the rewrite to commands whose output a person sees. Output that goes to a program or a file is excluded.
     pub only_shown: bool,
     /// Restricts the rewrite to commands that run in the workspace's root. In another directory, a path in the new words would mean another
     /// file.
