@@ -1,5 +1,5 @@
 //! Measures what hostile plugins cost other users of the machine. One part measures how long each endless plugin runs beyond its limit. The
-//! other part measures the throughput of a neighbour while a plugin misbehaves.
+//! other part measures the throughput of a neighbour, a well-behaved plugin of the same host, while a plugin misbehaves.
 
 #[path = "../../../host/engine/tests/engine/hostile/component.rs"]
 #[expect(dead_code, reason = "the tests need more of it")]
@@ -117,8 +117,8 @@ fn neighbours(table: &mut Table) {
     let mut shares: Vec<(f64, Shape)> =
         shapes().into_iter().filter_map(|shape| Some((share(&shape, SPELLS)?.0, shape))).collect();
     shares.sort_by(|(share, _), (other, _)| share.total_cmp(other));
-    // The lowest of many short measurements is mostly noise, so the worst plugins are measured again. The new result of a plugin can be
-    // above the median.
+    // The lowest of many short measurements is mostly noise, so the worst plugins are measured again. The second result of such a plugin
+    // can even be above the median of all plugins.
     let again = shares.iter().take(WORST).filter_map(|(_, shape)| Some((share(shape, SPELLS_OF_WORST)?, &shape.name)));
     let ((least, interrupts), worst) = again.min_by(|((share, _), _), ((other, _), _)| share.total_cmp(other)).unwrap();
     let middle = shares[shares.len() / 2].0;

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A file to which records are appended. When it has the size at which a journal would begin again, it is overwritten from its beginning.
+/// A file to which records are appended. When the file has the size at which the log would begin a journal again, the file is overwritten
+/// from its beginning.
 pub(crate) struct AppendFile {
     file: File,
     bytes: usize,

@@ -15,7 +15,7 @@ pub(crate) struct Input<'a> {
     pub(crate) dialect: ShellDialect,
     pub(crate) cwd: &'a str,
     pub(crate) workspace: &'a str,
-    /// Returns true if a stack is in use.
+    /// Returns true if a stack, such as `rust`, is in use.
     pub(crate) has_stack: &'a dyn Fn(&str) -> bool,
     /// True if the list [`Judgement::silent`] must be filled in. Otherwise the list stays empty.
     pub(crate) asks_silent: bool,

@@ -109,7 +109,7 @@ impl Run<'_> {
         Ok(State::Assemble)
     }
 
-    /// Shows the text of an answer with tool calls that was held back, after the plugins' changes. Returns the end of
+    /// Shows the text that was held back in an answer with tool calls, after the plugins' changes. Returns the end of
     /// the task if a plugin ends the task. The conversation keeps the original text, because the calls and the thinking
     /// belong to that text.
     pub(super) async fn show_beside_calls(&self, stream: &mut TextStream) -> Option<TaskEnd> {

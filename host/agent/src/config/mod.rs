@@ -82,8 +82,8 @@ pub struct AgentSection {
     pub max_subagents_per_session: Option<NonZeroU32>,
     /// Maximum number of sub-agents of one depth that run at the same time. Further sub-agents wait. Default: 4.
     pub max_concurrent_subagents: Option<NonZeroU32>,
-    /// Number of times that a request is sent again if it failed because of a rate limit, a failure of the server or a lost connection. 0:
-    /// never. Default: 3.
+    /// Number of times that a request is sent again if it failed because of a rate limit, a failure of the server or a lost connection.
+    /// With 0, no request is sent again. Default: 3.
     pub retries: Option<u32>,
     /// Environment variables that tools and MCP servers do not inherit, in addition to keys and [`HIDDEN_BY_DEFAULT`]. In a name, `*`
     /// matches any string. The lists of the user's file and of a project's file are combined.

@@ -91,9 +91,9 @@ pub fn read(text: &str, dialect: ShellDialect, cwd: &str, context: &PathContext)
     read_as(None, text, dialect, cwd, context)
 }
 
-/// Reads `text` again with likely assumptions, if [`read`] left something open in `script`. The first assumption is that a variable or
-/// directory that may be set is set. The second assumption is that an unknown program after a wrapper runs the command in its words.
-/// Returns `None` if `script` leaves nothing open.
+/// Reads `text` again with likely assumptions, if `script` has `leaves_open` set. The first assumption is that a variable or directory that
+/// may be set is set. The second assumption is that an unknown program after a wrapper runs the command in its words. Returns `None` if
+/// `leaves_open` is not set.
 #[must_use]
 pub fn read_likely(
     script: &Script,

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Catalogue {
     /// `SOURCE/STACK`, such as `hookhost/git`.
     pub id: String,
-    /// The stack that must be in use for the rules to apply. Without a stack, the rules always apply.
+    /// The stack, such as `rust`, that must be in use for the rules to apply. Without a stack, the rules always apply.
     #[serde(default)]
     pub stack: Option<String>,
     /// The version of the rules, such as `0.1.0`.
