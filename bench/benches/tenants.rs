@@ -1,5 +1,5 @@
 //! Measures many tenants in one process. Each tenant has a separate rule set of real components. The benchmark measures the time of loading
-//! the rule sets, their memory, and an event in comparison with the same event in a process with one tenant.
+//! the rule sets, the memory of the rule sets, and the time of an event in comparison with the same event in a process with one tenant.
 //!
 //! `cargo run -p bench -- budgets` runs it. Each measured process is a child of this process and answers lines on its standard input:
 //! `tenants serve TENANTS DISTINCT CACHE`.

@@ -68,7 +68,7 @@ fn vocabulary(workspace: &Workspace) -> Outcome {
     }
 }
 
-/// Checks that the lock files of the embedding programs are up to date, because they contain the dependencies of hookhost's crates.
+/// Checks that the lock files of the embedding programs are up to date, because these files contain the dependencies of hookhost's crates.
 pub fn lock_files(workspace: &Workspace) -> Outcome {
     say("the lock files of the programs that embed the engine");
     for program in [GATE, BESIDE_SQLITE] {

@@ -155,7 +155,7 @@ pub(crate) fn rust_type(resolve: &Resolve, ty: &Type) -> Result<String, String> 
 /// Converts WIT documentation to Rust documentation.
 fn documentation(docs: &Docs, indent: &str, of: &str) -> Result<String, String> {
     let docs = docs.contents.as_deref().ok_or_else(|| format!("`{of}` has no documentation in wit/"))?;
-    // The parser takes a comment with the title of a section for documentation of the next item.
+    // The parser treats a comment with the title of a section as documentation of the next item.
     let lines = docs.trim_end().lines().filter(|line| !line.starts_with("---"));
     Ok(lines.map(|line| format!("{indent}/// {}\n", line.trim_end())).collect())
 }

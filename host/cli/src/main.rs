@@ -50,7 +50,7 @@ fn keep_to_ourselves() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // An error is ignored, because the call does not fail on Linux. Also, plugins decide which programs the agent may run.
+        // An error is ignored. The call does not fail on Linux, and in any case plugins decide which programs the agent may run.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }

@@ -53,7 +53,7 @@
 //!
 //! The answers are `deny`, `ask`, `rewrite` (a rule without a rewrite keeps its action), `audit` (report, and let the command run) and
 //! `allow` (the rule has no effect and is not reported). An answer applies in every mode. An unknown key or answer is an error when the
-//! plugin is loaded. A key that would loosen a rule of `hookhost/floor` or `hookhost/self-defence`, and names this rule, is also an error.
+//! plugin is loaded. It is also an error if a key names a rule of `hookhost/floor` or `hookhost/self-defence` and would loosen this rule.
 //! Keys such as `severity:error` do not affect these two catalogues. A custom rule with the action `allow` can be changed only by a `rule:`
 //! key that names it.
 //!

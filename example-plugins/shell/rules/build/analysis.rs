@@ -91,7 +91,7 @@ fn is_unknown(alternative: &Alternative) -> bool {
 /// Analyses one alternative of an expression with these flags.
 fn alternative(flags: &str, source: &str) -> Alternative {
     let searched = |needed| Alternative::Search { source: spelt(flags, source), needed };
-    // Texts are compared in any case, so the texts that the expression needs without this flag are also needed with the flag.
+    // Texts are compared in any case, so the texts that the expression needs without the flag `i` are also needed with this flag.
     let folded = spelt(&flags.replace('i', ""), source);
     // As in `regex-lite`, only ASCII letters have a case. An escape beyond ASCII would mean a byte here, but means a character in
     // `regex-lite`.

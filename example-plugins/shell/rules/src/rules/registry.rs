@@ -34,7 +34,7 @@ impl Mode {
         ("audit", Self::Audit),
     ];
 
-    /// Returns true if rules take the action that they name.
+    /// Returns true if, in this mode, a rule takes the action that it names.
     pub(crate) fn acts(self) -> bool {
         matches!(self, Self::RewriteWithAudit | Self::Rewrite)
     }

@@ -128,7 +128,7 @@ fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> +
     })
 }
 
-/// Returns true if the arguments are valid for a tool's schema. No arguments are valid for a schema that cannot be checked.
+/// Returns true if the arguments are valid for a tool's schema. If the schema cannot be checked, returns false.
 fn fits(schema: &Value, arguments: &Value) -> bool {
     Schema::compile(schema).is_ok_and(|schema| schema.problems(arguments).is_empty())
 }
