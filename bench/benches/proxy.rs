@@ -1,5 +1,5 @@
 //! Measures the time that the MCP proxy adds to a call of a tool: over standard input and output, over HTTP, and with a hundred calls at
-//! once. `cargo run -p bench -- budgets --only proxy` runs it.
+//! once. `cargo run -p bench -- budgets --only proxy` runs this benchmark.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 

@@ -1,4 +1,4 @@
-//! Times functions (the subjects), one in turn with another.
+//! Measures how long functions (the subjects) take, in batches that alternate between the subjects.
 
 use crate::turns;
 use std::time::{Duration, Instant};

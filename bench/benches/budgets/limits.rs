@@ -1,4 +1,4 @@
-//! Measures the lowest cost of records that is possible on this machine, without the engine.
+//! Measures the lowest cost that storing records can have on this machine, without the engine.
 
 use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};

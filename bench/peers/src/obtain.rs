@@ -1,5 +1,5 @@
-//! Obtains the hooks that are compared. Interpreters are not installed, so those of this machine are used. Each guard is installed in a
-//! fixed version, from its registry or from its sources. Installed guards are kept for the next run.
+//! Obtains the hooks that are compared. Interpreters are not installed; the interpreters of this machine are used. Each guard is installed
+//! in a fixed version, from its registry or from its sources. Installed guards are kept for the next run.
 
 use crate::home::words;
 use std::ffi::OsString;

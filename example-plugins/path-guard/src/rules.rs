@@ -1,4 +1,4 @@
-//! The configured patterns, and the check of paths against them.
+//! The configured patterns of paths, and the check of paths against these patterns.
 
 use glob::{MatchOptions, Pattern};
 use shell_reader::guarded::Reach;

@@ -1,4 +1,5 @@
-//! Refuses, asks about, slows down and shortens tool calls, by the tool's name and arguments.
+//! Applies rules to tool calls, by the tool's name and arguments. A rule refuses a call, asks about it, limits the rate of calls, or
+//! shortens the result.
 //!
 //! ```toml
 //! [[plugin]]

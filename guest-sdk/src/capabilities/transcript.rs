@@ -1,4 +1,5 @@
-//! The conversation. It is read on demand and not sent with each event. Needs the grant `transcript`.
+//! The conversation, which is read on demand and not sent with each event. This capability needs the grant
+//! `transcript`.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::transcript as host;

@@ -1,4 +1,4 @@
-//! The `hookhost` command, a thin layer over the engine and the agent. Each subcommand is a file of `command`.
+//! The `hookhost` command, a thin layer over the engine and the agent. Each subcommand has a file in the module `command`.
 
 mod agent_places;
 mod agents_section;

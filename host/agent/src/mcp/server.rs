@@ -1,4 +1,4 @@
-//! One server: starts the server, lists and calls its tools, and ends the server with all processes that it started.
+//! Starts a server, lists and calls its tools, and ends the server with all processes that it started.
 
 use super::bounded::{ALL_SERVERS, BoundedStream};
 use super::http::{NOT_READ, Service};
