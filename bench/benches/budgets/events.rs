@@ -119,8 +119,8 @@ pub(crate) fn rows(table: &mut Table) {
     concurrent_sessions(table, &directory.path().join("at-once.db"));
 }
 
-/// Measures the cost of the log if many sessions of one process record events at once. The value is the total time divided by the number of
-/// events, with one thread for each processor.
+/// Measures the cost of the log if many sessions of one process record events at the same time. The value is the total time divided by the
+/// number of events, with one thread for each processor.
 fn concurrent_sessions(table: &mut Table, log: &Path) {
     let what = format!("recorded event, {SESSIONS} sessions at once: all their time by all their events");
     let why = "The thread of the log and the sessions share the processors.";
@@ -171,7 +171,7 @@ fn native(event: &ToolCall) {
 }
 
 /// Measures the throughput of two threads in relation to one thread. The host, bare calls, and arithmetic on threads that share nothing are
-/// measured in turns. The arithmetic shows how much a second processor of this machine can add.
+/// measured alternately. The arithmetic shows how much a second processor of this machine can add.
 fn two_threads(table: &mut Table, row: &Row<'_>, host: &Host, bare: &Bare) {
     let begin = || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();

@@ -88,7 +88,7 @@ impl LogBench<'_> {
         assert!(Log::open(log).unwrap().last().unwrap() >= records);
     }
 
-    /// Times appending one recorded event, in turns with the same event on a new log.
+    /// Times appending one recorded event, alternately with the same event on a new log.
     fn append(&self, append: &mut PairedTimes, big: &Path, records: u64) {
         let new = self.place.path(&format!("beside-{records}.db"));
         self.grow(&new, MIN_RECORDS);

@@ -7,7 +7,8 @@ use xtask::{
     workspace::{Workspace, output, say},
 };
 
-/// Paths of the code with which a benchmark measures in turns. This commit has the first path, and earlier commits have the second path.
+/// Paths of the code with which a benchmark takes turns with another benchmark. This commit has the first path, and earlier commits have
+/// the second path.
 const TURNS: [&str; 2] = ["bench/src/turns.rs", "host/bench-table/src/turns.rs"];
 
 /// Returns the commit that a reference names.

@@ -165,8 +165,8 @@ mod tests {
         assert!(!calls.catch_up(3, rate, 2000));
         assert_eq!(calls.count(3, rate, 2000), Some(9), "until the first is over");
         assert_eq!(calls.count(3, rate, 11_500), None);
-        // There are more calls than allowed, because several were made at once. A further call must wait until enough of them are older
-        // than the period.
+        // There are more calls than allowed, because several calls were made at the same time. A further call must wait until enough of
+        // them are older than the period.
         assert!(calls.catch_up(8, rate, 12_000));
         assert_eq!(calls.count(8, rate, 12_000), Some(10));
         assert!(!calls.catch_up(8, rate, 21_999));

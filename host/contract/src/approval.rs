@@ -110,7 +110,7 @@ pub enum AnswerKind {
     Cancelled,
     /// No answer came before the deadline. A later answer is ignored.
     TooLate,
-    /// The process that asked has ended, so the call is not executed.
+    /// The process that asked the question has ended, so the call is not executed.
     AskerGone,
     /// The agent asks its own user, and does not continue without approval. hookhost does not learn the user's answer,
     /// but a result of the call shows that the call was executed.

@@ -112,8 +112,8 @@ pub enum Stop {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Rejection {
-    /// The plugins that rejected, failed or asked; `the configuration` if an `[[ask]]` rule asked. Empty if the event
-    /// could not be recorded.
+    /// The plugins that rejected the event, failed, or asked a person. `the configuration` if an `[[ask]]` rule asked a
+    /// person. Empty if the event could not be recorded.
     pub by: Vec<String>,
     /// The kind of rejection.
     pub cause: Cause,

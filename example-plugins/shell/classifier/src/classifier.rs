@@ -27,7 +27,7 @@ pub(crate) struct ClassifierConfig {
     cache_seconds: u64,
     /// The verdict if the model is in doubt.
     on_doubt: Policy,
-    /// The verdict if the model cannot be asked or its answer cannot be read.
+    /// The verdict if the model cannot be called or its answer cannot be read.
     on_error: Policy,
 }
 

@@ -98,7 +98,7 @@ pub(super) struct Completion {
 
 /// Reasons why an answer with pending calls is incomplete.
 pub(super) enum Interruption {
-    /// The stream broke off. The model is asked again, with the results of the calls.
+    /// The stream broke off. The next request to the model contains the results of the calls.
     Broken(ProviderError),
     /// The task ends.
     Ended(TaskEnd),

@@ -270,7 +270,8 @@ impl Run<'_> {
         }
         self.take_over_usage();
         for place in 0..calls.uses.len() {
-            // After a cancellation, plugins are no longer asked, so results that they have not seen are not stored.
+            // After a cancellation, results are no longer passed to plugins. Therefore results that plugins have not
+            // seen are not stored.
             let is_interrupted = matches!(calls.statuses[place], CallStatus::Interrupted(..));
             if settled[place]
                 && !is_interrupted

@@ -304,7 +304,7 @@ pub(super) fn prints(name: &str) -> bool {
     )
 }
 
-/// Returns a command that does the same with a file as the code does with the file's content: it sends or prints the content.
+/// Returns a command that sends or prints a file, if the code sends or prints the content of the file.
 pub(super) fn outlet(tokens: &[Token<'_>]) -> Option<&'static [&'static str]> {
     let names = || {
         tokens.iter().filter_map(|token| match token {

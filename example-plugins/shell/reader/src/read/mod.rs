@@ -61,7 +61,7 @@ pub struct Script {
     pub runs_unknown: bool,
     /// True if the text runs a file that it has downloaded.
     pub runs_fetched: bool,
-    /// True if a function is a fork bomb, because it starts itself twice at once, or in the background.
+    /// True if a function is a fork bomb, because it starts itself twice at the same time, or in the background.
     pub fork_bomb: bool,
     /// True if the text is exactly one simple command.
     pub is_single: bool,

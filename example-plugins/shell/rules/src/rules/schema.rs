@@ -205,7 +205,7 @@ pub(crate) enum Construct {
     RunsUnknown,
     /// The text runs a file that it has downloaded.
     RunsFetched,
-    /// A function is a fork bomb, because it starts itself twice at once, or in the background.
+    /// A function is a fork bomb, because it starts itself twice at the same time, or in the background.
     ForkBomb,
     /// The text has characters that a terminal hides or obeys.
     ControlCharacters,
