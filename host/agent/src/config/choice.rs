@@ -54,11 +54,11 @@ impl AgentSection {
     }
 
     /// Creates the providers, with keys from the environment or from `keys`. If no provider is named, Anthropic is
-    /// used. To use the first ready provider instead, call [`Self::first_ready`] before.
+    /// used. To use the first ready provider instead, call [`Self::first_ready`] beforehand.
     ///
     /// # Errors
-    /// Returns an error if the provider is unknown or unusable (no key, no script), or if no model is named. An
-    /// unusable provider that only plugins could choose gives a notice instead.
+    /// Returns an error if the provider is unknown or unusable (no key, no script), or if no model is named. If only
+    /// plugins could choose an unusable provider, the result contains a notice instead.
     pub fn choose_with(&self, overrides: &Overrides, keys: &Keys) -> Result<ProviderChoice, SectionError> {
         let name = match overrides {
             Overrides { provider: Some(name), .. } => name.as_str(),

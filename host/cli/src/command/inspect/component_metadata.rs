@@ -205,7 +205,8 @@ impl Module {
     }
 
     /// Returns the size of the stack, or `None` if the module does not have the memory layout that Rust's linker creates. In this layout,
-    /// the stack comes first in memory. It grows down from the initial stack pointer to address 0, and the data begins above the stack.
+    /// the stack comes first in memory. The stack grows down from the initial stack pointer to address 0, and the data begins above the
+    /// stack.
     fn stack(&self) -> Option<usize> {
         let top = self.first_global.filter(|top| *top > 0 && self.imported_globals == 0)?;
         if self.lowest_data.is_some_and(|lowest| lowest < top) {
