@@ -20,8 +20,8 @@ pub struct NoConfig {}
 /// Returns an error if the table does not fit the author's struct. The message is one sentence that names the key.
 #[doc(hidden)]
 pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    // Parse into a `Value` first. Otherwise an error would name a column of a text that the user has never seen, and
-    // not a key.
+    // Parse into a `Value` first. Otherwise an error would name a column of a text that the user has never seen,
+    // instead of a key.
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("the plugin's config is not JSON: {error}"))?;
     // Use an owned value, as all code that reads the config does. Otherwise this code would be compiled twice, for

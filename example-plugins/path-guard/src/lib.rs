@@ -39,12 +39,14 @@
 //!
 //! # What is seen
 //!
+//! The plugin checks these paths:
+//!
 //! - Every path that a call writes according to the host, and the paths that patches in the arguments name (`*** Update File: x` blocks,
 //!   unified and context diffs).
 //! - For a tool that the host does not know: every argument that is a protected path. An argument is ignored if the tool's name shows that
 //!   the tool reads (`mcp__files__read_file`), or if the argument's name shows that it is a text (`content`). A directory in one argument
-//!   and a name in another argument are combined to a path, and so are the names in a list. If the tool moves, renames or removes files, a
-//!   directory above a protected path is refused, too.
+//!   and a name in another argument are combined into a path, and so are the names in a list. If the tool moves, renames or removes files,
+//!   a directory above a protected path is refused, too.
 //! - For such a tool, also the files that an argument called `command`, `cmd` or `script` would write if a shell ran it.
 //! - In a shell command: redirections, and the files passed to commands that are known to write (`rm`, `mv`, `cp`, `tee`, `sed -i`,
 //!   `git checkout`, `find -delete` and others). Such commands are also found in `sh -c`, `$(…)`, loops, functions and containers, and

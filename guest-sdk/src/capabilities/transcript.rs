@@ -15,7 +15,7 @@ pub fn length() -> u32 {
 }
 
 /// Returns up to `count` messages, beginning with the message at index `start` (0 is the oldest). Returns fewer
-/// messages if the conversation ends before, or if their total size would exceed 1 MiB.
+/// messages if the conversation ends earlier, or if the total size of the messages would exceed 1 MiB.
 #[must_use]
 pub fn read(start: u32, count: u32) -> Vec<Message> {
     host::read(start, count)

@@ -35,8 +35,8 @@
 //!
 //! | mode | effect of a rule |
 //! |---|---|
-//! | `rewrite-with-audit` | its own action: it denies, asks, rewrites or reports |
-//! | `rewrite` | the same, but only refusals and questions are reported |
+//! | `rewrite-with-audit` | the action of the rule: it denies, asks, rewrites or reports |
+//! | `rewrite` | the action of the rule, but only refusals and questions are reported |
 //! | `deny` | denies every command that it catches |
 //! | `audit` | a rule that denies still denies; any other rule only reports its action |
 //!

@@ -554,8 +554,8 @@ impl<'a> Scan<'a> {
                 }
                 let tabs = if strips_tabs { line.iter().take_while(|byte| **byte == b'\t').count() } else { 0 };
                 let line = &line[tabs..];
-                // The shell joins this line with the next line, but the parser does not. So only one of the two, the joined line or the
-                // next line alone, may be the delimiter.
+                // The shell joins this line with the next line, but the parser does not. So the shell and the parser may disagree whether
+                // the next line is the delimiter.
                 let begin = if is_quoted { None } else { line.strip_suffix(b"\\") };
                 if begin.is_some_and(|begin| delimiter.starts_with(begin)) || (is_continued && *line == *delimiter) {
                     self.refused = Some(CONTINUED);
