@@ -1,7 +1,7 @@
 //! Measures one event in the host, and the same call in wasmtime alone, with the same component and the same limits. Both are measured in
 //! one run, so the ratio shows the cost of the host.
 //!
-//! `cargo run -p bench -- budgets --only distributions` runs it.
+//! `cargo run -p bench -- budgets --only distributions` runs this benchmark.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 

@@ -1,7 +1,7 @@
 //! Runs events on request of another process, so that the engine can be compared with programs that must be built separately from it.
-//! `cargo run -p bench -- peers` runs it.
+//! `cargo run -p bench -- peers` runs this program.
 //!
-//! Each line of standard input is a JSON object: the `rule` to ask (`component`, `plugin` or `closure`), the shell `command`, and the
+//! Each line of standard input is a JSON object: the `rule` to apply (`component`, `plugin` or `closure`), the shell `command`, and the
 //! number of `events`. The answer is also a line with a JSON object: the `nanoseconds` that all events took together, and `rejected`, which
 //! is true if they were rejected.
 

@@ -1,5 +1,5 @@
 //! Measures the time that the MCP proxy adds to a call of a tool: over standard input and output, over HTTP, and with a hundred calls at
-//! once. `cargo run -p bench -- budgets --only proxy` runs it.
+//! once. `cargo run -p bench -- budgets --only proxy` runs this benchmark.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -222,8 +222,8 @@ fn serve() {
     writer.join().unwrap();
 }
 
-/// Runs a proxy that asks a host before and after each message. Neither the proxy nor the host parses the message, so this shows the cost
-/// of the processes alone.
+/// Runs a proxy that sends a request to a host before and after each message. Neither the proxy nor the host parses the message, so this
+/// shows the cost of the processes alone.
 fn pass_on() {
     let own = std::env::current_exe().unwrap();
     let [mut server, mut host] = ["server", "bare-host"].map(|role| LineProcess::start(Command::new(&own).arg(role)));

@@ -1,8 +1,8 @@
 //! Measures many tenants in one process. Each tenant has a separate rule set of real components. The benchmark measures the time of loading
-//! the rule sets, their memory, and an event in comparison with the same event in a process with one tenant.
+//! the rule sets, the memory of the rule sets, and the time of an event in comparison with the same event in a process with one tenant.
 //!
-//! `cargo run -p bench -- budgets` runs it. Each measured process is a child of this process and answers lines on its standard input:
-//! `tenants serve TENANTS DISTINCT CACHE`.
+//! `cargo run -p bench -- budgets` runs this benchmark. Each measured process is a child of this process and answers lines on its standard
+//! input: `tenants serve TENANTS DISTINCT CACHE`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 

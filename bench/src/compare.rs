@@ -29,7 +29,7 @@ const ALONE: [&str; 2] = ["agent", "tenants"];
 /// Default number of rounds of the whole table.
 const DEFAULT_ROUNDS: usize = 5;
 
-/// The environment variable that makes a benchmark measure in turns: see `bench/src/turns.rs`.
+/// The environment variable that makes a benchmark take turns with another process: see `bench/src/turns.rs`.
 const TURNS: &str = "HOOKHOST_BENCH_TURNS";
 
 /// The arguments of a comparison.

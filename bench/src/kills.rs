@@ -11,7 +11,7 @@ const DEFAULT_KILLS: u32 = 10_000;
 /// Number of disk sizes that the test spreads over the bytes of a record.
 const FULL_DISKS: &str = "400";
 
-/// Number of processes that the test kills at once.
+/// Number of processes that the test kills at the same time.
 const CONCURRENT_KILLS: u32 = 4;
 
 /// Runs the tests with this number of killed processes: `[PROCESSES]`.

@@ -1,4 +1,4 @@
-//! Code that the benchmarks share. It times two subjects in turns, measures the memory of this process, finds the built plugins, and
+//! Code that the benchmarks share. It times two subjects alternately, measures the memory of this process, finds the built plugins, and
 //! computes lines of growth. It also prints the table of results, in which each value is beside its reference from the same run.
 //!
 //! The benchmarks are in `benches/`. The program `bench` builds what they need and runs them: `cargo run -p bench -- --help`.

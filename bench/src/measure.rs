@@ -1,4 +1,4 @@
-//! Times two subjects in turns.
+//! Measures how long functions (the subjects) take, in batches that alternate between the subjects.
 
 use crate::turns;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ pub struct Compared {
     pub ratio: f64,
 }
 
-/// Times `subject` and `reference` in turns.
+/// Times `subject` and `reference`, in batches that alternate.
 pub fn compare(mut subject: impl FnMut(), mut reference: impl FnMut()) -> Compared {
     compare_batches(|runs| batch(runs, &mut subject), |runs| batch(runs, &mut reference))
 }
@@ -55,7 +55,7 @@ pub fn compare_batches(
     }
 }
 
-/// Times each subject `rounds` times, in turns with the others.
+/// Times each subject `rounds` times, alternately with the other subjects.
 pub fn in_turns(rounds: usize, subjects: &mut [Box<dyn FnMut() + '_>]) -> Vec<Times> {
     let mut timed: Vec<(u32, Vec<Duration>)> = Vec::new();
     for subject in subjects.iter_mut() {

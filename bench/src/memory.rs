@@ -1,4 +1,4 @@
-//! Memory of this process, from <https://man7.org/linux/man-pages/man5/proc_pid_status.5.html>.
+//! Reads how much memory this process uses: <https://man7.org/linux/man-pages/man5/proc_pid_status.5.html>.
 
 /// Resident memory, in MiB.
 pub fn resident_mib() -> f64 {

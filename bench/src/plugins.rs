@@ -1,4 +1,4 @@
-//! Components that `cargo xtask plugins` has built.
+//! Finds the components that `cargo xtask plugins` has built.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The table of results. Each row is printed as soon as its values are known.
+//! The table of a benchmark's results. Each row is printed as soon as its values are known.
 
 use crate::measure::{Compared, spoken};
 use crate::turns;

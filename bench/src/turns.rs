@@ -1,5 +1,5 @@
-//! Measures rows in turns with another process. `cargo run -p bench -- budgets --compare` uses this to run the benchmarks of two commits at
-//! the same time.
+//! Lets this process take turns with another process, row by row. `cargo run -p bench -- budgets --compare` runs the benchmarks of two
+//! commits at the same time in this way.
 //!
 //! Each process waits for a line on its standard input before it measures its next row, and it exits at the end of the input. It prints a
 //! row as one line, whose fields are separated by tabs: `row`, the subject, the log, the reference, and the measured value in a form for

@@ -20,8 +20,8 @@ pub struct NoConfig {}
 /// Returns an error if the table does not fit the author's struct. The message is one sentence that names the key.
 #[doc(hidden)]
 pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    // Parse into a `Value` first. Otherwise an error would name a column of a text that the user has never seen, and
-    // not a key.
+    // Parse into a `Value` first. Otherwise an error would name a column of a text that the user has never seen,
+    // instead of a key.
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("the plugin's config is not JSON: {error}"))?;
     // Use an owned value, as all code that reads the config does. Otherwise this code would be compiled twice, for
@@ -137,8 +137,8 @@ impl<T: Send + Sync + 'static> Configured<T> {
     /// Returns the value.
     ///
     /// # Panics
-    /// Panics if [`set`](Self::set) was not called before. The host always calls `configure` before an event, so this
-    /// can only happen if `configure` calls no `set`, or in a test that does not call `configure`.
+    /// Panics if [`set`](Self::set) was not called before. The host always calls `configure` before an event. So this
+    /// happens only if `configure` does not call `set`, or if a test does not call `configure`.
     #[must_use]
     #[track_caller]
     pub fn get(&'static self) -> &'static T {

@@ -25,7 +25,7 @@ pub trait Plugin {
     /// The argument of [`configure`](Plugin::configure). `#[plugin]` takes it from that method's signature.
     type Config: serde::de::DeserializeOwned;
 
-    /// The names, in the contract, of the events for which the plugin has methods. `#[plugin]` fills it in.
+    /// The contract's names of the events for which the plugin has methods. `#[plugin]` fills in this constant.
     #[doc(hidden)]
     const EVENTS: &'static [&'static str] = &[];
 

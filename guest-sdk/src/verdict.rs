@@ -60,8 +60,8 @@ impl Refusal {
         self
     }
 
-    /// Ends the agent's run. With `stop = "session"` in the plugin's allowlist entry, it ends only the session of the
-    /// event.
+    /// Ends the agent's run. With `stop = "session"` in the plugin's allowlist entry, the refusal ends only the session
+    /// of the event.
     #[must_use]
     pub fn stop(mut self) -> Self {
         self.stop = true;
@@ -153,8 +153,8 @@ impl Default for InferenceChanges {
 }
 
 impl CustomVerdict {
-    /// Replaces the payload. The plugins are called again with the new payload. If it cannot be written as JSON, the
-    /// verdict is a refusal that says so.
+    /// Replaces the payload. The plugins are called again with the new payload. If the payload cannot be written as
+    /// JSON, the verdict is a refusal that says so.
     #[must_use]
     pub fn modify(payload: &impl Serialize) -> Self {
         json(payload).map_or_else(Self::Reject, Self::Modify)
@@ -162,8 +162,8 @@ impl CustomVerdict {
 }
 
 impl RequestVerdict {
-    /// Replaces the body. The plugins are called again with the new body. If it cannot be written as JSON, the verdict
-    /// is a refusal that says so.
+    /// Replaces the body. The plugins are called again with the new body. If the body cannot be written as JSON, the
+    /// verdict is a refusal that says so.
     #[must_use]
     pub fn modify(body: &impl Serialize) -> Self {
         json(body).map_or_else(Self::Reject, Self::Modify)
@@ -171,8 +171,8 @@ impl RequestVerdict {
 }
 
 impl ResponseVerdict {
-    /// Replaces the body of the answer with `body`. If it cannot be written as JSON, the verdict is a refusal that says
-    /// so.
+    /// Replaces the body of the answer with `body`. If `body` cannot be written as JSON, the verdict is a refusal that
+    /// says so.
     #[must_use]
     pub fn replace(body: &impl Serialize) -> Self {
         json(body).map_or_else(Self::Reject, Self::Replace)

@@ -1,4 +1,5 @@
-//! Checks the cost of embedding the engine. Each feature can be left out, and the smallest embedding program (the gate) needs few crates.
+//! Checks the cost of embedding the engine: each feature of the engine can be left out, and the smallest embedding program (the gate) needs
+//! few crates.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -67,7 +68,7 @@ fn vocabulary(workspace: &Workspace) -> Outcome {
     }
 }
 
-/// Checks that the lock files of the embedding programs are up to date, because they contain the dependencies of hookhost's crates.
+/// Checks that the lock files of the embedding programs are up to date, because these files contain the dependencies of hookhost's crates.
 pub fn lock_files(workspace: &Workspace) -> Outcome {
     say("the lock files of the programs that embed the engine");
     for program in [GATE, BESIDE_SQLITE] {

@@ -54,7 +54,7 @@ impl Workspace {
         self.lock.unlock().map_err(|error| format!("cannot unlock {}: {error}", self.target.display()))
     }
 
-    /// Returns the workspace for the work tree of another commit. It shares the compiled dependencies.
+    /// Returns the workspace for the work tree of another commit. Both workspaces share the compiled dependencies.
     pub fn other(&self, root: PathBuf) -> Outcome<Self> {
         let lock = self.lock.try_clone().map_err(|error| format!("cannot lock {}: {error}", self.target.display()))?;
         Ok(Self { root, target: self.target.clone(), main: self.main.clone(), lock })
@@ -78,7 +78,7 @@ impl Workspace {
         self.target.join("compare")
     }
 
-    /// The work tree of that commit.
+    /// The work tree of the commit to compare with.
     pub fn compared_sources(&self) -> PathBuf {
         self.compared().join("sources")
     }
@@ -118,8 +118,8 @@ impl Workspace {
 }
 
 /// Returns true for the variables in which cargo describes this program's package. Build scripts read some of these variables. If they were
-/// passed on, cargo would compile the packages of these build scripts again whenever a build by this program follows a build by hand, or
-/// the other way round. Among these packages are TLS and the engine.
+/// passed on, cargo would compile the packages of these build scripts again after each change between builds by this program and builds by
+/// hand. Among these packages are TLS and the engine.
 fn is_about_own_package(variable: &str) -> bool {
     variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }

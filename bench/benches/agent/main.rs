@@ -1,6 +1,6 @@
 //! Measures the time and the memory that the agent's loop needs in addition to its model and its tools. The table contains the measured
-//! value, its reference from the same run, and the ratio. There are no budgets for these values.
-//! `cargo run -p bench -- budgets --only agent` runs it. Do not rely on values that were measured on a busy machine.
+//! value, its reference from the same run, and the ratio. There are no budgets for these values. `cargo run -p bench -- budgets --only
+//! agent` runs this benchmark. Do not rely on values that were measured on a busy machine.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 

@@ -1,4 +1,4 @@
-//! Measures the cost of a turn of the loop, without the cost of its model and its tool.
+//! Measures the cost of a turn of the agent's loop, without the cost of the model and the tool.
 
 use crate::subject::{CallingProvider, IdleTool, agent, host};
 use bench::measure::{Compared, median, times_of};

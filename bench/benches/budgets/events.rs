@@ -18,7 +18,8 @@ use tokio::runtime::{Builder, Runtime};
 
 const COMPONENT: &str = "no-force-push";
 
-/// Budgets of an event: with one plugin, without subscribers and without a log, and without subscribers but with a log.
+/// Budgets of three events: an event with one plugin, an event without subscribers and without a log, and an event without subscribers but
+/// with a log.
 const MAX_ONE: Duration = Duration::from_micros(11);
 const MAX_UNHEARD: Duration = Duration::from_nanos(300);
 const MAX_UNHEARD_RECORDED: Duration = Duration::from_micros(1);
@@ -52,7 +53,8 @@ pub(crate) fn rows(table: &mut Table) {
     };
     let reference = "the same, bare, with copies of the call, of its JSON and of its record";
     table.compared(&row(what, "off"), &compare(|| asks(&off), least), reference, None);
-    // The difference is the host's work for a plugin. In addition, host and guest evict each other from the processor's caches.
+    // The difference between this row and its reference is the host's work for a plugin. In addition, host and guest evict each other from
+    // the processor's caches.
     let nobody = runtime.block_on(host(0, None)).open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap();
     let both = || {
         bare_call();
@@ -111,14 +113,14 @@ pub(crate) fn rows(table: &mut Table) {
     let host = runtime.block_on(host(1, None));
     let why = "The gain of arithmetic is all that the machine can give. Bare calls also share memory and \
                wasmtime's pool.";
-    // The number of slots is that of the host's pool.
+    // The host's pool has the same number of slots.
     let bare = Bare::with_slots(128);
     two_threads(table, &Row { why, ..row("two threads, a session each: throughput", "off") }, &host, &bare);
     concurrent_sessions(table, &directory.path().join("at-once.db"));
 }
 
-/// Measures the cost of the log if many sessions of one process record events at once. The value is the total time divided by the number of
-/// events, with one thread for each processor.
+/// Measures the cost of the log if many sessions of one process record events at the same time. The value is the total time divided by the
+/// number of events, with one thread for each processor.
 fn concurrent_sessions(table: &mut Table, log: &Path) {
     let what = format!("recorded event, {SESSIONS} sessions at once: all their time by all their events");
     let why = "The thread of the log and the sessions share the processors.";
@@ -169,7 +171,7 @@ fn native(event: &ToolCall) {
 }
 
 /// Measures the throughput of two threads in relation to one thread. The host, bare calls, and arithmetic on threads that share nothing are
-/// measured in turns. The arithmetic shows how much a second processor of this machine can add.
+/// measured alternately. The arithmetic shows how much a second processor of this machine can add.
 fn two_threads(table: &mut Table, row: &Row<'_>, host: &Host, bare: &Bare) {
     let begin = || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();

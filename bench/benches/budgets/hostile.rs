@@ -1,5 +1,5 @@
 //! Measures what hostile plugins cost other users of the machine. One part measures how long each endless plugin runs beyond its limit. The
-//! other part measures the throughput of a neighbour while a plugin misbehaves.
+//! other part measures the throughput of a neighbour, a well-behaved plugin of the same host, while a plugin misbehaves.
 
 #[path = "../../../host/engine/tests/engine/hostile/component.rs"]
 #[expect(dead_code, reason = "the tests need more of it")]
@@ -30,11 +30,11 @@ const SPELLS: usize = 5;
 /// Number of plugins with the worst results, for which the events are counted again, and the number of these counts.
 const WORST: usize = 10;
 const SPELLS_OF_WORST: usize = 25;
-/// A thread without a plugin copies memory like the plugin `giant-memory-copy`. These are the bytes of each half of the memory, and the
-/// number of copies of each half.
+/// Bytes of each half of the memory that [`NeighbourLoad::Copier`] copies, and number of copies of each half. The load copies memory like
+/// the plugin `giant-memory-copy`, but without a plugin.
 const COPIED: usize = 8 << 20;
 const COPIES: usize = 8;
-/// An allocation of this size is so large that the C library gets it from the kernel each time and returns it when it is freed:
+/// The C library gets an allocation of this size directly from the kernel, and returns it to the kernel when it is freed:
 /// `DEFAULT_MMAP_THRESHOLD_MAX` in mallopt(3).
 const RESERVED: usize = 33 << 20;
 /// Minimum throughput of a neighbour beside a misbehaving plugin, in relation to its throughput beside a well-behaved plugin.
@@ -93,7 +93,7 @@ impl Delays {
 
 /// Measures a neighbour's throughput beside each hostile plugin that can be loaded.
 fn neighbours(table: &mut Table) {
-    // The number of threads is that of the command `hookhost`.
+    // The command `hookhost` uses the same number of threads.
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let mut copier = Vec::new();
     let mut share = |shape: &Shape, spells: usize| {
@@ -117,8 +117,8 @@ fn neighbours(table: &mut Table) {
     let mut shares: Vec<(f64, Shape)> =
         shapes().into_iter().filter_map(|shape| Some((share(&shape, SPELLS)?.0, shape))).collect();
     shares.sort_by(|(share, _), (other, _)| share.total_cmp(other));
-    // The lowest of many short measurements is mostly noise, so the worst plugins are measured again. The new result of a plugin can be
-    // above the median.
+    // The lowest of many short measurements is mostly noise, so the worst plugins are measured again. The second result of such a plugin
+    // can even be above the median of all plugins.
     let again = shares.iter().take(WORST).filter_map(|(_, shape)| Some((share(shape, SPELLS_OF_WORST)?, &shape.name)));
     let ((least, interrupts), worst) = again.min_by(|((share, _), _), ((other, _), _)| share.total_cmp(other)).unwrap();
     let middle = shares[shares.len() / 2].0;

@@ -1,4 +1,4 @@
-//! Measures the lowest cost of records that is possible on this machine, without the engine.
+//! Measures the lowest cost that storing records can have on this machine, without the engine.
 
 use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A file to which records are appended. When it has the size at which a journal would begin again, it is overwritten from its beginning.
+/// A file to which records are appended. When the file has the size at which the log would begin a journal again, the file is overwritten
+/// from its beginning.
 pub(crate) struct AppendFile {
     file: File,
     bytes: usize,

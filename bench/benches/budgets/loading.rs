@@ -66,7 +66,7 @@ pub(crate) fn rows(table: &mut Table) {
     table.plain(&row(what, "no-force-push"), spoken(hundred), "≤ 20 ms", Some(within));
     table.plain(&row("a host without plugins, and so without a pool", "none"), spoken(none), "", None);
 
-    // The reference is the time that is needed in addition if the file is not recognised by its stamp.
+    // The reference is the additional time that is needed if the file is not recognised by its stamp.
     let guard = built("path_guard.wasm");
     let entry = Entry::from_file("path-guard", &guard).unwrap().with("protected", ["infra/**"]);
     let config = Config::from_entries(vec![entry], Settings::default()).unwrap();

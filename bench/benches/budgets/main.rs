@@ -1,5 +1,5 @@
 //! Measures every budget of the product, in one run and one table: the measured value, its reference from the same run, the ratio, and the
-//! budget. `cargo run -p bench -- budgets --only engine` runs it. Do not rely on figures that were measured on a busy machine.
+//! budget. `cargo run -p bench -- budgets --only engine` runs this benchmark. Do not rely on figures that were measured on a busy machine.
 //!
 //! Batches of a subject alternate with batches of its reference, so that a disturbance of the machine affects both. The table contains the
 //! median of the subject, the median of the reference, and the median of the ratios of neighbouring batches.

@@ -14,7 +14,7 @@ const MAX_IMMEDIATE_TIME: Duration = Duration::from_millis(10);
 const RUNS: usize = 7;
 
 pub(crate) fn rows(table: &mut Table, each: bool) {
-    // The value is so large that its check takes almost the maximum number of steps, so that the fixed cost of a check does not matter.
+    // The value is so large that its check takes almost the maximum number of steps. Therefore the fixed cost of a check does not matter.
     let (named, immediate) = worst(MAX_WORK_AT_ONCE, each);
     let why = "A check on the thread that asks holds it for so long: 20 000 steps of the worst known schema.";
     row(table, "20 000 steps of a schema, on the thread that asks", &named, immediate, MAX_IMMEDIATE_TIME, why);

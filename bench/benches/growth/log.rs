@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Number of records of the smallest log.
 const MIN_RECORDS: u64 = 100;
-/// Number of events without subscribers that are sent before an event is recorded at once. All of them are written together with this
-/// event.
+/// Number of events without subscribers that are sent before an event that is recorded immediately. All of these events are written
+/// together.
 const WRITTEN_TOGETHER: u64 = 200;
 /// The text of the events that fill the log.
 const TEXT: &str =
@@ -88,7 +88,7 @@ impl LogBench<'_> {
         assert!(Log::open(log).unwrap().last().unwrap() >= records);
     }
 
-    /// Times appending one recorded event, in turns with the same event on a new log.
+    /// Times appending one recorded event, alternately with the same event on a new log.
     fn append(&self, append: &mut PairedTimes, big: &Path, records: u64) {
         let new = self.place.path(&format!("beside-{records}.db"));
         self.grow(&new, MIN_RECORDS);

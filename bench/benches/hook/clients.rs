@@ -21,7 +21,8 @@ use tokio::net::{UnixListener, UnixStream as AsyncStream};
 
 const CLIENTS: usize = 50;
 
-/// Duration of one turn of the clients. Turns with the resident host alternate with turns with the bare host.
+/// Duration of one turn of the clients. Turns with the resident host alternate with turns with a bare host, which allows every call
+/// unchecked.
 const TURN: Duration = Duration::from_secs(1);
 
 const TURNS: usize = 5;

@@ -44,7 +44,7 @@ const IDLE_PROGRAMS: [(&str, [&str; 3]); 3] = [
     ("`node -e ''`", ["node", "-e", ""]),
 ];
 
-/// Number of sessions that ask over HTTP at once.
+/// Number of sessions that send calls over HTTP at the same time.
 const SESSIONS: usize = 20;
 
 /// Number of calls of each session.

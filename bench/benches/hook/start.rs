@@ -18,7 +18,7 @@ const MAX_FIRST_EVENT: Duration = Duration::from_millis(30);
 /// Budget of the denial if no host can start.
 const MAX_DENIAL: Duration = Duration::from_secs(6);
 
-/// Numbers of hooks that start at once.
+/// Numbers of hooks that start at the same time.
 const CONCURRENT_HOOKS: [usize; 2] = [10, 200];
 
 /// Number of calls while hosts are killed.
@@ -73,7 +73,7 @@ fn first_event(table: &mut Table, user: &User) {
     }
 }
 
-/// Adds the row of hooks that start at once. The value is the time until the last hook has its reply.
+/// Adds the row of hooks that start at the same time. The value is the time until the last hook has its reply.
 fn concurrent_hooks(table: &mut Table, user: &User, count: usize) {
     let began = Instant::now();
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The two calls of the comparison, and the message of an agent about a call.
+//! The two tool calls with which guards are compared, and the message of an agent about such a call.
 
 use serde_json::json;
 use std::path::Path;

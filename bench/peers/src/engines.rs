@@ -1,4 +1,4 @@
-//! Times the rule in the languages of policy engines. The engines run in this process. They take turns with events of hookhost, which a
+//! Times the rule in the languages of policy engines. The engines run in this process. They take turns with events of hookhost, on which a
 //! separately built process decides. While one side is timed, the other side waits.
 
 use crate::call::{CALLS, Call};

@@ -1,4 +1,4 @@
-//! Runs hookhost in a separate process, which decides events on request: `bench/benches/event_server.rs`.
+//! Runs hookhost in a separate process, which decides on events on request: `bench/benches/event_server.rs`.
 
 use crate::call::Call;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
 //! Times hooks as complete processes, which start, handle one call and exit. The runs of each hook alternate with runs of hookhost's own
-//! hook, which agents start for every event and which asks the resident host.
+//! hook, which agents start for every event, and which sends the event to the resident host.
 
 use crate::call::{CALLS, Call};
 use crate::home::Home;
@@ -79,7 +79,7 @@ impl HookProcesses<'_> {
         assert!(verdict.is_right(call.is_force_push), "`{}`: hookhost {verdict}", call.command);
     }
 
-    /// Measures a hook of another guard. If the hook has the same rule as hookhost but decides otherwise, this is an error.
+    /// Measures a hook of another guard. If the hook has the same rule as hookhost but gives another verdict, this is an error.
     fn peer(&self, table: &mut Table, call: &Call, peer: &Peer) -> Result<(), String> {
         let Peer { name, version, command, has_our_rule, logs } = peer;
         let not_measured = |table: &mut Table, why: &dyn Display| {

@@ -1,5 +1,5 @@
-//! Obtains the hooks. Interpreters are those of this machine. Each guard is installed in a fixed version, from its registry or from its
-//! sources. Installed guards are kept for the next run.
+//! Obtains the hooks that are compared. Interpreters are not installed; the interpreters of this machine are used. Each guard is installed
+//! in a fixed version, from its registry or from its sources. Installed guards are kept for the next run.
 
 use crate::home::words;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ const NAH_IN_PYTHON: &str = "0.11.0";
 /// The version of nah in Rust, and its commit. This program is published only as source code.
 const NAH: [&str; 2] = ["1.3.1", "04ef756b34f5aeb745ac301c23799936f9f62569"];
 
-/// The repository of these sources.
+/// The repository with the sources of nah.
 const NAH_SOURCES: &str = "https://github.com/manuelschipper/nah";
 
 /// The variable that names a local clone of [`NAH_SOURCES`].
@@ -29,7 +29,7 @@ pub(crate) struct Peer {
     pub(crate) name: &'static str,
     pub(crate) version: String,
     pub(crate) command: Result<Vec<OsString>, String>,
-    /// True if the hook has exactly the measured rule, so that it must answer like hookhost.
+    /// True if the hook has exactly the measured rule. Such a hook must answer like hookhost.
     pub(crate) has_our_rule: bool,
     /// True if the hook records its decisions in its default installation.
     pub(crate) logs: bool,

@@ -7,8 +7,8 @@ use xtask::{
     workspace::{Workspace, output, say},
 };
 
-/// Paths of the code with which a benchmark measures in turns. The first path is that of this commit, and the second path is that of
-/// earlier commits.
+/// Paths of the code with which a benchmark takes turns with another benchmark. This commit has the first path, and earlier commits have
+/// the second path.
 const TURNS: [&str; 2] = ["bench/src/turns.rs", "host/bench-table/src/turns.rs"];
 
 /// Returns the commit that a reference names.
@@ -18,8 +18,8 @@ pub(crate) fn commit(workspace: &Workspace, reference: &str) -> Outcome<String> 
         .map_err(|_| format!("git knows no commit `{reference}` here"))
 }
 
-/// Returns the workspace of that commit. Existing files that do not differ are not written again, so that cargo does not compile them
-/// again.
+/// Checks out `commit`, and returns its workspace. Existing files that do not differ are not written again, so that cargo does not compile
+/// them again.
 pub(crate) fn check_out(workspace: &Workspace, commit: &str) -> Outcome<Workspace> {
     let (directory, sources) = (workspace.compared(), workspace.compared_sources());
     let note = directory.join("commit");

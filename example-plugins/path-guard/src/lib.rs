@@ -20,10 +20,10 @@
 //! By default, the plugin also refuses writes to the files that decide which rules apply to an agent:
 //!
 //! - `hookhost`: `hookhost.toml` and `hookhost-mcp.lock` in any directory, hookhost's programs, and hookhost's directories for
-//!   configuration, state and compiled code with the plugins in them. It is also refused to move the workspace.
-//! - `agents`: the files in which agents name their hooks and MCP servers (`.claude/settings*.json`, `.codex/hooks.json`, `.mcp.json` and
-//!   others), of the user, of any project and of the machine. The files of editors that start the proxies are included. The files from
-//!   which agents take their environment are included if a write adds a variable that makes an agent use other settings.
+//!   configuration, state and compiled code with the plugins in them. Moving the workspace is also refused.
+//! - `agents`: the files in which agents name their hooks and MCP servers, such as `.claude/settings*.json`, `.codex/hooks.json` and
+//!   `.mcp.json`. These are files of the user, of any project and of the machine. The files of editors that start the proxies are included.
+//!   The files from which agents take their environment are included if a write adds a variable that makes an agent use other settings.
 //!
 //! `self-defence` names the owners: `hookhost`, `agents`, or one owner by its name, such as `claude-code`. `allow` makes an exception for
 //! one file. No tool may read hookhost's keys or the directory that contains them. `shell/reader/guarded.toml` has the whole table, and
@@ -39,12 +39,14 @@
 //!
 //! # What is seen
 //!
+//! The plugin checks these paths:
+//!
 //! - Every path that a call writes according to the host, and the paths that patches in the arguments name (`*** Update File: x` blocks,
 //!   unified and context diffs).
 //! - For a tool that the host does not know: every argument that is a protected path. An argument is ignored if the tool's name shows that
 //!   the tool reads (`mcp__files__read_file`), or if the argument's name shows that it is a text (`content`). A directory in one argument
-//!   and a name in another argument are combined to a path, and so are the names in a list. If the tool moves, renames or removes files, a
-//!   directory above a protected path is refused, too.
+//!   and a name in another argument are combined into a path, and so are the names in a list. If the tool moves, renames or removes files,
+//!   a directory above a protected path is refused, too.
 //! - For such a tool, also the files that an argument called `command`, `cmd` or `script` would write if a shell ran it.
 //! - In a shell command: redirections, and the files passed to commands that are known to write (`rm`, `mv`, `cp`, `tee`, `sed -i`,
 //!   `git checkout`, `find -delete` and others). Such commands are also found in `sh -c`, `$(…)`, loops, functions and containers, and

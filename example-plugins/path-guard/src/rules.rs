@@ -1,11 +1,11 @@
-//! The configured patterns, and the check of paths against them.
+//! The configured patterns of paths, and the check of paths against these patterns.
 
 use glob::{MatchOptions, Pattern};
 use shell_reader::guarded::Reach;
 use shell_reader::path::{self, Normal};
 
-/// `*` and `?` do not match a `/`. A leading dot is an ordinary character. Both strings are converted to lower case before if case does not
-/// matter.
+/// The options for matching. `*` and `?` do not match a `/`, and a leading dot is an ordinary character. If case does not matter, the
+/// pattern and the path are already in lower case.
 const OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
 

@@ -24,7 +24,7 @@
 //! The kinds: `aws-access-key-id`, `aws-secret-key`, `github-token`, `gitlab-token`, `slack-token`, `slack-webhook`, `stripe-key`,
 //! `anthropic-key`, `openai-key`, `google-key`, `npm-token`, `pypi-token`, `hugging-face-token`, `sendgrid-key`, `jwt`, `private-key` (PEM
 //! and OpenPGP), `authorization` (headers), `url-password`, and `assigned-secret`. The last kind is a value that is assigned to a name with
-//! an ending like `password`, `secret`, `token` or `api_key`, if the value is random enough and neither a placeholder nor a path.
+//! an ending like `password`, `secret`, `token` or `api_key`. The value must be random enough, and must not be a placeholder or a path.
 //!
 //! Limits: a secret of an unknown format is recognised only if a name stands beside it. A secret that a tool has encoded or split over
 //! several lines is not recognised. Streamed text comes line by line, so the body of a private key in streamed text is recognised by its

@@ -1,5 +1,5 @@
-//! The configured patterns. They are regular expressions that need linear time, and a text is searched only at the positions at which the
-//! fixed prefix of a pattern occurs.
+//! The patterns of secrets in the config. They are regular expressions that need linear time. If a pattern begins with fixed text, a text
+//! is searched only at the positions at which this fixed text occurs.
 
 use crate::scan::{Counts, mark};
 use regex_lite::{Captures, Regex};

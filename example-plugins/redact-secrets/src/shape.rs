@@ -1,5 +1,5 @@
-//! Shapes of known secrets, as steps over bytes. This matcher is written by hand and costs only a few units of fuel per byte. `regex-lite`
-//! costs about 500 units per byte, and a result may contain long base64 texts.
+//! The shapes of known secrets, and a matcher for these shapes. The matcher is written by hand and costs only a few units of fuel per byte.
+//! `regex-lite` costs about 500 units per byte, and a result may contain long base64 texts.
 
 use crate::value;
 use std::ops::Range;

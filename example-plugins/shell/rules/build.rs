@@ -1,4 +1,4 @@
-//! Reads the catalogues and writes them with postcard, so that the component needs no TOML parser.
+//! Reads the catalogues and writes them in the postcard format. Therefore the component needs no TOML parser.
 
 use std::error::Error;
 use std::fs;

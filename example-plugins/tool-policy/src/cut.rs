@@ -2,7 +2,8 @@
 //!
 //! The output of a tool can contain such a line, too. Therefore a line is recognised as a note only if it has the mark of the event. All
 //! plugins of one chain know this mark, but a tool does not. A model that reads the session's own files could compute the mark. With a
-//! forged note, it could only make the reported number too high, because the bytes that are cut now are added to the number in the note.
+//! forged note, the model could only make the reported number too high, because the bytes that are cut now are added to the number in the
+//! note.
 
 use sha2::{Digest, Sha256};
 

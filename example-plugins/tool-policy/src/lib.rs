@@ -1,4 +1,5 @@
-//! Refuses, asks about, slows down and shortens tool calls, by the tool's name and arguments.
+//! Applies rules to tool calls, by the tool's name and arguments. A rule refuses a call, asks about it, limits the rate of calls, or
+//! shortens the result.
 //!
 //! ```toml
 //! [[plugin]]
@@ -44,9 +45,9 @@
 //!
 //! # Counting calls
 //!
-//! A `rate` applies to any period of that many seconds, and counts the calls that no rule of this plugin has refused. A call that a person
-//! was asked about is counted, no matter what the person answered. By default, the calls of the whole run are counted together, that is,
-//! the calls of the user's session and of all sub-agents below it. With `scope = "session"`, the calls of each session are counted
+//! A `rate` applies to any period of the length `seconds`, and counts the calls that no rule of this plugin has refused. A call that a
+//! person was asked about is counted, no matter what the person answered. By default, the calls of the whole run are counted together, that
+//! is, the calls of the user's session and of all sub-agents below it. With `scope = "session"`, the calls of each session are counted
 //! separately. With `scope = "plugin"`, the calls of all sessions are counted together. Sessions that make a call at the same moment do not
 //! see each other's call yet. So each of them may make the last permitted call, but all these calls are counted from then on.
 

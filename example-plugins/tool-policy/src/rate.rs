@@ -4,7 +4,8 @@ use hookhost_guest::state::Scope;
 use serde::{Deserialize, Serialize};
 
 /// Number of parts of a period. All calls in one part are treated as if they were made at the last moment of that part. So the number of
-/// stored marks is limited for any number of calls. A call waits at most one part too long, and no period ever has more calls than allowed.
+/// stored times is limited, however many calls there are. A call waits at most the length of one part too long, and no period ever has more
+/// calls than allowed.
 const PARTS: u64 = 64;
 
 /// The limit, as configured.
@@ -164,8 +165,8 @@ mod tests {
         assert!(!calls.catch_up(3, rate, 2000));
         assert_eq!(calls.count(3, rate, 2000), Some(9), "until the first is over");
         assert_eq!(calls.count(3, rate, 11_500), None);
-        // There are more calls than allowed, because several were made at once. A further call must wait until enough of them are older
-        // than the period.
+        // There are more calls than allowed, because several calls were made at the same time. A further call must wait until enough of
+        // them are older than the period.
         assert!(calls.catch_up(8, rate, 12_000));
         assert_eq!(calls.count(8, rate, 12_000), Some(10));
         assert!(!calls.catch_up(8, rate, 21_999));

@@ -61,7 +61,7 @@ fn expand(attribute: &TokenStream, item: TokenStream) -> Result<TokenStream, Err
     Ok(quote!(#item #exports #proposals))
 }
 
-/// The arguments of the attribute. With them, the plugin proposes settings for its allowlist entry.
+/// The arguments of the attribute. With these arguments, the plugin proposes settings for its allowlist entry.
 #[derive(Default)]
 struct Arguments {
     priority: Option<i32>,

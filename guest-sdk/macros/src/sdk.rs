@@ -11,8 +11,8 @@ use syn::{Error, Ident};
 /// The names of the answers that change nothing. Every verdict type has one of these answers.
 const NEUTRAL: [&str; 3] = ["allow", "keep", "finish"];
 
-/// Returns the types of the contract and its imports. Like the host's types, they are serialised with the names in the
-/// WIT (kebab-case).
+/// Returns the types of the contract and its imports. Like the host's types, the generated types are serialised with
+/// the names in the WIT (kebab-case).
 pub(crate) fn bindings() -> TokenStream {
     from_contract(|contract| {
         let world = contract.world("sdk", &[]);

@@ -1,5 +1,5 @@
-//! Generates the types of `hookhost-contract` and the table of events. Each WIT type becomes one Rust type, whose names
-//! are spelled the same in JSON.
+//! Generates the types of `hookhost-contract` and the table of events. Each WIT type becomes one Rust type, whose JSON
+//! form uses the WIT's names.
 
 use crate::{Contract, HANDLER};
 use heck::{ToSnakeCase, ToUpperCamelCase};
@@ -155,7 +155,7 @@ pub(crate) fn rust_type(resolve: &Resolve, ty: &Type) -> Result<String, String> 
 /// Converts WIT documentation to Rust documentation.
 fn documentation(docs: &Docs, indent: &str, of: &str) -> Result<String, String> {
     let docs = docs.contents.as_deref().ok_or_else(|| format!("`{of}` has no documentation in wit/"))?;
-    // The parser takes a comment with the title of a section for documentation of the next item.
+    // The parser treats a comment with the title of a section as documentation of the next item.
     let lines = docs.trim_end().lines().filter(|line| !line.starts_with("---"));
     Ok(lines.map(|line| format!("{indent}/// {}\n", line.trim_end())).collect())
 }
@@ -211,7 +211,7 @@ fn events(resolve: &Resolve) -> Result<String, String> {
     Ok(text)
 }
 
-/// Returns the first sentence about an event, without the word for its shape with which the sentence begins.
+/// Returns the first sentence about an event. The word before it, which names the shape of the event, is left out.
 fn summary(interface: &Interface) -> Option<String> {
     let docs = interface.docs.contents.as_deref()?;
     let prose: Vec<&str> = docs.lines().take_while(|line| !line.starts_with("  ")).map(str::trim).collect();

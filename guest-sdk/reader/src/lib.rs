@@ -249,7 +249,7 @@ fn rust_type(resolve: &Resolve, ty: &Type) -> Result<TokenStream, String> {
     }
 }
 
-/// Returns true if values of a type are small and `Copy`, so that methods take them by value.
+/// Returns true if values of a type are small and `Copy`. Methods take such values by value.
 fn is_plain(resolve: &Resolve, ty: &Type) -> bool {
     let Type::Id(id) = ty else { return !matches!(ty, Type::String) };
     match &resolve.types[*id].kind {

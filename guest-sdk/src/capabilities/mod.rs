@@ -1,6 +1,6 @@
 //! The capabilities of a plugin, with one file for each capability. On wasm, each function calls the host. On other
-//! targets, it calls the implementation that [`native`](crate::native) has set for the thread. This is the calling
-//! program or, in a test, the stand-in host.
+//! targets, it calls the implementation that [`native`](crate::native) has set for the thread. This implementation is
+//! the calling program or, in a test, the stand-in host.
 
 pub mod effects;
 pub mod event;

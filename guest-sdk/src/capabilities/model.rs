@@ -1,4 +1,4 @@
-//! Calls to a language model, within the budget of the grant. Needs the grant `model`.
+//! Calls to a language model, within the budget of the grant. This capability needs the grant `model`.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::model as host;

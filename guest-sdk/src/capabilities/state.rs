@@ -1,4 +1,4 @@
-//! Key-value state of this plugin. No other plugin can read it. Needs the grant `state`.
+//! Key-value state of this plugin. No other plugin can read it. This capability needs the grant `state`.
 //!
 //! Writes take effect only if the call returns. A call sees one snapshot of the state, and in addition the writes that
 //! it has made itself.

@@ -1,4 +1,5 @@
-//! The conversation. It is read on demand and not sent with each event. Needs the grant `transcript`.
+//! The conversation, which is read on demand and not sent with each event. This capability needs the grant
+//! `transcript`.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::transcript as host;
@@ -14,7 +15,7 @@ pub fn length() -> u32 {
 }
 
 /// Returns up to `count` messages, beginning with the message at index `start` (0 is the oldest). Returns fewer
-/// messages if the conversation ends before, or if their total size would exceed 1 MiB.
+/// messages if the conversation ends earlier, or if the total size of the messages would exceed 1 MiB.
 #[must_use]
 pub fn read(start: u32, count: u32) -> Vec<Message> {
     host::read(start, count)

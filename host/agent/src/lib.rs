@@ -1,11 +1,11 @@
 //! An agent loop that reports every step as an event to hookhost plugins and obeys their verdicts.
 //!
-//! An [`Agent`](agent::Agent) asks a [`Provider`](hookhost_models::Provider) for a model's answers and runs their tool calls with a
-//! [`Toolbox`](tool::Toolbox). Each transition, from the session's start to its end, is an event of the contract, and each verdict takes
-//! effect. For example, a refusal becomes the call's result, a changed call runs with the changed arguments, and the model and the user see
-//! only masked text. The crate writes to no terminal: it passes events to a [`Reporter`](agent::Reporter). A [`Dialogue`](agent::Dialogue)
-//! keeps one session open from prompt to prompt. The crate needs Unix, since it kills tools as process groups, and a tokio runtime with all
-//! drivers.
+//! An [`Agent`](agent::Agent) asks a [`Provider`](hookhost_models::Provider) for a model's answers and runs the tool calls in these answers
+//! with a [`Toolbox`](tool::Toolbox). Each transition, from the session's start to its end, is an event of the contract, and each verdict
+//! takes effect. For example, a refusal becomes the call's result, a changed call runs with the changed arguments, and the model and the
+//! user see only masked text. The crate writes to no terminal: it passes events to a [`Reporter`](agent::Reporter). A
+//! [`Dialogue`](agent::Dialogue) keeps one session open from prompt to prompt. The crate needs Unix, since it kills tools as process
+//! groups, and a tokio runtime with all drivers.
 //!
 //! Data flows down this list and never back up:
 //!

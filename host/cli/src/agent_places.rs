@@ -61,7 +61,7 @@ impl AgentPlaces {
         Ok(Self { settings, unreadable, fixed, home, project, program: program()?, path, left_out, directories })
     }
 
-    /// Returns the directory that symbolic links of this scope's files must stay in, if there is one.
+    /// Returns the directory in which the symbolic links of the files of `scope` must stay, if there is one.
     pub(crate) fn root(&self, scope: Scope) -> Option<&Path> {
         (scope == Scope::Project).then_some(&self.project)
     }

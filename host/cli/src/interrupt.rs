@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum time after a second Ctrl-C in which the last records are written and the events that observing plugins did not get are counted.
+/// Maximum time after a second Ctrl-C for writing the last records, and for counting the events that observing plugins did not get.
 const LAST_RECORDS: Duration = Duration::from_millis(250);
 
 /// A received signal.

@@ -83,8 +83,8 @@ pub(crate) async fn host(config: Config) -> Result<Host, CliError> {
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
-/// Like [`host`], but for the events of an agent. The user's log records the events and stores the state of plugins, and plugins may ask
-/// the models of `[agent.plugin-models]`. A command with such a host must end with [`audit_log::finish`].
+/// Like [`host`], but for the events of an agent. The user's log records the events and stores the state of plugins, and plugins may send
+/// requests to the models of `[agent.plugin-models]`. A command with such a host must end with [`audit_log::finish`].
 pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, CliError> {
     let mut builder = builder(config.clone()).store(audit_log::prepared()?);
     builder = builder.model(Arc::new(plugin_models(&config)?));
@@ -103,8 +103,8 @@ pub(crate) async fn shared_host(config: Config) -> Result<Host, CliError> {
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
-/// Returns the models that plugins may ask. Models for which no plugin has a grant are included, because the rules can change while the
-/// host runs.
+/// Returns the models to which plugins may send requests. Models for which no plugin has a grant are included, because the rules can change
+/// while the host runs.
 pub(crate) fn plugin_models(config: &Config) -> Result<PluginModels, CliError> {
     let section = configuration::agent(config)?;
     // Without models no key is needed, so an error in the file of keys does not matter.

@@ -1,4 +1,4 @@
-//! The `hookhost` command, a thin layer over the engine and the agent. Each subcommand is a file of `command`.
+//! The `hookhost` command, a thin layer over the engine and the agent. Each subcommand has a file in the module `command`.
 
 mod agent_places;
 mod agents_section;
@@ -20,8 +20,8 @@ mod warnings;
 use mimalloc::MiMalloc;
 use std::process::ExitCode;
 
-/// This replaces the C library's allocator, with which threads wait for each other if one thread frees memory that another thread has
-/// allocated.
+/// This replaces the C library's allocator. With the C library's allocator, threads wait for each other when one thread frees memory that
+/// another thread has allocated.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -50,7 +50,7 @@ fn keep_to_ourselves() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // An error is ignored, because the call does not fail on Linux. Also, plugins decide which programs the agent may run.
+        // An error is ignored. The call does not fail on Linux, and in any case plugins decide which programs the agent may run.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }

@@ -1,4 +1,5 @@
-//! Asks the person at the terminal. Shows the call, the changes that plugins made to the call, and the questions.
+//! Asks the person at the terminal whether a call may run. Shows the call, the changes that plugins made to the call, and the plugins'
+//! questions.
 
 use crate::args::{Approve, ApproveArgs};
 use crate::configuration;
@@ -33,8 +34,8 @@ const MAX_SLIPS: u32 = 1;
 /// excluded, too.
 const YES_LETTERS: &[u8] = b"abcdefghjkmprstuvwxz";
 
-/// Returns an approver that asks the person at the terminal. Returns `None` if there is no terminal, or if the options say that every
-/// question is answered with no.
+/// Returns an approver that puts questions to the person at the terminal. Returns `None` if there is no terminal, or if the options say
+/// that every question is answered with no.
 pub(crate) fn of(args: &ApproveArgs) -> Option<Arc<dyn Approver>> {
     if args.approve == Approve::Ask { changeable(args).0 } else { None }
 }
@@ -84,7 +85,7 @@ impl Answering {
 struct Terminal {
     asks: Arc<AtomicBool>,
     keyboard: Arc<Mutex<Keyboard>>,
-    /// Locked while a question is on the screen, so that agents that run in parallel ask one after the other.
+    /// Locked while a question is on the screen. In this way, the questions of parallel agents appear one after the other.
     one: tokio::sync::Mutex<()>,
 }
 

@@ -92,8 +92,8 @@ pub struct Answered {
     pub via: Option<String>,
 }
 
-/// The kinds of [`Answered`]. All kinds count as a rejection, except `Approved` and `HandedOver`. With `HandedOver`,
-/// somebody else gives the answer.
+/// The kinds of [`Answered`]. All kinds except `Approved` and `HandedOver` are treated as a rejection. With
+/// `HandedOver`, somebody else gives the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -110,7 +110,7 @@ pub enum AnswerKind {
     Cancelled,
     /// No answer came before the deadline. A later answer is ignored.
     TooLate,
-    /// The process that asked has ended, so the call is not executed.
+    /// The process that asked the question has ended, so the call is not executed.
     AskerGone,
     /// The agent asks its own user, and does not continue without approval. hookhost does not learn the user's answer,
     /// but a result of the call shows that the call was executed.
@@ -124,7 +124,7 @@ impl Answered {
         Self { kind, reason, micros: 0, for_session: false, by: None, via: None }
     }
 
-    /// Returns true if the value may run.
+    /// Returns true if the event may happen.
     #[must_use]
     pub fn is_approved(&self) -> bool {
         self.kind == AnswerKind::Approved

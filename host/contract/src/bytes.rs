@@ -57,7 +57,7 @@ pub fn written_size<T: Serialize + ?Sized>(value: &T) -> usize {
         }
     }
     let mut counts = Counts(0);
-    // Hookhost's values can always be written as JSON. Any other value counts as too large.
+    // Hookhost's values can always be written as JSON. Any other value is treated as too large.
     serde_json::to_writer(&mut counts, value).map_or(usize::MAX, |()| counts.0)
 }
 

@@ -1,4 +1,4 @@
-//! The names of events, the way in which answers are combined, and an example of each event.
+//! The names of events, the way in which plugins' answers to an event are combined, and an example of each event.
 
 use crate::EventKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -12,13 +12,13 @@ const EXAMPLES: &str = include_str!("examples.json");
 /// The way in which the answers of several plugins to one event are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// The event is about to happen: a plugin can stop, change or defer it.
+    /// The event is about to happen. A plugin can stop it, change it, or leave the decision to a person.
     Gate,
-    /// The event passes a value on: a plugin can replace this value.
+    /// The event passes a value on, and a plugin can replace this value.
     Transform,
     /// The plugins' answers are tasks for the agent.
     Collect,
-    /// The event has happened: the answers have no content.
+    /// The event has happened, so the answers have no content.
     Observe,
 }
 

@@ -35,7 +35,7 @@ pub enum FailureKind {
     CapabilityCalls,
     /// Either the event is larger than `limits.input`, or the plugin exceeded its fuel, compute, memory or output
     /// limit. The second case needs an event of at least 8 KiB, or a gate with `on-failure = "ask"`. The failure is not
-    /// the plugin's fault and does not count towards tripping.
+    /// the plugin's fault and does not count towards [`Tripped`](Self::Tripped).
     #[serde(alias = "input-too-large")]
     Oversized,
     /// The answer is larger than `limits.output`.
@@ -48,7 +48,7 @@ pub enum FailureKind {
     /// The plugin failed several times in a row, so it is not called until the host tries it again.
     Tripped,
     /// The machine had no instance slot or no processor for the plugin in time. The failure is not the plugin's fault
-    /// and does not count towards tripping. The event can be sent again.
+    /// and does not count towards [`Tripped`](Self::Tripped). The event can be sent again.
     Overloaded,
 }
 
@@ -70,7 +70,7 @@ impl FailureKind {
         Self::Overloaded,
     ];
 
-    /// Returns true if the failure depends on the clock, so that a replay cannot repeat it.
+    /// Returns true if the failure depends on the clock. A replay cannot repeat such a failure.
     #[must_use]
     pub fn is_wall_time(self) -> bool {
         matches!(self, Self::Compute | Self::Deadline | Self::Overloaded)
@@ -83,7 +83,7 @@ impl FailureKind {
     }
 
     /// Returns the text between the plugin's name and [`Failure::detail`] in a sentence. If the failure is not the
-    /// plugin's fault, this text is empty, so that the detail follows the name.
+    /// plugin's fault, this text is empty, and the detail follows the name directly.
     #[must_use]
     pub fn opening(self) -> &'static str {
         match self {

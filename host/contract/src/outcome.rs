@@ -1,4 +1,4 @@
-//! The outcomes of events. An outcome contains only the value that may run, and not the original value.
+//! The outcomes of events. An outcome contains only the final value of the event, and not the original value.
 
 use crate::{FailureKind, Refusal};
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub enum Never {}
 pub enum Decision<V, R = Never, P = Never> {
     /// The event may happen, but only with this value and not with the original value.
     Allowed {
-        /// The value that may run.
+        /// The value with which the event may happen.
         value: V,
     },
     /// The event must not happen, because a plugin gave its result. For a tool call, pass this result to
@@ -112,8 +112,8 @@ pub enum Stop {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Rejection {
-    /// The plugins that rejected, failed or asked; `the configuration` if an `[[ask]]` rule asked. Empty if the event
-    /// could not be recorded.
+    /// The plugins that rejected the event, failed, or asked a person. `the configuration` if an `[[ask]]` rule asked a
+    /// person. Empty if the event could not be recorded.
     pub by: Vec<String>,
     /// The kind of rejection.
     pub cause: Cause,
@@ -129,13 +129,13 @@ pub struct Rejection {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum OutcomeKind {
-    /// A gate: the value may run.
+    /// A gate: the event may happen.
     Allowed,
     /// A gate: a plugin gave the result in place of the event.
     Responded,
     /// A gate: a person is asked.
     Escalated,
-    /// A gate: the value must not run.
+    /// A gate: the event must not happen.
     Rejected,
     /// A transform: the value is passed on.
     Passed,
@@ -234,7 +234,7 @@ impl<V, R, P> Decision<V, R, P> {
         })
     }
 
-    /// Returns true if the value may run.
+    /// Returns true if the event may happen.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         matches!(self, Self::Allowed { .. })

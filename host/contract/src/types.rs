@@ -46,7 +46,7 @@ impl Escalation {
         Self { question: question.into(), code: None }
     }
 
-    /// Sets the code of the rule that asks.
+    /// Sets the code of the rule that asks the question.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());

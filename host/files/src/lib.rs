@@ -1,11 +1,12 @@
-//! Access to trusted files, and to files that somebody else could have created: checks of owners, safe opening, and the
-//! lock for changes.
+//! Safe access to trusted files, and to files that somebody else could have created. This crate checks the owners of
+//! files, opens files safely, and locks files for changes.
 //!
-//! Configuration, approvals, keys, the database and compiled code determine which rules run. Such a file is only
-//! trusted if nobody but the user and root can have written it, and if nobody else can replace it. Settings of agents
-//! and files of a project need less protection ([`Guard::Anybodys`]), but [`check_within`] refuses links that lead out
-//! of a repository. All files are opened in the same way. Only regular files are opened, and opening never waits for
-//! the other end of a pipe. The checks apply to the opened file and not to its path. Reading stops at a maximum size.
+//! Configuration, approvals, keys, the database and compiled code determine which rules run. Such a file is trusted
+//! only if the user and root are the only users who can have written it, and the only users who can replace it.
+//! Settings of agents and files of a project need less protection ([`Guard::Anybodys`]), but [`check_within`] refuses
+//! links that lead out of a repository. All files are opened in the same way. Only regular files are opened, and
+//! opening never waits for the other end of a pipe. The checks apply to the opened file and not to its path. Reading
+//! stops at a maximum size.
 //!
 //! ```
 //! use hookhost_files::{Guard, Links, read};

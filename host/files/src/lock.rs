@@ -14,7 +14,6 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// A lock that allows one process at a time to read, change and write trusted files: configuration, approvals, keys.
 /// The kernel releases the lock when this value is dropped or the process ends. A process must not take the lock a
 /// second time, because it would wait for itself.
-/// twice.
 #[derive(Debug)]
 pub struct Lock {
     _held: File,

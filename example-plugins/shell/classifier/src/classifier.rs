@@ -19,7 +19,7 @@ else allow. Answer with one line of JSON and nothing else: {\"kind\": \"rewrite\
 pub(crate) struct ClassifierConfig {
     /// The name of this classifier. It distinguishes the answers of this classifier from the answers of other classifiers.
     id: String,
-    /// Minimum confidence, from 0 to 1. An answer with a lower confidence counts as doubt.
+    /// Minimum confidence, from 0 to 1. An answer with a lower confidence is treated as doubt.
     threshold: f64,
     /// Instructions that replace the built-in instructions.
     prompt: Option<String>,
@@ -27,7 +27,7 @@ pub(crate) struct ClassifierConfig {
     cache_seconds: u64,
     /// The verdict if the model is in doubt.
     on_doubt: Policy,
-    /// The verdict if the model cannot be asked or its answer cannot be read.
+    /// The verdict if the model cannot be called or its answer cannot be read.
     on_error: Policy,
 }
 

@@ -29,8 +29,9 @@
 //! Both grants are required, because the component imports both interfaces. The model answers with one line of JSON: `kind` (`rewrite`,
 //! `deny` or `allow`), `confidence` from 0 to 1, and optionally `rewritten`, `explanation` and `references`. If the confidence reaches the
 //! threshold, an `allow` allows the command, a `deny` denies it, and a `rewrite` is made if no rule objects to the result. Every other
-//! answer counts as doubt, and so does an answer without `confidence`. In case of doubt, `on-doubt` decides. If the model cannot be asked,
-//! or its answer cannot be read, `on-error` decides. Each answer is reported as a finding, even if it was remembered from an earlier call.
+//! answer is treated as doubt, and so is an answer without `confidence`. In case of doubt, `on-doubt` decides. If the model cannot be
+//! asked, or its answer cannot be read, `on-error` decides. Each answer is reported as a finding, even if it was remembered from an earlier
+//! call.
 //!
 //! The command goes to the model as data, separate from the instructions. The text of a command may still persuade the model to answer
 //! `allow`. However, the model is asked only about commands that no rule matches, so it cannot allow a command that a rule refuses. An

@@ -25,7 +25,7 @@
 //! match = [{ program = ["make"], subcommand = ["deploy"] }]
 //! ```
 //!
-//! A custom rule has the same fields as a rule in a catalogue. The key `catalogues` takes whole catalogues. A catalogue with the id of a
+//! A custom rule has the same fields as a rule in a catalogue. The key `catalogues` contains whole catalogues. A catalogue with the id of a
 //! built-in one replaces it. When the plugin is loaded, it checks that all rules in the config catch the commands in their `catches`, and
 //! do not catch the commands in their `leaves`. Rules of `hookhost/floor` and `hookhost/self-defence` deny in every mode. An operator can
 //! remove such a rule, or one of these two catalogues, by its id. The action `hint` reports a rewrite without making it. When a session
@@ -35,10 +35,10 @@
 //!
 //! | mode | effect of a rule |
 //! |---|---|
-//! | `rewrite-with-audit` | its own action: it denies, asks, rewrites or reports |
-//! | `rewrite` | the same, but only refusals and questions are reported |
+//! | `rewrite-with-audit` | the action of the rule: it denies, asks, rewrites or reports |
+//! | `rewrite` | the action of the rule, but only refusals and questions are reported |
 //! | `deny` | denies every command that it catches |
-//! | `audit` | reports its action without taking it, unless it denies |
+//! | `audit` | a rule that denies still denies; any other rule only reports its action |
 //!
 //! `answers` is a custom mode: a table from rules to answers. A key consists of a kind and a name. If several keys name a rule, the most
 //! specific of these keys is used. The following table begins with the most specific kind:
@@ -46,16 +46,16 @@
 //! | key | rules |
 //! |---|---|
 //! | `rule:git.reset_hard` | this rule |
-//! | `cause:runs-unknown` | those about this cause: the words of `construct` in a catalogue, such as `unreadable` or `unknown-program` |
-//! | `label:network` | those with this label; `hookhost rule explain ID` shows the labels of a rule |
-//! | `catalogue:hookhost/git` | those of this catalogue; `catalogue:custom` are the custom rules |
-//! | `severity:info` | those of this severity: `error`, `warning` or `info` |
+//! | `cause:runs-unknown` | the rules with this cause, which is a value of `construct` in a catalogue, such as `unreadable` or `unknown-program` |
+//! | `label:network` | the rules with this label; `hookhost rule explain ID` shows the labels of a rule |
+//! | `catalogue:hookhost/git` | the rules of this catalogue; `catalogue:custom` means the custom rules |
+//! | `severity:info` | the rules of this severity: `error`, `warning` or `info` |
 //!
 //! The answers are `deny`, `ask`, `rewrite` (a rule without a rewrite keeps its action), `audit` (report, and let the command run) and
 //! `allow` (the rule has no effect and is not reported). An answer applies in every mode. An unknown key or answer is an error when the
-//! plugin is loaded. A key that names a rule of the floor or of self-defence and would loosen it is also an error. Keys such as
-//! `severity:error` do not affect these two catalogues. A custom rule with the action `allow` can be changed only by a `rule:` key that
-//! names it.
+//! plugin is loaded. It is also an error if a key names a rule of `hookhost/floor` or `hookhost/self-defence` and would loosen this rule.
+//! Keys such as `severity:error` do not affect these two catalogues. A custom rule with the action `allow` can be changed only by a `rule:`
+//! key that names it.
 //!
 //! # Self-defence
 //!
@@ -84,7 +84,7 @@
 //! (`shell/reader/wrappers.toml`). The plugin follows `cd`, literal assignments and scripts that the same command writes. A part whose
 //! value only the shell can compute is *unknown*, and rules ask about such a part.
 //!
-//! For an unknown tool, such as a tool of an MCP server, the plugin judges the arguments called `command`, `cmd` or `script`. If the text
+//! For an unknown tool, such as a tool of an MCP server, the plugin checks the arguments called `command`, `cmd` or `script`. If the text
 //! of such an argument cannot be read as a command, or runs no known program, the plugin ignores it. It never rewrites such an argument.
 //!
 //! In a container or on another machine, the content of a directory is unknown, so the plugin asks about a removal there. The other rules
@@ -98,7 +98,7 @@
 //! that comes from a file or a program of this machine. If the agent may try to circumvent the rules, also run it in a sandbox.
 //!
 //! The plugin does not read a command of more than 64 KiB, but asks about it. An event that is larger than `limits.input` of the entry does
-//! not reach the plugin. In that case, the entry's `on-failure` decides. The plugin proposes the value `ask` for it.
+//! not reach the plugin. In that case, the setting `on-failure` of the entry decides. The plugin proposes `ask` for this setting.
 
 use hookhost_guest::prelude::*;
 use shell_guard_rules::{Config, Guard};

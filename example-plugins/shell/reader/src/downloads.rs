@@ -1,4 +1,4 @@
-//! Finds files that a command downloads and then runs, so that no person can read them in between.
+//! Finds files that a command downloads and then runs. No person can read such a file before it runs.
 
 use super::ascii::Ascii as _;
 use super::path_class::Class;
@@ -312,7 +312,7 @@ impl Reader<'_> {
         wrappers::STARTUP.iter().any(is_there)
     }
 
-    /// Returns the path of a file. A partly unknown path is identified by its spelling: `$T/x.sh` is the same file as `$T/x.sh` as long as
+    /// Returns the path of a file. A partly unknown path is identified by its spelling: two words `$T/x.sh` name the same file as long as
     /// `T` is not set again.
     fn path_of(&self, word: &Word, command: &Command) -> Option<String> {
         let path = self.context.path(word, command.cwd.as_deref());

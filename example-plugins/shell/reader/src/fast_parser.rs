@@ -73,8 +73,8 @@ impl Plain<'_> {
         Some(ast::Command::Simple(ast::SimpleCommand { prefix: None, word_or_name: Some(name), suffix }))
     }
 
-    /// Reads `> file`, `2>> file` or `2>&1`. Returns `None` if no redirection begins here, and `Some(None)` if a redirection begins here
-    /// that this parser does not read.
+    /// Reads `> file`, `2>> file` or `2>&1`. Returns `None` if no redirection begins here, and `Some(None)` if this parser cannot read the
+    /// redirection that begins here.
     fn redirect(&mut self) -> Option<Option<ast::IoRedirect>> {
         let rest = &self.text[self.at..];
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -8,11 +8,11 @@ use super::{Command, Redirect, RedirectKind};
 /// The part of an expression between two brackets.
 #[derive(Clone, Copy, Default)]
 struct FindGroup {
-    /// True if a test before the group already selects files.
+    /// True if a test before the group already selects certain files.
     inherited: bool,
-    /// True if the current alternative selects files.
+    /// True if a test of the current alternative selects certain files.
     chosen: bool,
-    /// True if an earlier alternative selects no files.
+    /// True if an earlier alternative has no such test, and therefore finds all files.
     open: bool,
     negated: bool,
 }
@@ -220,7 +220,7 @@ fn chooses(pattern: &str) -> bool {
     false
 }
 
-/// Returns the paths that may be found. If a test selects files, this is an unknown entry of each directory, otherwise all entries.
+/// Returns the paths that may be found. If a test selects certain files, this is an unknown entry of each directory, otherwise all entries.
 fn found(roots: &[Word], says_which: bool) -> Vec<Word> {
     let (end, glob) = if says_which { ("found", false) } else { ("*", true) };
     let below = |root: &Word| {

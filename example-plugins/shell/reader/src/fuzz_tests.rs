@@ -41,7 +41,7 @@ proptest! {
     }
 }
 
-/// Texts with which attacks hid a command, or almost did. Each text runs the mark, at least in `bash`.
+/// Texts with which attacks hid a command, or almost hid it. Each text runs the mark, at least in `bash`.
 const HIDING: [&str; 150] = [
     "echo $( # )'\nMARK\n) #'",
     "echo $(a  # )'\nMARK\n) #'",

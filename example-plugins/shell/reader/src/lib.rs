@@ -63,7 +63,7 @@ pub struct Command {
     pub environment: Vec<(String, Word)>,
     /// The byte range of the agent's text from which the command comes.
     pub place: Range<usize>,
-    /// True if the bytes at `place` contain the words literally, so that the command can be rewritten there.
+    /// True if the bytes at `place` contain the words literally. The command can then be rewritten there.
     pub exact: bool,
     /// The programs that run this command: `sudo`, `xargs`, `sh`.
     pub wrappers: Vec<String>,
@@ -143,7 +143,7 @@ pub enum RedirectKind {
     Append,
 }
 
-/// True if no further text will be read, so that memory need not be freed.
+/// True if no further text will be read. In that case, memory need not be freed.
 static IS_LAST: AtomicBool = AtomicBool::new(false);
 
 /// Declares that this instance will read no further text, because a guest answers only one event. From now on, [`leave`] frees no memory.

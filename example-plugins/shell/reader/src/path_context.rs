@@ -96,7 +96,8 @@ impl PathContext {
         self.resolve(&word, cwd)
     }
 
-    /// Normalizes the path that `word` denotes, relative to `cwd`. Patterns stay as they are, and so do unknown parts after the beginning.
+    /// Normalizes the path that `word` denotes, relative to `cwd`. Patterns stay unchanged, and so do unknown parts that are not at the
+    /// beginning of the path.
     pub fn resolve(&self, word: &Word, cwd: Option<&str>) -> Normal {
         let text = slashed(&word.text);
         if let Some(rest) = leads_out(&text) {

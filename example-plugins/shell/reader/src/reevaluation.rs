@@ -9,7 +9,7 @@ use super::{Command, wrappers};
 
 /// The name under which all arguments are stored.
 const ARGUMENTS: &str = "@";
-/// Variables whose values the shell itself computes, so that they are always numbers.
+/// Variables whose values the shell itself computes. These values are always numbers.
 const NUMBERS: [&str; 6] = ["RANDOM", "SRANDOM", "OPTIND", "HISTCMD", "SECONDS", "LINENO"];
 /// Variables that are prompts.
 const PROMPTS: [&str; 4] = ["PS0", "PS1", "PS2", "PS4"];

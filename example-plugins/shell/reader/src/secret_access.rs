@@ -21,7 +21,7 @@ pub enum SecretAccess {
     Input,
     /// A word contains the content: `"$(cat .env)"`. Headers and options for credentials are excluded.
     Value,
-    /// A word contains the content, and the command prints where people can see it.
+    /// A word contains the content, and the command prints this word where people can see it.
     Shown,
     /// The command runs in a directory of secret files or in a home directory.
     Place,

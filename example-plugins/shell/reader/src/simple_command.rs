@@ -214,7 +214,7 @@ impl Reader<'_> {
                         command.input = Some(opened.unwrap_or_else(Word::unknown));
                         return Ok(());
                     }
-                    // Output to stderr is visible after all. `note` inverts this flag later.
+                    // Output to stderr is visible even if the output is captured. `record` inverts the flag later.
                     ast::IoFileRedirectTarget::Duplicate(word) => {
                         command.kept |= word.value == "2";
                         return Ok(());

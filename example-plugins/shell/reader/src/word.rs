@@ -20,7 +20,7 @@ pub struct Word {
     pub glob: bool,
     /// True if the leading `~` denotes a home and not a file of that name.
     pub home: bool,
-    /// True if an unquoted part is unknown, so that the shell may split it into any number of words.
+    /// True if an unquoted part is unknown. The shell may split such a part into any number of words.
     pub splits: bool,
     /// The byte index from which the text is doubtful, because a variable may not have been set: `false && X=y`.
     pub doubt: Option<usize>,

@@ -9,7 +9,7 @@ use super::word::{UNKNOWN, Word};
 pub(super) struct Wrapper {
     /// The subcommands that run a command. If the list is empty, the program runs a command even without a subcommand.
     after: List,
-    /// Options before a subcommand that take a value.
+    /// Options that take a value and come before a subcommand.
     before: List,
     /// Options that take a value.
     values: List,
@@ -178,14 +178,14 @@ pub(super) static XARGS: Wrapper = Wrapper {
     ..NOTHING
 };
 
-/// Returns the entry for `name` with these words, and the words after its subcommand.
+/// Returns the entry for the program `name`, if it is called with the words `args`, and the words after the subcommand.
 pub(super) fn of<'a>(name: &str, args: &'a [Word]) -> Option<(&'static Wrapper, &'a [Word])> {
     let at = NAMES.binary_search_by_key(&name, |(name, _)| name).ok()?;
     let wrappers = NAMES[at].1.iter().map(|at| &WRAPPERS[usize::from(*at)]);
     wrappers.into_iter().find_map(|wrapper| Some((wrapper, wrapper.after_subcommand(args)?)))
 }
 
-/// Returns true if `name` runs other programs with some words.
+/// Returns true if there are words with which `name` runs other programs.
 pub(super) fn is_known(name: &str) -> bool {
     NAMES.binary_search_by_key(&name, |(name, _)| name).is_ok()
 }

@@ -44,7 +44,8 @@ impl From<bool> for Extent {
 pub struct Write {
     pub path: Word,
     pub extent: Extent,
-    /// True if the path is correct only if the target is a directory. In `cp a b`, for example, the target may also be the new file itself.
+    /// True if the path rests on the assumption that the target is a directory. In `cp a b`, for example, the target may also be the new
+    /// file itself.
     pub supposed: bool,
 }
 
@@ -73,8 +74,8 @@ pub(crate) fn writes_or_runs(program: &str) -> bool {
     kind(program).is_some() || runs_others(program)
 }
 
-/// Returns true if a text that is perhaps not a command should be treated as a command because it begins with this name. The name must be
-/// the name of a program that writes files, runs other programs, or often precedes a redirection.
+/// Returns true if a text that begins with this name, and is perhaps not a command, should be treated as a command. The name must be the
+/// name of a program that writes files, runs other programs, or often precedes a redirection.
 #[must_use]
 pub fn is_known_program(program: &str) -> bool {
     const EVERYDAY: [&str; 16] = [

@@ -1,6 +1,6 @@
 //! The programs that are known to write files, and how each program uses its words.
 
-/// How a command uses its words. Options are not counted as words here.
+/// How a command uses its words, which are names of files. Options are not counted as words here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WritingKind {
     /// Writes every word.
@@ -28,9 +28,9 @@ pub(crate) enum WritingKind {
     InPlaceLetter,
     /// Writes the value of one of these options.
     Option(&'static [&'static str]),
-    /// Writes the value of one of the options in the first list. Also writes files that are named after the end of each address. These
-    /// files go to the directory that one of the options in the second list names or, if an option has one of the letters, to the current
-    /// directory.
+    /// Writes the value of one of the options in the first list. Also writes files that are named after the end of each address. With an
+    /// option of the second list, these files go to the directory that the option names. With an option that has one of the letters, they
+    /// go to the current directory.
     Fetch(&'static [&'static str], &'static [&'static str], &'static str),
     /// Writes the value of a word `KEY=value` with this key.
     Assignment(&'static str),

@@ -54,8 +54,8 @@ fn spelt(flags: &str, rest: &str) -> Text {
     if flags.is_empty() { Text::new(rest) } else { Text::new(&format!("(?{flags}){rest}")) }
 }
 
-/// Divides a long expression into its alternatives. If most of an alternative is a group, the alternative is divided further, but only if
-/// it is very long or needs no known text. For example, `\b(one|other)x` is divided into `\bonex` and `\botherx`.
+/// Divides a long expression into its alternatives. An alternative that is mostly a group is divided further if it is very long or needs no
+/// known text. For example, `\b(one|other)x` is divided into `\bonex` and `\botherx`.
 fn divided(flags: &str, source: &str) -> Vec<String> {
     let ast = regex_syntax::ast::parse::Parser::new().parse(source);
     match ast.ok().filter(|_| source.len() > MAX_UNDIVIDED && !source.contains("(?")) {
@@ -91,7 +91,7 @@ fn is_unknown(alternative: &Alternative) -> bool {
 /// Analyses one alternative of an expression with these flags.
 fn alternative(flags: &str, source: &str) -> Alternative {
     let searched = |needed| Alternative::Search { source: spelt(flags, source), needed };
-    // Texts are compared in any case, so the texts that the expression needs without this flag are also needed with the flag.
+    // Texts are compared in any case, so the texts that the expression needs without the flag `i` are also needed with this flag.
     let folded = spelt(&flags.replace('i', ""), source);
     // As in `regex-lite`, only ASCII letters have a case. An escape beyond ASCII would mean a byte here, but means a character in
     // `regex-lite`.
@@ -202,7 +202,7 @@ fn useful(texts: &[String]) -> Option<Vec<String>> {
     (few.len() <= MAX_NEEDED && !few.iter().any(String::is_empty)).then_some(few)
 }
 
-/// Returns a value that is greater for a list that rules out more, because its texts are longer or fewer.
+/// Returns a value that is greater for a list that rules out more texts, because the texts in the list are longer or fewer.
 fn worth(list: &[String]) -> (Option<usize>, std::cmp::Reverse<usize>) {
     (list.iter().map(String::len).min(), std::cmp::Reverse(list.len()))
 }

@@ -13,7 +13,7 @@ pub struct CataloguePage {
     pub id: String,
     /// The version of the rules, such as `0.1.0`.
     pub version: String,
-    /// The stack that must be in use for the rules to apply. `None` if the rules always apply.
+    /// The stack, such as `rust`, that must be in use for the rules to apply. `None` if the rules always apply.
     pub stack: Option<String>,
     /// The rules, in the order of the catalogue's file.
     pub rules: Vec<RulePage>,

@@ -15,15 +15,15 @@ pub(crate) struct Input<'a> {
     pub(crate) dialect: ShellDialect,
     pub(crate) cwd: &'a str,
     pub(crate) workspace: &'a str,
-    /// Returns true if a stack is in use.
+    /// Returns true if a stack, such as `rust`, is in use.
     pub(crate) has_stack: &'a dyn Fn(&str) -> bool,
-    /// True if `silent` in the judgement must be filled in. Otherwise that list stays empty.
+    /// True if the list [`Judgement::silent`] must be filled in. Otherwise the list stays empty.
     pub(crate) asks_silent: bool,
     /// Returns true if a file, given by its path in the workspace, is known not to exist.
     pub(crate) is_missing: &'a dyn Fn(&str) -> bool,
     /// Returns the value of an environment variable that the plugin may see.
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
-    /// True if the text is perhaps not a command. Such a text is judged only in three cases:
+    /// True if the text is perhaps not a command. Such a text is checked only in three cases:
     /// - It runs a program that a rule names.
     /// - It writes a guarded file.
     /// - It cannot be read as a command, but its first word is a program that a rule names.
@@ -90,7 +90,7 @@ pub(crate) struct Judgement {
     pub(crate) work: usize,
 }
 
-/// Judges a command by the rules.
+/// Checks a command against the rules, and returns the decision.
 pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
     let context = PathContext::new(input.workspace);
     let text = input.command;
@@ -273,7 +273,7 @@ fn action(rule: &CompiledRule) -> &str {
     }
 }
 
-/// Maximum number of commands in a text that is rewritten. There is a limit, because the result is read and judged again.
+/// Maximum number of commands in a text that is rewritten. There is a limit, because the result is read and checked again.
 const MAX_REWRITTEN: usize = 100;
 
 fn try_rewrite(

@@ -1,5 +1,5 @@
-//! Judges shell commands for the plugins `shell-guard` and `shell-guard-classifier`. It reads a command, checks it against the catalogues,
-//! and decides. No code in this crate asks a model.
+//! Checks shell commands for the plugins `shell-guard` and `shell-guard-classifier`. This crate reads a command, compares it with the rules
+//! of the catalogues, and decides. No code in this crate calls a model.
 
 mod config;
 #[cfg(not(target_arch = "wasm32"))]
@@ -72,7 +72,7 @@ impl Guard {
         self.answer(self.judge(shell, &shell.command, session, false), Some(shell))
     }
 
-    /// Reports a judgement and returns its verdict. A rewrite needs `shell`.
+    /// Reports a judgement and returns its verdict. The verdict can contain a rewrite only if `shell` is given.
     fn answer(&self, judgement: Judgement, shell: Option<&ShellCommand>) -> Option<ToolCallVerdict> {
         self.report(&judgement);
         Some(match (judgement.outcome, shell) {
@@ -111,7 +111,7 @@ impl Guard {
         let judged = |command: &str| self.judge(&shell, command, session, true);
         let judgements = commands.iter().flat_map(|command| {
             let whole = judged(command);
-            // The parts of the text are judged, too, because a shell runs the lines that precede a line that it cannot read.
+            // The parts of the text are checked, too, because a shell runs the lines that precede a line that it cannot read.
             let is_silent = matches!(whole.outcome, Outcome::Unmatched) && command.contains('\n');
             let parts = command.lines().chain(beginnings(command)).filter(|_| is_silent);
             let parts: Vec<Judgement> = parts.map(judged).collect();
@@ -121,7 +121,7 @@ impl Guard {
         strictest.and_then(|judgement| self.answer(judgement, None)).unwrap_or_else(Verdict::allow)
     }
 
-    /// Returns true if a rule would refuse `command`, ask about it or change it, if it ran in place of `shell`.
+    /// Returns true if a rule would refuse `command`, ask about it or change it. The command is checked as if it ran in place of `shell`.
     #[must_use]
     pub fn objects_to(&self, command: &str, shell: &ShellCommand, session: &Session) -> bool {
         !matches!(self.judge(shell, command, session, false).outcome, Outcome::Unmatched | Outcome::Pass)
@@ -185,7 +185,7 @@ fn remind(envelope: &Envelope) {
     effects::remind(&Reminder::new(body).tag("tool_rewritten").turns(1));
 }
 
-/// The result of judging a text, for the fuzzer.
+/// The result of checking a text, for the fuzzer.
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
 #[derive(Debug)]
@@ -203,7 +203,7 @@ pub struct Judged {
 #[doc(hidden)]
 pub const MAX_WORK: usize = shell_reader::MAX_WORK;
 
-/// Judges a text that the fuzzer made.
+/// Checks a text that the fuzzer made.
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
 #[must_use]

@@ -1,4 +1,5 @@
-//! Finds the stacks of a workspace. These are the stacks in the config or, if the config names none, the stacks whose files exist.
+//! Finds the stacks of a workspace, such as `rust` or `python`. These are the stacks in the config or, if the config names none, the stacks
+//! whose files exist.
 
 use crate::rules::stack_name;
 use std::path::Path;

@@ -89,8 +89,8 @@ impl Dialogue {
         self.usage
     }
 
-    /// Returns true if the session takes another prompt. It takes no further prompt after a failed write, or after the
-    /// future of a prompt was dropped.
+    /// Returns true if the session accepts another prompt. It accepts none after a failed write, or after the future of
+    /// a prompt was dropped.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.opened.is_some()

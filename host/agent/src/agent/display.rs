@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(super) const LAST_TEXT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Run<'_> {
-    /// Shows text that the stream released, and reports its rejections.
+    /// Shows the pieces of text that the stream released, and reports the rejections of pieces.
     pub(super) fn show(&self, pieces: Vec<Piece>) {
         for Piece { text, rejection, .. } in pieces {
             if let Some(rejection) = rejection {
@@ -27,8 +27,8 @@ impl Run<'_> {
         }
     }
 
-    /// Shows the model's reasoning, unless a plugin checks the text that is shown. No event carries reasoning, so that
-    /// plugin could not check the reasoning.
+    /// Shows the model's reasoning, unless a plugin checks the text that is shown. No event carries reasoning, so the
+    /// plugin could not check it.
     pub(super) fn show_reasoning(&self, thinking: &Thinking) {
         let judged = [EventKind::StreamDelta, EventKind::ResponseReceive, EventKind::FinalizeContent];
         if judged.into_iter().any(|event| self.agent.host.has_subscriber(event)) {
@@ -109,7 +109,7 @@ impl Run<'_> {
         Ok(State::Assemble)
     }
 
-    /// Shows the text of an answer with tool calls that was held back, after the plugins' changes. Returns the end of
+    /// Shows the text that was held back in an answer with tool calls, after the plugins' changes. Returns the end of
     /// the task if a plugin ends the task. The conversation keeps the original text, because the calls and the thinking
     /// belong to that text.
     pub(super) async fn show_beside_calls(&self, stream: &mut TextStream) -> Option<TaskEnd> {

@@ -1,6 +1,6 @@
 //! State that an agent shares with all agents below it. It contains the limits on concurrency, tokens, requests and
-//! refusals. If a session has ended the whole run, it also contains that end. The agents of one run form a tree of
-//! sessions.
+//! refusals. If a session has ended the whole run, the state also contains that end. The agents of one run form a tree
+//! of sessions.
 
 use super::state::TaskEnd;
 use super::{AgentConfig, MAX_REJECTED_ANSWERS, MAX_REPEATED_REJECTIONS, Status};

@@ -1,10 +1,10 @@
 //! The agent loop, which is also the reference embedder of the engine. Each transition of the loop is an event of the
 //! contract, and the verdict on each event takes effect.
 //!
-//! [`Agent::run`] steps a plain state machine (`state`) until the run is done. `request` asks the model, `stream` reads
-//! the model's answer, and `tool_calls` hands the calls in the answer to the `tool_scheduler`. `task` begins and ends
-//! tasks, and `display` shows text. A [`Dialogue`] is one session of many runs. The tools `submit_plan` and `subagent`
-//! belong to the loop and reach the current run through its `run_context`.
+//! [`Agent::run`] steps a plain state machine (`state`) until the run is done. `request` sends requests to the model,
+//! `stream` reads the model's answer, and `tool_calls` hands the calls in the answer to the `tool_scheduler`. `task`
+//! begins and ends tasks, and `display` shows text. A [`Dialogue`] is one session of many runs. The tools `submit_plan`
+//! and `subagent` belong to the loop and reach the current run through its `run_context`.
 
 mod compaction;
 mod conversation;
@@ -207,7 +207,7 @@ pub enum AgentError {
         /// Identifier of the session.
         id: String,
     },
-    /// The session is closed and takes no further prompt.
+    /// The session is closed and accepts no further prompt.
     #[error("the session {id} is closed, since it could not be written or a prompt was cancelled: resume it")]
     Closed {
         /// Identifier of the session.

@@ -44,7 +44,7 @@ pub(super) struct PlanSubmission {
     pub(super) dropped: Vec<String>,
     /// Number of tasks that stayed because the model did not propose them.
     pub(super) kept: usize,
-    /// Earlier plans that lost their last task to this plan.
+    /// Earlier plans whose last task was removed by this plan.
     pub(super) closed: Vec<PlanSummary>,
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Receives the events of a run, in order. The run's own task calls it, so it should not block.
+/// Receives the events of a run, in order. The run's own task calls the reporter, so a reporter should not block.
 pub trait Reporter: Send + Sync {
     /// Receives one event.
     fn report(&self, event: &AgentEvent);

@@ -75,7 +75,7 @@ impl Completion {
 
 /// Result of asking plugins about a request.
 pub(super) enum GatedRequest {
-    /// The request may be sent in this form.
+    /// The request to send, with the plugins' changes.
     Send(OutgoingRequest),
     /// A plugin answered instead of the model.
     Responded { text: String, by: String },
@@ -98,7 +98,7 @@ pub(super) struct Completion {
 
 /// Reasons why an answer with pending calls is incomplete.
 pub(super) enum Interruption {
-    /// The stream broke off. The model is asked again, with the results of the calls.
+    /// The stream broke off. The next request to the model contains the results of the calls.
     Broken(ProviderError),
     /// The task ends.
     Ended(TaskEnd),
@@ -140,7 +140,7 @@ impl Run<'_> {
         self.tell_too_large();
         match self.gate_request(self.request()).await {
             GatedRequest::Send(mut outgoing) => {
-                // Plugins may have added reminders while they judged this request.
+                // Plugins may have added reminders while they decided on this request.
                 outgoing.request.reminders = self.reminders();
                 Ok(State::Send(outgoing))
             }
@@ -283,8 +283,8 @@ impl Run<'_> {
         if let Some((model, used)) = answer.used.clone()
             && let Some(ended) = self.gate_usage(model, used).await
         {
-            // An answer without calls needs no further model call, so it is not discarded unless the session or the run
-            // stops.
+            // An answer without calls needs no further model call. Therefore it is discarded only if the session or the
+            // run stops.
             if !answer.calls.uses.is_empty() || ended.stop.is_some() {
                 return self.stop(answer.calls, ended).await;
             }

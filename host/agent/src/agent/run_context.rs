@@ -27,11 +27,11 @@ pub(super) enum LoopEvent {
 /// Status of a tool call.
 #[derive(Debug)]
 pub(super) enum CallStatus {
-    /// Plugins judge the call, or the call waits for its turn.
+    /// Plugins have not decided on the call yet, or the call waits for its turn to run.
     Open,
     /// The call runs.
     Started,
-    /// The arguments are not a JSON object, so plugins cannot judge the call.
+    /// The arguments are not a JSON object, so plugins cannot check the call.
     Malformed,
     /// The call was rejected. Contains the end of the task if the rejection ends the task.
     Refused(Rejection, Option<Box<TaskEnd>>),

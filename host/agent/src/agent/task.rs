@@ -179,8 +179,7 @@ impl Run<'_> {
             goes_on = self.enqueue(recovery, Author::Plugin) > 0;
             self.enqueue(more, Author::Plugin);
         }
-        // If a plugin answers a failure with tasks, the run does not end with this failure, unless the queue has no room
-        // for any of them.
+        // A failure is ignored if a plugin answers it with tasks, and the queue has room for at least one of these tasks.
         if ended.status != Status::Success && !goes_on && self.standing.is_none() {
             self.standing = Some(ended);
         }

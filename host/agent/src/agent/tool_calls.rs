@@ -28,7 +28,7 @@ pub(super) struct AnswerCalls {
     statuses: Vec<CallStatus>,
     /// Indexes of calls that ended without being stopped by the run.
     carried_out: BTreeSet<usize>,
-    /// Indexes of calls that plugins have judged.
+    /// Indexes of calls on which plugins have decided.
     asked: BTreeSet<usize>,
     /// The tools that the model was offered. This is set only while the calls wait for `after-inference` and
     /// `token-usage`.
@@ -71,9 +71,9 @@ impl Run<'_> {
         }
     }
 
-    /// Waits until plugins have judged all scheduled calls, so that the events always come in the same order. Returns
-    /// the end of the task if the task ends before that. The wait costs no time, because the session's next event would
-    /// have to wait for these verdicts anyway.
+    /// Waits until plugins have decided on all scheduled calls. This keeps the events in the same order in every run.
+    /// Returns the end of the task if the task ends before that. The wait costs no time, because the session's next
+    /// event would have to wait for these verdicts anyway.
     pub(super) async fn all_asked(&mut self, calls: &mut AnswerCalls) -> Option<TaskEnd> {
         while calls.asked.len() < calls.uses.len() {
             let RunningScheduler { task, .. } = calls.scheduler.as_mut()?;
@@ -270,7 +270,8 @@ impl Run<'_> {
         }
         self.take_over_usage();
         for place in 0..calls.uses.len() {
-            // After a cancellation, plugins are no longer asked, so results that they have not seen are not stored.
+            // After a cancellation, results are no longer passed to plugins. Therefore results that plugins have not
+            // seen are not stored.
             let is_interrupted = matches!(calls.statuses[place], CallStatus::Interrupted(..));
             if settled[place]
                 && !is_interrupted
@@ -309,8 +310,8 @@ impl Run<'_> {
         }
     }
 
-    /// Lets plugins judge a result, then adds the result to the conversation. Returns the end of the task if a plugin
-    /// ends the task.
+    /// Passes a result to the plugins, then adds the result to the conversation. Returns the end of the task if a
+    /// plugin ends the task.
     async fn pass_on(
         &mut self,
         call: &ToolUse,

@@ -44,7 +44,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Lets plugins judge a whole answer before any part of the answer is used.
+    /// Passes a whole answer to the plugins before any part of the answer is used.
     ///
     /// # Errors
     /// Returns the end of the task if the answer must not be used.

@@ -54,11 +54,11 @@ impl AgentSection {
     }
 
     /// Creates the providers, with keys from the environment or from `keys`. If no provider is named, Anthropic is
-    /// used; to search for a ready provider instead, call [`Self::first_ready`] first.
+    /// used. To use the first ready provider instead, call [`Self::first_ready`] beforehand.
     ///
     /// # Errors
-    /// Returns an error if the provider is unknown or unusable (no key, no script), or if no model is named. An
-    /// unusable provider that only plugins could choose gives a notice instead.
+    /// Returns an error if the provider is unknown or unusable (no key, no script), or if no model is named. If only
+    /// plugins could choose an unusable provider, the result contains a notice instead.
     pub fn choose_with(&self, overrides: &Overrides, keys: &Keys) -> Result<ProviderChoice, SectionError> {
         let name = match overrides {
             Overrides { provider: Some(name), .. } => name.as_str(),
@@ -92,8 +92,8 @@ impl AgentSection {
         Ok(ProviderChoice { provider: own, model, limits, others, notices })
     }
 
-    /// Creates the models that plugins may ask. If a model is unusable, each call of a plugin to this model fails with
-    /// the reason.
+    /// Creates the models to which plugins may send requests. If a model is unusable, each call of a plugin to this
+    /// model fails with the reason.
     #[must_use]
     pub fn plugin_models(&self, keys: &Keys) -> PluginModels {
         let models = PluginModels::new(self.retry());
@@ -117,8 +117,8 @@ impl AgentSection {
     }
 
     /// Finds the first ready provider and its model, unless the section or a flag already chooses one. A provider is
-    /// ready if its key is present, if its program says that it is ready, or if its local server answers. The user's
-    /// own providers come first.
+    /// ready if its key is present, if its program reports that the provider is ready, or if its local server answers.
+    /// The user's own providers come first.
     pub async fn first_ready(&self, overrides: &Overrides, keys: &Keys) -> Option<Overrides> {
         let says_which = self.provider.is_some() || self.model.is_some() || self.base_url.is_some();
         let says_which = says_which || self.key_variable.is_some() || self.script.is_some();

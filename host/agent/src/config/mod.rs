@@ -56,7 +56,7 @@ pub struct AgentSection {
     pub script: Option<PathBuf>,
     /// Providers by name, for `provider` and for plugins that choose a provider for a request.
     pub providers: BTreeMap<String, ProviderSection>,
-    /// Models that plugins with the grant `model` may ask. The key is the name in the grant.
+    /// Models to which plugins with the grant `model` may send requests. The key is the name in the grant.
     pub plugin_models: BTreeMap<String, PluginModelSection>,
     /// Maximum number of model calls per task. Default: 50.
     pub max_turns: Option<NonZeroU32>,
@@ -82,8 +82,8 @@ pub struct AgentSection {
     pub max_subagents_per_session: Option<NonZeroU32>,
     /// Maximum number of sub-agents of one depth that run at the same time. Further sub-agents wait. Default: 4.
     pub max_concurrent_subagents: Option<NonZeroU32>,
-    /// Number of times that a request is sent again if it failed because of a rate limit, a failure of the server or a lost connection. 0:
-    /// never. Default: 3.
+    /// Number of times that a request is sent again if it failed because of a rate limit, a failure of the server or a lost connection.
+    /// With 0, no request is sent again. Default: 3.
     pub retries: Option<u32>,
     /// Environment variables that tools and MCP servers do not inherit, in addition to keys and [`HIDDEN_BY_DEFAULT`]. In a name, `*`
     /// matches any string. The lists of the user's file and of a project's file are combined.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Gives the model the text of a skill. Plugins judge the calls of this tool like the calls of any other tool.
+/// Gives the model the text of a skill. Calls of this tool cause the same events as calls of any other tool.
 #[derive(Clone, Debug)]
 pub struct SkillTool {
     skills: Arc<[Skill]>,

@@ -74,7 +74,7 @@ const DIRECTORIES: [&str; 3] = [".agents/skills", ".claude/skills", ".harness/sk
 
 struct SkillCollection<'a> {
     skills: Vec<Skill>,
-    /// Canonical paths of the files. With them, a skill that several links lead to is listed only once.
+    /// Canonical paths of the files. With these paths, a skill to which several links lead is listed only once.
     files: HashSet<PathBuf>,
     notices: &'a mut Vec<String>,
     left_out: usize,

@@ -1,4 +1,4 @@
-//! One server: starts the server, lists and calls its tools, and ends the server with all processes that it started.
+//! Starts a server, lists and calls its tools, and ends the server with all processes that it started.
 
 use super::bounded::{ALL_SERVERS, BoundedStream};
 use super::http::{NOT_READ, Service};
@@ -199,7 +199,8 @@ impl Server {
                 break;
             }
         }
-        // Compiling schemas may take long. It runs on a separate thread, so that the time limit takes effect meanwhile.
+        // Compiling schemas may take long. This work runs on a separate thread, so the time limit can take effect
+        // meanwhile.
         let (name, (done, waiting)) = (self.name.clone(), tokio::sync::oneshot::channel());
         let reading = std::thread::Builder::new().name("mcp-tools".into()).spawn(move || {
             // The caller may have stopped waiting.

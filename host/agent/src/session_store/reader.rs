@@ -239,7 +239,8 @@ impl Line<'_> {
         }
         serde_json::from_slice(self.bytes).map(Some).map_err(|error| {
             let text = error.to_string();
-            // serde's line number counts from this line, so it is left out.
+            // serde counts its line numbers from this line, and not from the beginning of the file. So the number is
+            // left out.
             let reason =
                 text.split_once(" at line 1 ").map_or(text.clone(), |(fault, place)| format!("{fault} at {place}"));
             LineError { reason, is_cut: error.is_eof() && !self.is_terminated }

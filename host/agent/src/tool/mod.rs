@@ -197,7 +197,7 @@ pub(crate) fn parsed<T: serde::de::DeserializeOwned>(tool: &str, arguments: Valu
         .map_err(|error| ToolError::Arguments { tool: tool.to_owned(), problems: error.to_string() })
 }
 
-/// Runs file work on a blocking thread. Once started, the work is finished, so that no file is half written.
+/// Runs file work on a blocking thread. Work that has started is always finished. Otherwise a file could be half written.
 async fn blocking<F>(context: &ToolContext, work: F) -> Result<ToolOutput, ToolError>
 where
     F: FnOnce(&Workspace) -> Result<ToolOutput, ToolError> + Send + 'static,

@@ -25,7 +25,7 @@ pub(crate) async fn run(args: &HooksArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Warns about plugins whose grant names a model that cannot be asked.
+/// Warns about plugins whose grant names a model that cannot be used.
 fn without_model(config: &Config) -> Result<(), CliError> {
     let models = loading::plugin_models(config)?;
     for entry in config.enabled() {
@@ -51,7 +51,7 @@ fn shape(event: EventKind) -> &'static str {
     }
 }
 
-/// Describes, for each event or only for `only`, the plugins that the host asks. The host must have loaded this configuration.
+/// Describes, for each event or only for `only`, the plugins that receive the event. The host must have loaded this configuration.
 pub(crate) fn as_text(host: &Host, config: &Config, only: Option<EventKind>) -> String {
     let mut text = String::new();
     let (subscribed, unsubscribed): (Vec<EventKind>, Vec<EventKind>) =

@@ -88,7 +88,7 @@ pub(crate) fn programs() -> String {
     external::names().iter().map(|name| format!("  {}\n", output::one_line(name))).collect()
 }
 
-/// Runs a command that asks plugins, on a runtime with two worker threads.
+/// Runs a command that sends events to plugins, on a runtime with two worker threads.
 fn wait_for<F: Future<Output = Result<Exit, CliError>>>(command: F) -> Result<Exit, CliError> {
     wait(Builder::new_multi_thread().worker_threads(2), command)
 }

@@ -105,7 +105,7 @@ pub(crate) fn client(cancel: &CancellationToken) -> Result<(impl MessageSource +
     streams().map_err(|error| anyhow!("the standard input and output cannot be used: {error}").into())
 }
 
-/// Makes a name from the program in a command, or, if that program is one of [`RUNNERS`], from the program that it starts.
+/// Makes a name from the program in a command. If that program is one of [`RUNNERS`], makes the name from the program that it starts.
 pub(crate) fn made_of(command: &[OsString]) -> Option<ServerName> {
     let words = command.iter().map(|word| word.to_string_lossy());
     let mut words = words.filter(|word| !word.starts_with('-') && !word.contains('='));

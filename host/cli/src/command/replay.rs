@@ -30,7 +30,8 @@ pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
     let mut failed = None;
     let unread = CancellationToken::new();
     let show = |compared: &Compared| {
-        // A canary call has its own rules and is not a call of the agent, so it is skipped.
+        // A canary call is a test call of `hookhost doctor` with its own rules, and not a call of the agent. So it is
+        // skipped.
         let session = &compared.recorded.header.session;
         let is_canary = session.split_once(':').is_some_and(|(_, id)| canary::is_proof(id));
         if compared.is_same() || compared.again.is_none() || is_canary || unread.is_cancelled() {

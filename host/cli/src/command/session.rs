@@ -1,4 +1,5 @@
-//! `hookhost session`: lists, shows and removes the agent's stored sessions. (`resume` is in `run`.)
+//! `hookhost session`: lists, shows and removes the agent's stored sessions. The subcommand `resume` is in the module
+//! `run`.
 
 use crate::args::{ListArgs, RemoveArgs, ShowSessionArgs};
 use crate::command::run::report::used;

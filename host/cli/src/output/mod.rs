@@ -77,7 +77,7 @@ pub(crate) fn print_json_line(value: &impl Serialize) -> Result<Reader, CliError
     print_exactly(&(serde_json::to_string(value).map_err(anyhow::Error::new)? + "\n"))
 }
 
-/// Writes a message for a person, which is not part of the result. It does not matter if nobody can see it.
+/// Writes a message for a person, which is not part of the result. If nobody can see the message, this is not an error.
 pub(crate) fn note(text: &str) {
     let _ = screen::note(text);
 }

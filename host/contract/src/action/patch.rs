@@ -31,7 +31,7 @@ pub fn paths_of_patch(text: &str) -> Vec<String> {
         // `patch` accepts a patch whose lines are all indented.
         let line = line.trim_start();
         let after = |prefixes: &[&'static str]| prefixes.iter().find_map(|prefix| line.strip_prefix(prefix));
-        // A unified diff has `---` and `+++`, a context diff `***` and `---`.
+        // A unified diff has `---` and `+++`, and a context diff has `***` and `---`.
         let old = match (previous.get(..4), line.get(..4)) {
             (Some("--- "), Some("+++ ")) | (Some("*** "), Some("--- ")) => previous.get(4..),
             _ => None,

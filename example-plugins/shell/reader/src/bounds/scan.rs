@@ -43,7 +43,7 @@ pub(super) struct Scan<'a> {
     /// Bytes of the bodies of here-documents, which are skipped.
     pub(super) skipped: usize,
     arithmetic: Option<Arithmetic>,
-    /// True if only one of the parser and the shell may read the following text as arithmetic.
+    /// True if the parser and the shell may disagree whether the following text is arithmetic.
     is_lost: bool,
     /// The reason why the parser would read the text differently from the shell.
     pub(super) refused: Option<&'static str>,
@@ -362,8 +362,8 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns true if the shell may read a `'` here as an ordinary character, while the parser reads it as a quote. This can happen in
-    /// `"${x:-'…'}"`, in an index, after `$[` and in backquotes. The function still returns false if the text up to the next `'` contains
-    /// nothing that the shell would run and nothing that closes a construct, because the difference does not matter then.
+    /// `"${x:-'…'}"`, in an index, after `$[` and in backquotes. The difference does not matter if the text up to the next `'` can neither
+    /// run a command nor close a construct. In that case, the function returns false.
     fn may_be_no_quote(&self) -> bool {
         let outer = self
             .open
@@ -554,8 +554,8 @@ impl<'a> Scan<'a> {
                 }
                 let tabs = if strips_tabs { line.iter().take_while(|byte| **byte == b'\t').count() } else { 0 };
                 let line = &line[tabs..];
-                // The shell joins this line with the next line, but the parser does not. So only one of the two, the joined line or the
-                // next line alone, may be the delimiter.
+                // The shell joins this line with the next line, but the parser does not. So the shell and the parser may disagree whether
+                // the next line is the delimiter.
                 let begin = if is_quoted { None } else { line.strip_suffix(b"\\") };
                 if begin.is_some_and(|begin| delimiter.starts_with(begin)) || (is_continued && *line == *delimiter) {
                     self.refused = Some(CONTINUED);

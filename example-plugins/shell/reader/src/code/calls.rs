@@ -1,4 +1,4 @@
-//! Finds the calls in code that run commands, and the calls that remove, read or write files.
+//! Finds the calls in program code that run a command, and the calls that remove, read or write files.
 
 use super::Language;
 use super::names::{
@@ -126,7 +126,7 @@ impl<'a> Scan<'a> {
         if matches!(name, "for" | "foreach") || matches!(last(name), "each" | "forEach") {
             return self.bind(at);
         }
-        // The name is not a call if it is followed neither by brackets nor by anything that may be an argument without brackets.
+        // The name is a call only if brackets follow, or something that may be an argument without brackets.
         if !matches!(
             self.tokens.get(at + 1),
             Some(Token::Mark('(' | '*') | Token::Text(_) | Token::Run(_) | Token::Name(_))

@@ -203,7 +203,7 @@ pub(super) fn writes_file(name: &str) -> bool {
     )
 }
 
-/// Returns true for calls that read the file that their first argument names, and for methods of a path that read the file at this path.
+/// Returns true for calls that read a file. The first argument names the file or, in a method of a path, the path itself does.
 pub(super) fn reads_file(name: &str) -> bool {
     matches!(
         name,
@@ -304,7 +304,7 @@ pub(super) fn prints(name: &str) -> bool {
     )
 }
 
-/// Returns a command that does the same with a file as the code does with the file's content: it sends or prints the content.
+/// Returns a command that sends or prints a file, if the code sends or prints the content of the file.
 pub(super) fn outlet(tokens: &[Token<'_>]) -> Option<&'static [&'static str]> {
     let names = || {
         tokens.iter().filter_map(|token| match token {

@@ -100,8 +100,8 @@ pub(super) fn named(text: &str, context: &PathContext) -> Vec<(Word, bool)> {
 }
 
 impl Command {
-    /// Returns two kinds of files. Files that get a second name (`ln`, `docker run -v`) may be written by other programs later. Files that
-    /// are passed to a program that is not known to be read-only may be written by this program.
+    /// Returns two kinds of files. Files that get a second name (`ln`, `docker run -v`) may be written by other programs later. A program
+    /// that is not known to be read-only may write the files that are passed to it.
     #[must_use]
     pub fn exposes(&self) -> Vec<Write> {
         let exposed = |path: Word, extent| Write { path, extent, supposed: false };

@@ -1,5 +1,5 @@
 //! Guarded files are the files that decide which rules apply to an agent. They are hookhost's own files, and the agents' files for hooks,
-//! proxies and environment variables. The build script makes the table from `guarded.toml`.
+//! proxies and environment variables. The build script makes the table of these files from `guarded.toml`.
 
 use super::ascii::Ascii as _;
 use super::lower;
@@ -51,7 +51,7 @@ pub struct Guarded {
     when: When,
 }
 
-/// Tells which directories above a guarded file matter: if such a directory is removed or moved, this counts as a change of the file.
+/// The directories above a guarded file whose removal or renaming is treated as a change of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Above {
     Anywhere,
@@ -65,7 +65,8 @@ enum When {
     Always,
     /// The entry applies only outside of the workspace, because the name is too common.
     Outside,
-    /// The entry applies only if the written text names one of the variables. Other writes to such a file are harmless.
+    /// The entry applies only if the written text names one of the variables that select other settings. Other writes to such a file are
+    /// harmless.
     Names,
 }
 
@@ -116,7 +117,7 @@ pub struct Reach {
     pub extent: Extent,
     /// True if the path is a shell pattern.
     pub wild: bool,
-    /// True if the path is correct only if the target of a copy is a directory.
+    /// True if the path rests on the assumption that the target of a copy is a directory.
     pub supposed: bool,
     /// True if the path begins in a home directory, even if the path of that directory is unknown.
     pub in_home: bool,
@@ -335,7 +336,7 @@ fn overlap(part: &str, name: &str, wild: bool) -> bool {
     if known.as_bytes()[..shared] != fixed.as_bytes()[..shared] {
         return false;
     }
-    // No file has a name this long. A pattern this long is an attempt to make matching slow, so it counts as a match.
+    // No file has a name this long. A pattern this long is an attempt to make matching slow, so it is treated as a match.
     if name.len() > MAX_NAME {
         return known.len() < name.len();
     }

@@ -1,4 +1,4 @@
-//! Walks the parser's syntax tree of a text in the order of execution and records every command.
+//! Walks the syntax tree of a shell text in the order of execution, and records every command.
 
 use super::ascii::Ascii as _;
 use super::downloads::Downloads;
@@ -27,7 +27,7 @@ use state::{Declarations, Definitions, Files, Nesting, Source, Surroundings};
 const MAX_NESTING: usize = 8;
 /// Maximum nesting of compound commands, counted across nested texts and called functions. Each level uses stack.
 const MAX_LEVELS: usize = 32;
-/// Maximum number of commands. Commands in loops and functions count each time.
+/// Maximum number of commands. A command in a loop or a function counts each time it is read.
 const MAX_COMMANDS: usize = 2000;
 /// Maximum number of values with which a `for` loop is read. If there are more values, the loop is read once with an unknown value.
 const MAX_ROUNDS: usize = 16;
@@ -40,8 +40,8 @@ const INPUT_BYTES_PER_UNIT: usize = 4;
 /// Units of work for one call of the parser, in addition to the bytes of its text.
 pub(super) const WORK_OF_PARSE: usize = 200;
 
-/// Programs that run the program that their words name. If such a program runs an unknown program, the unknown program may run yet another
-/// program.
+/// Programs that run another program, which their words name. If such a program runs an unknown program, the unknown program may run yet
+/// another program.
 const PASSING_ON: [&str; 19] = [
     "sudo", "doas", "env", "nohup", "nice", "ionice", "time", "timeout", "gtimeout", "command", "builtin", "exec",
     "stdbuf", "xargs", "busybox", "setsid", "watch", "chroot", "flock",
@@ -61,7 +61,7 @@ pub struct Script {
     pub runs_unknown: bool,
     /// True if the text runs a file that it has downloaded.
     pub runs_fetched: bool,
-    /// True if a function is a fork bomb, because it starts itself twice at once, or in the background.
+    /// True if a function is a fork bomb, because it starts itself twice at the same time, or in the background.
     pub fork_bomb: bool,
     /// True if the text is exactly one simple command.
     pub is_single: bool,
@@ -91,9 +91,9 @@ pub fn read(text: &str, dialect: ShellDialect, cwd: &str, context: &PathContext)
     read_as(None, text, dialect, cwd, context)
 }
 
-/// Reads `text` again with likely assumptions, if [`read`] left something open in `script`. The first assumption is that a variable or
-/// directory that may be set is set. The second assumption is that an unknown program after a wrapper runs the command in its words.
-/// Returns `None` if `script` leaves nothing open.
+/// Reads `text` again with likely assumptions, if `script` has `leaves_open` set. The first assumption is that a variable or directory that
+/// may be set is set. The second assumption is that an unknown program after a wrapper runs the command in its words. Returns `None` if
+/// `leaves_open` is not set.
 #[must_use]
 pub fn read_likely(
     script: &Script,

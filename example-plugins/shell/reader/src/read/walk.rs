@@ -36,7 +36,8 @@ impl Reader<'_> {
         self.spend(before.work())?;
         for next in rest {
             match next {
-                // The commands after this `&&` run only if this pipeline ran, so its assignments apply to them.
+                // The commands after this `&&` run only if this pipeline ran, so the pipeline's assignments apply to
+                // them.
                 ast::AndOr::And(pipeline) => self.pipeline(pipeline)?,
                 ast::AndOr::Or(pipeline) => drop(self.perhaps(&mut |reader| reader.pipeline(pipeline))?),
             }

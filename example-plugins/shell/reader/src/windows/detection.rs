@@ -22,7 +22,7 @@ fn is_expression_of_cmdlet(text: &str) -> bool {
     let text = text.trim_start();
     let opened = text.trim_start_matches(['(', '{', '@', '$', '"', '&', ' ']);
     let end = opened.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(opened.len());
-    // If the text calls a method that may change something, the function returns false, so that a person is asked about the text.
+    // If the text calls a method that may change something, the function returns false, and a person is asked about the text.
     let reads = |rest: &str| {
         let begins = [
             "Get",

@@ -12,7 +12,7 @@ pub(super) enum Answer {
     Allow,
     /// The match is reported, and the command runs.
     Audit,
-    /// The rule makes its rewrite. A rule without a rewrite keeps its action.
+    /// The rule applies its rewrite. A rule without a rewrite keeps its action.
     Rewrite,
     Ask,
     Deny,
@@ -90,7 +90,7 @@ impl Answers {
             .or_else(|| get("severity", severity))
     }
 
-    /// Checks that each key names an existing rule, cause, label, catalogue or severity, and that no key loosens the floor.
+    /// Checks that each key names an existing rule, cause, label, catalogue or severity, and that no key loosens a rule of `floor`.
     ///
     /// # Errors
     /// Returns one sentence.
@@ -116,7 +116,7 @@ impl Answers {
 }
 
 impl Answer {
-    /// Replaces the rule's action with the answer. Returns false if the answer is `allow`, so that the rule must be left out.
+    /// Replaces the rule's action with the answer. Returns false if the answer is `allow`, because the rule must then be left out.
     pub(super) fn is_made(self, rule: &mut Rule) -> bool {
         let word = match self {
             Self::Allow => return false,

@@ -331,8 +331,8 @@ fn conditions(wanted: Match, by_words: bool, compile: Compile) -> Result<Box<[Co
     }
     let paths = Some(classes(&wanted.paths)?).filter(|paths| !paths.is_empty());
     let paths = paths.map(|paths| Condition::Paths(paths, wanted.whole));
-    // A rule that names its programs applies to few commands, so classifying their paths costs little. A rule about any program searches
-    // for the word first, because few commands have this word.
+    // A rule that names its programs applies to few commands, so classifying their paths costs little. A rule that names no program
+    // searches for its word first, because few commands have this word.
     let (paths, paths_last) = if wanted.word.is_none() { (paths, None) } else { (None, paths) };
     conditions.extend(paths);
     let patterns: [(_, Of<Pattern>); 9] = [

@@ -34,7 +34,7 @@ impl Mode {
         ("audit", Self::Audit),
     ];
 
-    /// Returns true if rules take the action that they name.
+    /// Returns true if, in this mode, a rule takes the action that it names.
     pub(crate) fn acts(self) -> bool {
         matches!(self, Self::RewriteWithAudit | Self::Rewrite)
     }
@@ -235,8 +235,7 @@ impl Registry {
         Ok(self)
     }
 
-    /// Returns true if a rule matches `command` under the conditions for examples. The command then runs in a project in which all stacks
-    /// are in use.
+    /// Returns true if a rule matches the example `command`. The command is checked as if all stacks were in use in its project.
     pub(crate) fn catches(&self, rule: &str, command: &str) -> bool {
         const DIRECTORY: &str = "/work/project";
         let context = PathContext::new(DIRECTORY);

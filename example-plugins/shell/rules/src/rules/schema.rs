@@ -1,5 +1,5 @@
-//! The format of a catalogue file and of the rules in the plugin's config. The build script reads the files with these types and writes
-//! them with postcard. The plugin uses the same types to read the result and its config.
+//! The format of a catalogue file and of the rules in the plugin's config. The build script uses these types to read the files and to write
+//! them in the postcard format. The plugin uses the same types to read the result and its config.
 
 use super::expression;
 use super::text::Text;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Catalogue {
     /// `SOURCE/STACK`, such as `hookhost/git`.
     pub id: String,
-    /// The stack that must be in use for the rules to apply. Without a stack, the rules always apply.
+    /// The stack, such as `rust`, that must be in use for the rules to apply. Without a stack, the rules always apply.
     #[serde(default)]
     pub stack: Option<String>,
     /// The version of the rules, such as `0.1.0`.
@@ -22,7 +22,7 @@ pub(crate) struct Catalogue {
     /// The author of the rules.
     #[serde(default)]
     pub source: String,
-    /// The priority of the catalogue among rules of equal priority. The catalogue with the higher number comes first.
+    /// The priority of the catalogue. Among rules of equal priority, the rules of the catalogue with the higher number come first.
     #[serde(default)]
     pub priority: i64,
     /// The rules. For an embedded catalogue, this list is empty, because its rules are read one by one.
@@ -39,7 +39,7 @@ pub(crate) struct Rule {
     /// The severity, which is shown in lists. It has no effect on the action.
     #[serde(default)]
     pub severity: Severity,
-    /// One of [`ACTIONS`]. A rule without an action makes its rewrite. If it has no rewrite either, it only reports.
+    /// One of [`ACTIONS`]. A rule without an action applies its rewrite. If the rule has no rewrite either, it only reports the command.
     #[serde(default)]
     pub action: Option<Text>,
     /// The priority. Rules with a higher number are checked first.
@@ -129,16 +129,16 @@ pub(crate) struct Match {
     pub no_word: Option<Expression>,
     /// A regular expression for the program and its words, separated by spaces, without the rest of the text.
     pub line: Option<Expression>,
-    /// A regular expression that the same line must not match.
+    /// A regular expression that the program and its words must not match.
     pub no_line: Option<Expression>,
-    /// A regular expression for a SQL statement in a word or in the input. The content of strings is removed from the statement before.
+    /// A regular expression for a SQL statement in a word or in the input. The content of strings is removed from the statement first.
     pub statement: Option<Expression>,
     /// A regular expression that the same statement must not match.
     pub no_statement: Option<Expression>,
     /// Classes of paths. An operand must have one of these classes: `root`, `home`, `host` (hookhost's own directories), `workspace`, …
     pub paths: Vec<String>,
-    /// Restricts `paths`: a path in a home directory or in the system matches only in two cases. Either it is a large part, such as
-    /// `~/Documents` or `/usr/lib`, or it is unknown.
+    /// Restricts `paths`: a path in a home directory or in the system matches only if it is a large part, such as `~/Documents` or
+    /// `/usr/lib`, or if the path is unknown.
     pub whole: bool,
     /// Minimum number of operands after the subcommand.
     pub min_operands: usize,
@@ -205,7 +205,7 @@ pub(crate) enum Construct {
     RunsUnknown,
     /// The text runs a file that it has downloaded.
     RunsFetched,
-    /// A function is a fork bomb, because it starts itself twice at once, or in the background.
+    /// A function is a fork bomb, because it starts itself twice at the same time, or in the background.
     ForkBomb,
     /// The text has characters that a terminal hides or obeys.
     ControlCharacters,
@@ -240,7 +240,7 @@ pub(crate) struct Rewrite {
     pub after_dashes: Vec<String>,
     /// The replacement for the whole command. The text must contain no other command, and the words of the command must be in `of`.
     pub replace: Option<String>,
-    /// The commands that `replace` can stand for. Each entry has the words after the program's name, joined by spaces.
+    /// The commands that `replace` can replace. Each entry has the words after the program's name, joined by spaces.
     pub of: Vec<String>,
     /// Excludes commands with operands, because the words after an operand may belong to another program.
     pub no_operands: bool,
@@ -249,7 +249,7 @@ pub(crate) struct Rewrite {
     /// Excludes texts in which one of these names is a word or a component of a path, because the rest of the text may depend on the part
     /// that would change.
     pub unless_named: Vec<String>,
-    /// Restricts the rewrite to commands whose output people see, and does not go to a program or a file.
+    /// Restricts the rewrite to commands whose output a person sees. Output that goes to a program or a file is excluded.
     pub only_shown: bool,
     /// Restricts the rewrite to commands that run in the workspace's root. In another directory, a path in the new words would mean another
     /// file.

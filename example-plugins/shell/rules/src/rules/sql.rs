@@ -5,8 +5,8 @@ use super::words::Pairs;
 use shell_reader::Ascii as _;
 use shell_reader::Command;
 
-/// The SQL statements in a command's words and input. Text that is not SQL does no harm, because it becomes a statement that no rule
-/// matches.
+/// The SQL statements in a command's words and input. Text that is not SQL is harmless, because no rule matches the statement that it
+/// becomes.
 #[derive(Debug)]
 pub(crate) struct Statements {
     /// All statements, one after the other.

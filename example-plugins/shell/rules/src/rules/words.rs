@@ -1,4 +1,4 @@
-//! Word lists for rules, which use little memory. This matters because the whole memory of a guest is copied for each event.
+//! Word lists for rules. The lists use little memory, which matters because the whole memory of a guest is copied for each event.
 
 use super::text::Text;
 use serde::de::{Deserialize, Deserializer, Error};
@@ -250,7 +250,7 @@ pub(crate) fn first(name: &str) -> u8 {
     name.bytes().next().unwrap_or(0)
 }
 
-/// A text that other texts are searched for, in upper or lower case.
+/// A text to search for in other texts, in upper or lower case.
 #[derive(Debug)]
 pub(crate) struct Part {
     text: Text,

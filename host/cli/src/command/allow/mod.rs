@@ -1,5 +1,5 @@
-//! `hookhost allow`: shows a plugin's subscriptions and the grants that it needs, and asks the user. Then it loads the plugin with its
-//! configuration as a test, and writes an entry with the digest of exactly the bytes that were shown.
+//! `hookhost allow`: shows a plugin's subscriptions and the grants that it needs, and asks the user for confirmation. Then the command
+//! loads the plugin with its configuration as a test, and writes an entry with the digest of exactly the bytes that were shown.
 
 mod entry;
 mod waiting;

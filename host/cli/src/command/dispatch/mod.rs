@@ -25,7 +25,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of concurrent plugin calls. Two are enough, because plugins are asked one after another, and only one observing plugin
+/// Maximum number of concurrent plugin calls. Two are enough, because plugins are called one after another, and only one observing plugin
 /// can run at the same time.
 const AT_ONCE: NonZeroU32 = NonZeroU32::new(2).unwrap();
 

@@ -186,7 +186,7 @@ fn becomes(text: &mut String, settled: &RecordedOutcome<Value>, command: &str) {
     }
 }
 
-/// Lists the plugins that were asked, if no plugin had a finding. If no plugin was asked, tells how to allow one.
+/// If no plugin had a finding, lists the plugins that received the event. If no plugin received the event, tells how to allow a plugin.
 fn asked(text: &mut String, settled: &RecordedOutcome<Value>, nothing_found: bool) {
     let mut plugins: Vec<String> = Vec::new();
     for call in &settled.record.calls {

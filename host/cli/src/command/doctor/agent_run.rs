@@ -1,5 +1,5 @@
-//! Starts the agent with a prompt that asks for the canary call, which the hook must deny. The agent starts in an empty directory. In a
-//! project, the agent could run programs that the project's files name, because no person is there to answer its questions.
+//! Starts the agent with a prompt that asks for the canary call, a harmless test call that the hook must deny. The agent starts in an empty
+//! directory. In a project, the agent could run programs that the project's files name, because no person is there to answer its questions.
 
 use super::last_event;
 use crate::agent_places::AgentPlaces;

@@ -103,7 +103,8 @@ pub(super) fn last_record() -> u64 {
     log.and_then(|log| log.last().ok()).unwrap_or(0)
 }
 
-/// Returns the outcome of the canary call that must be denied, if the agent made this call after the record `after`.
+/// Returns the outcome of the canary call that must be denied. Canary calls are harmless test calls. Returns `None` if the agent did not
+/// make this call after the record `after`.
 pub(super) fn of_denied_canary(agent: &str, after: u64) -> Option<OutcomeKind> {
     let log = audit_log::open(None).ok()?;
     let mut outcome = None;

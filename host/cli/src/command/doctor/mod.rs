@@ -95,7 +95,8 @@ fn left_out(places: &AgentPlaces) -> Option<Check> {
         .then(|| Check::unknown("path", says, "run `hookhost doctor` in another directory to see an agent there"))
 }
 
-/// Adds the result of the newest proof to the checks. With `--prove`, a new proof is made before that.
+/// Adds the result of the newest proof to the checks. A proof is a test in which the hook must deny a call. With `--prove`, a new proof is
+/// made first.
 fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &Adapter, diagnosis: &mut Diagnosis) -> Option<Proof> {
     let name = adapter.agent().name;
     if !args.prove {

@@ -18,18 +18,18 @@ pub(in crate::command) struct Metadata {
     /// Names and versions for the keys `language`, `processed-by` and `sdk`, from the section `producers` of WebAssembly's tool
     /// conventions.
     producers: BTreeMap<String, Vec<String>>,
-    /// Texts for the keys `authors`, `description`, `licenses`, `source`, `homepage`, `revision` and `version`.
+    /// The text of each of the keys `authors`, `description`, `licenses`, `source`, `homepage`, `revision` and `version`.
     annotations: BTreeMap<String, String>,
     /// The priority that the component proposes for its allowlist entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<i32>,
-    /// The error in this proposal, if it is invalid.
+    /// The error in the proposed priority, if the priority is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     priority_problem: Option<String>,
     /// The value of `on-failure` that the component proposes for its entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     on_failure: Option<OnFailure>,
-    /// The error in this proposal, if it is invalid.
+    /// The error in the proposed value of `on-failure`, if the value is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     on_failure_problem: Option<String>,
     /// Size of the main module's stack, in bytes.
@@ -44,7 +44,7 @@ const ANNOTATIONS: [&str; 7] = ["authors", "description", "licenses", "source", 
 const PRIORITY: &str = "hookhost:priority";
 const ON_FAILURE: &str = "hookhost:on-failure";
 
-/// Maximum number of characters that are shown: first of a proposal or a tool's name, then of a row.
+/// Maximum number of characters that are shown of a proposal or a tool's name (`SHOWN`) and of a row (`ROW`).
 const SHOWN: usize = 40;
 const ROW: usize = 500;
 
@@ -205,7 +205,8 @@ impl Module {
     }
 
     /// Returns the size of the stack, or `None` if the module does not have the memory layout that Rust's linker creates. In this layout,
-    /// the stack comes first in memory. It grows down from the initial stack pointer to address 0, and the data begins above the stack.
+    /// the stack comes first in memory. The stack grows down from the initial stack pointer to address 0, and the data begins above the
+    /// stack.
     fn stack(&self) -> Option<usize> {
         let top = self.first_global.filter(|top| *top > 0 && self.imported_globals == 0)?;
         if self.lowest_data.is_some_and(|lowest| lowest < top) {

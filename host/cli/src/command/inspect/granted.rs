@@ -23,7 +23,7 @@ pub(super) async fn run(args: &InspectArgs, inspection: &Inspection) -> Result<E
     };
     let mut given = GrantedPlugin { entry, inspection, missing: missing(entry, inspection), set_up_once: None };
     if given.loads() && inspection.configurable {
-        // Only loading the plugin shows whether it is set up once. Loading is safe here because the plugin is allowed.
+        // Only loading the plugin shows whether `configure` runs only once. Loading is safe here because the plugin is allowed.
         given.set_up_once = Some(loading::attempt(entry).await?.is_preinitialised());
     }
     if args.json {

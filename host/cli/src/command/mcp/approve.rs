@@ -46,7 +46,8 @@ pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
         return Ok(Exit::Rejected);
     }
     let _changing = directory.changing().map_err(CliError::not_loaded)?;
-    // A proxy may have changed both files while the user was asked, so read them again. Only the definitions that were shown are approved.
+    // A proxy may have changed both files before the user answered, so read the files again. Only the definitions that were shown are
+    // approved.
     let mut lock = LockFile::read(&file).map_err(CliError::not_loaded)?;
     let mut left = directory.read(&args.server).map_err(CliError::not_loaded)?;
     left.retain(|tool, held| chosen.get(tool) != Some(held));

@@ -1,4 +1,4 @@
-//! `hookhost mcp interceptor`: serves the chain as an MCP interceptor on standard input and output.
+//! `hookhost mcp interceptor`: serves the chain of plugins as an MCP interceptor on standard input and output.
 
 use crate::args::InterceptorArgs;
 use crate::audit_log;

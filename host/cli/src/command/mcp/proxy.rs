@@ -112,7 +112,8 @@ fn key(variable: &str) -> Result<String, CliError> {
     Ok(key.ok_or_else(missing)?.trim().to_owned())
 }
 
-/// Returns a function that creates a judge of the server's messages. Each judge has its own session, in the working directory.
+/// Returns a function that creates a [`Judge`], which decides on the server's messages. Each judge has its own session, in the working
+/// directory.
 fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> + Send + Sync + use<>, CliError> {
     let places = configuration::places()?;
     let cwd = configuration::cwd()?;
@@ -127,7 +128,7 @@ fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> +
     })
 }
 
-/// Returns true if the arguments are valid for a tool's schema. No arguments are valid for a schema that cannot be checked.
+/// Returns true if the arguments are valid for a tool's schema. If the schema cannot be checked, returns false.
 fn fits(schema: &Value, arguments: &Value) -> bool {
     Schema::compile(schema).is_ok_and(|schema| schema.problems(arguments).is_empty())
 }

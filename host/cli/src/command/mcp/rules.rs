@@ -1,4 +1,4 @@
-//! Reads the user's configuration of MCP servers, and finds the lock file.
+//! Reads the user's configuration of MCP servers, and finds the lock file, which contains the approved definitions of tools.
 
 use crate::configuration;
 use crate::exit::CliError;

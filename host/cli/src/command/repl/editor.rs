@@ -56,8 +56,8 @@ impl LineEditor {
         editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
         let above = editor.create_external_printer().ok().map(|mut printer| {
             let (sender, lines) = channel::<String>();
-            // Prints notices on a separate thread. If no line is being edited, a notice waits on that thread until the next line is edited,
-            // and so does not block the agent.
+            // Prints notices on a separate thread. If no line is being edited, a notice waits on that thread until the next line is edited.
+            // So a notice never blocks the agent.
             std::thread::spawn(move || lines.into_iter().try_for_each(|text| printer.print(text)));
             sender
         });

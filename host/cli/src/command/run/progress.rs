@@ -67,7 +67,7 @@ impl Progress {
     }
 }
 
-/// Returns a name in which each character is one column wide, so that the length of the line is known.
+/// Returns a name in which each character is one column wide. With such a name, the length of the line is known.
 fn plain(name: &str) -> String {
     let name = cut(&one_line(name), NAME);
     name.chars().map(|character| if character.is_ascii() || character == '…' { character } else { '?' }).collect()

@@ -20,9 +20,9 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// Interval at which the files and the record of approvals are checked after a change that could not be loaded or is not approved. There
-/// are two reasons for checking at intervals. The record of approvals is not watched, because the log in the same directory changes all the
-/// time. Moreover, a watcher reports nothing more about a directory that was removed and created again.
+/// Interval at which the files and the record of the user's approvals are checked after a change that could not be loaded or is not
+/// approved. There are two reasons for checking at intervals. The record of approvals is not watched, because the log in the same directory
+/// changes all the time. Moreover, a watcher reports nothing more about a directory that was removed and created again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time for which the files must stay unchanged before they are read. An editor or `hookhost allow` may write a file several times in a

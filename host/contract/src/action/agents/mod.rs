@@ -1,9 +1,9 @@
 //! The actions of each agent's tools.
 //!
 //! Each agent has a function in [`tables`] that lists the agent's tools and their arguments. Any other tool is looked
-//! up in [`tables::common`], which contains names that mean the same in every agent, so that a tool of a later version
-//! of the agent is recognised. An agent without a function also uses [`tables::unknown`], which gives ambiguous names
-//! their strictest meaning.
+//! up in [`tables::common`], which contains names that mean the same in every agent. In this way, a tool of a later
+//! version of the agent is recognised, too. An agent without a function also uses [`tables::unknown`], which gives
+//! ambiguous names their strictest meaning.
 //!
 //! To add an agent, add a function in [`tables`], a line in [`AGENTS`], and its calls in `tests.rs`.
 
