@@ -75,9 +75,10 @@ impl HookCall {
         std::iter::once(first).chain(later).collect()
     }
 
-    /// Returns a kind and a key, which together identify this call within its session. Two reports with the same kind and key are about the
-    /// same call. An agent can report a call twice if two hook files, or two of its programs, call the hook. Tool calls with an identifier
-    /// have a key, and so do the events that a gateway repeats with each request ([`once`](Self::once)).
+    /// Returns a kind and a key, which together identify this call within its session. Two reports with the same kind and key are
+    /// about the same call. An agent can report a call twice, for example if two of its hook configurations or two of its programs
+    /// call the hook. Tool calls with an identifier have a key, and so do the events that a gateway repeats with each request
+    /// ([`once`](Self::once)).
     pub fn key(&self) -> Option<(&'static str, &str)> {
         let (kind, call) = match &self.event {
             HookEvent::BeforeToolCall(call) => ("before", call),

@@ -1,4 +1,4 @@
-//! Describes the files of an agent that must name the hook, and their contents. The installer writes the files.
+//! Describes the files of an agent that must name the hook, and the contents of these files. The installer writes the files.
 
 use crate::agent::{Agent, HookPoint};
 use crate::directories::Directories;

@@ -34,7 +34,7 @@ pub(crate) fn headers(key: Option<&str>, body: &Value) -> Vec<(HeaderName, Strin
     headers
 }
 
-/// Builds the request body for a server with this host name. `host` is `None` for a program.
+/// Builds the request body for a server with this host name. `host` is `None` if the provider is a local program and not a server.
 pub(crate) fn body(request: &Request, host: Option<&str>) -> Value {
     let mut body = json!({
         "model": request.model,

@@ -1,4 +1,5 @@
-//! The address of a provider, which is a server or a program. It answers each request with a stream of server-sent events.
+//! The address of a provider, which is a server or a program. The provider answers each request with a stream of server-sent
+//! events.
 //!
 //! This module turns failures into [`ProviderError`]s. It sends the key only to the server that the key belongs to, and so it
 //! follows no redirects. It also masks the key if a message of the server contains it.
@@ -194,7 +195,7 @@ impl Endpoint {
         self.server()?.base.host_str()
     }
 
-    /// Returns a notice that a program answers, with the program's description. Returns `None` for a server.
+    /// Returns a notice that the provider is a program, with the program's description. Returns `None` for a server.
     pub(crate) fn notice(&self) -> Option<String> {
         let Transport::Program { description, .. } = &self.transport else { return None };
         let description = description.as_ref().map(|line| format!(": {line}")).unwrap_or_default();

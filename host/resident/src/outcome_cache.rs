@@ -1,6 +1,6 @@
 //! The outcomes of calls. Each call gets one decision, and all reports of the call get the same outcome. This is true even if two
-//! hook files or two programs of an agent report the call, or if a hook reports the call again after the host was killed. An
-//! outcome is lost only if the host is killed within 20 ms after its reply.
+//! hook configurations or two programs of an agent report the call, or if a hook reports the call again after the host was killed.
+//! An outcome is lost only if the host is killed within 20 ms after its reply.
 
 use crate::call_key::{CallId, CallKey, OUTCOME_LIFETIME};
 use hookhost::contract::bytes::written_size;

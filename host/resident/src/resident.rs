@@ -136,7 +136,7 @@ impl ResidentHost {
         }))
     }
 
-    /// Marks this host as started by a hook. If the user starts a host, that host replaces this one.
+    /// Marks this host as started by a hook. If the user starts another host, that host replaces this host.
     #[must_use]
     pub fn on_demand(self) -> Self {
         Self { is_on_demand: true, ..self }
@@ -180,8 +180,8 @@ impl ResidentHost {
             let served = http::serve(listener, Arc::clone(&shared.settler), token, endpoints, home, stopped);
             (Some(stop), tokio::spawn(served))
         });
-        // Unanswered calls are recorded in a separate task. If the log is locked, writing may take longer than a hook waits for a
-        // host that sends nothing.
+        // Unanswered calls are recorded in a separate task, because writing can take long if the log is locked. Meanwhile, a hook
+        // would treat a host that sends nothing as dead.
         let place = self.place.clone();
         let record = || {
             let (place, settler) = (place.clone(), Arc::clone(&shared.settler));

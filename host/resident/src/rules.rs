@@ -1,5 +1,5 @@
-//! The rules of each directory. The files of the rules are checked at each event, so that no event is decided under rules that were
-//! replaced before the event.
+//! The rules of each directory. The files that contain the rules are checked at each event. Otherwise, an event could be decided
+//! under rules that were replaced before the event.
 
 use hookhost::config::Config;
 use hookhost::{Host, RuleSet, RuleSource};
@@ -170,7 +170,7 @@ impl DirectoryEntry {
     }
 }
 
-/// Rules are refreshed before an approval takes effect, so that the current rules decide about it.
+/// The rules are refreshed before an approval takes effect, because the current rules must decide on the approval.
 impl RuleSource for DirectoryEntry {
     fn refresh(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
         Box::pin(async move { self.rules().await.map(drop) })

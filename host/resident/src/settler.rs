@@ -1,5 +1,5 @@
-//! Processes agents' messages. Each message is decoded, the rules of its directory are asked about its events, and the reply is
-//! encoded.
+//! Processes agents' messages. The settler decodes each message, lets the rules of the message's directory decide on its events,
+//! and encodes the reply.
 
 use crate::call_key::{CallId, CallKey};
 use crate::canary_rules::{self, in_own_session, is_canary, is_proof};
@@ -43,7 +43,7 @@ pub struct Settler {
 struct MessageContext<'a> {
     adapter: &'static Adapter,
     call: &'a HookCall,
-    /// The deadline for people and plugins.
+    /// The deadline for decisions of people and plugins.
     deadline: Instant,
     on_wait: WaitCallback<'a>,
 }
@@ -133,14 +133,14 @@ impl Settler {
         Ok(())
     }
 
-    /// Rejects all pending events, and all that arrive from now on.
+    /// Rejects all pending events, and all events that arrive from now on.
     pub(crate) fn shut_down(&self) {
         self.shutdown.send_replace(true);
     }
 
-    /// Processes a message and returns the reply. `named` is the agent that the hook names; the message may show that a related
-    /// agent has sent it. `on_wait` is called before a long wait, such as for a person or for a model that a plugin asks. If the
-    /// hook no longer waits, drop the returned future. The event is then dropped, and this is recorded in the log.
+    /// Processes a message and returns the reply. `named` is the agent that the hook names. The message may show that a related
+    /// agent has sent the message. `on_wait` is called before a long wait, such as a wait for a person or for a model that a plugin
+    /// asks. If the hook no longer waits, drop the returned future. The event is then dropped, and this is recorded in the log.
     pub async fn reply(&self, named: &'static Adapter, message: &Message<'_>, on_wait: WaitCallback<'_>) -> Reply {
         self.usage().active += 1;
         let adapter = detect(named, message);

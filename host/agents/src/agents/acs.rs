@@ -83,9 +83,9 @@ struct Text {
     text: String,
 }
 
-/// Returns the texts of `payload.KEY`, which is a string, an object with one text, or a list of parts. In two cases,
-/// the text is the JSON of the whole object: if the object has several texts, and if a tool output has no text. In a
-/// message, parts without a text are skipped, such as images.
+/// Returns the texts of `payload.KEY`, which is a string, an object with one text, or a list of parts. In two cases, the text is
+/// the JSON of the whole object: if the object has several texts, and if a tool output has no text. In a message, parts without a
+/// text, such as images, are skipped.
 fn texts(payload: &Value, key: &str) -> Vec<Text> {
     let Some(content) = payload.get(key) else { return Vec::new() };
     let within = |value: &Value, pointer: String| within(value, pointer, key == "outputs");
@@ -219,8 +219,8 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     Reply::json(&decision(call, outcome))
 }
 
-/// Encodes the outcomes of a call and of the shell command in it. Both must be allowed. Plugins can change the
-/// arguments of the call, but not the shell command.
+/// Encodes the outcomes of a call and of the shell command in it. The message is allowed only if both are allowed. Plugins can
+/// change the arguments of the call, but not the shell command.
 fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
     if outcomes.len() < call.parts().len() {
         return fail(Some(&call.point), "hookhost decided only on a part of this message");

@@ -242,9 +242,9 @@ impl<'a> ReplyDraft<'a> {
                     return has_place;
                 }
                 None => {
-                    // If the structure of the result is unknown, the agent may ignore the replacement. So the context
-                    // also tells the model why it should not use the result. The run continues, because otherwise the
-                    // author of a text that a tool reads could end the run.
+                    // If the structure of the result is unknown, the agent may ignore the replacement. So the context also tells
+                    // the model why it should not use the result. The run continues. Otherwise, anyone who writes a text that a
+                    // tool reads could end the run.
                     self.specific("updatedToolOutput", json!(nonempty_reason(reason)));
                     self.specific("additionalContext", json!(nonempty_reason(reason)));
                 }
@@ -325,8 +325,8 @@ pub(crate) enum StrictestReply {
     Deny(&'static HookPoint),
     /// The agent does not accept a denial, but it shows a message to its user.
     Notify(&'static HookPoint),
-    /// The agent accepts neither a denial nor a message. This variant is also used for an unknown hook point whose name
-    /// suggests that the agent stops there, because an agent that could not stop would run forever.
+    /// The agent accepts neither a denial nor a message. This variant is also used for an unknown hook point whose name suggests
+    /// that the agent stops there. A denial at such a hook point could make the agent run forever.
     Nothing,
     /// The hook point is unknown.
     Unknown,

@@ -1,5 +1,5 @@
-//! Edits JSON files in place. The files may contain comments and trailing commas. An edit does not change comments,
-//! order and formatting.
+//! Edits JSON files in place. The files may contain comments and trailing commas. An edit does not change comments, order or
+//! formatting.
 
 use crate::install::error::FileRefusal;
 use crate::install::ours::{self, Ownership};
@@ -298,8 +298,8 @@ fn take_out_of(array: &CstArray, agent: &str) -> bool {
     any
 }
 
-/// Removes the value at these keys if it is empty, and then each enclosing value that becomes empty. Stops at a value
-/// that also occurs in `before`.
+/// Removes the value at these keys if it is empty, and then each enclosing value that becomes empty. Does not remove a value that
+/// also occurs in `before`.
 fn prune(top: &CstObject, at: &[String], before: Option<&Value>) {
     for depth in (1..=at.len()).rev() {
         let keys = &at[..depth];

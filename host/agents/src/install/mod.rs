@@ -144,7 +144,7 @@ pub fn apply(
     }
     let mut receipt = of.receipt(agent_version);
     receipt.files = changes.iter().map(|change| file_receipt(change, earlier.as_ref())).collect();
-    // Keep the receipts of files that an older version wrote and the current plan does not contain.
+    // Keep the receipts of files that an older version of hookhost wrote, but that the current plan does not contain.
     for old in earlier.iter().flat_map(|earlier| &earlier.files) {
         if !receipt.files.iter().any(|file| file.path == old.path) {
             receipt.files.push(old.clone());

@@ -119,10 +119,10 @@ fn failed(trial: &Trial) -> String {
     format!("the configured hook failed about `{}` ({code}): {}", trial.command, trial.said)
 }
 
-/// Runs the hook with both canary calls in a directory. The hook is run only if a file has it in the form that
-/// hookhost's plan would write. No other command of a file is run. Returns `None` if the agent starts no process for
-/// its hook, or if no file has hookhost's hook at the hook point of the agent's canary call. `path` is the value of
-/// `PATH` with which programs are found.
+/// Runs the hook with both canary calls in a directory. The hook is run only if a file contains its command exactly as hookhost's
+/// plan would write it. No other command of a file is run. Returns `None` if the agent starts no process for its hook, or if no
+/// file has hookhost's hook at the hook point of the agent's canary call. `path` is the value of `PATH` with which programs are
+/// found.
 pub fn prove(
     adapter: &Adapter,
     commands: &[ConfiguredHook],

@@ -32,7 +32,7 @@ const ENVELOPE_KEYS: &[&str] = &["hookhost", "metadata"];
 /// or `f64` becomes a string that contains its digits.
 ///
 /// # Errors
-/// One sentence that says why the message is not such an object.
+/// One sentence that says why the message was refused.
 pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     let text = std::str::from_utf8(body(bytes)?).map_err(|error| format!("the message is not UTF-8: {error}"))?;
     into_object(value(text)?)

@@ -24,7 +24,7 @@ pub enum Line {
 /// The byte order mark of UTF-8, which some programs write at the beginning of a stream.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Returns a line without its byte order mark. The first line of a stream can have one.
+/// Returns a line without its byte order mark. The first line of a stream can begin with such a mark.
 pub fn without_mark(line: Bytes) -> Bytes {
     if line.starts_with(BYTE_ORDER_MARK) { line.slice(BYTE_ORDER_MARK.len()..) } else { line }
 }

@@ -1,5 +1,6 @@
-//! A Guardian of the Agent Control Standard v0.1.0: `POST /acs`. Source: the specification "instrument" of
-//! GenAI-Security-Project/agent-control-standard. The adapter `acs` decodes hook calls and encodes the replies.
+//! A Guardian, which is a server of the Agent Control Standard v0.1.0 that decides on agents' requests. It answers `POST /acs`.
+//! Source: the specification "instrument" of GenAI-Security-Project/agent-control-standard. The adapter `acs` decodes hook calls
+//! and encodes the replies.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -205,7 +206,7 @@ impl Acs {
             "timeout_config": { "default_ms": DECISION_TIMEOUT_MS },
             "skew_window_ms": skew,
             "on_decision_failure": "deny",
-            // An earlier text of version 0.1.0 uses this name for the member above.
+            // An earlier draft of version 0.1.0 uses this name for the member above.
             "on_timeout": "deny",
             "approver_types_supported": [],
             "policy_requires_provenance": false,

@@ -34,8 +34,8 @@ const EXTENSION: &str = "io.modelcontextprotocol/interceptors";
 /// The session id for a client that names no session.
 const NO_SESSION: &str = "mcp";
 
-/// The error code for an interceptor that took longer than the invoker waits. The code comes from the extension's
-/// repository. A later draft uses the code -32603 with the same reason.
+/// The error code for an interceptor that took longer than the invoker waited. The code comes from the extension's repository. A
+/// later draft uses the code -32603 with the same reason.
 const TIMEOUT_CODE: i32 = -32_000;
 
 /// The reason in the error with [`TIMEOUT_CODE`].
@@ -229,8 +229,8 @@ impl Interceptors {
         Ok(result)
     }
 
-    /// Returns the error for plugins that took longer than the invoker waits. Also records the failure, because the
-    /// engine's event was dropped and so the engine does not record it.
+    /// Returns the error for plugins that took longer than the invoker waited. Also records the failure, because the engine's event
+    /// was dropped and so the engine does not record it.
     fn too_late(&self, index: usize, message: &InterceptedMessage, limit: TimeLimit) -> RpcError {
         let (name, phase) = (&self.interceptors[index].name, message.phase.name());
         if let Ok(session) = self.session(index, message) {

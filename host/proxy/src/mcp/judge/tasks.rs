@@ -64,7 +64,7 @@ impl StartedTasks {
 }
 
 impl Judge {
-    /// Returns the expected answer to a request about a task. `name` is the method of this request. The answer is judged as a
+    /// Returns the expected answer to a request about a task. `name` is the method of this request. Rules check the answer as a
     /// result of the request that started the task.
     ///
     /// # Errors
@@ -133,8 +133,8 @@ impl Judge {
         Ok(message.with_result_or_as_it_came(&state))
     }
 
-    /// Judges a notification of a task's state. Returns the notification with the changes that plugins made. `on_wait` is called
-    /// before a long wait.
+    /// Lets the rules check a notification of a task's state. Returns the notification with the changes that plugins made.
+    /// `on_wait` is called before a long wait.
     ///
     /// # Errors
     /// The reason why the notification is not forwarded.
@@ -153,7 +153,7 @@ impl Judge {
         Ok(if judged.to_json() == state.to_json() { message.into() } else { message.with_params(&judged) })
     }
 
-    /// Judges the whole state as one result, because the model can read all parts of the state.
+    /// Lets the rules check the whole state as one result, because the model can read all parts of the state.
     async fn judge_task_state(
         &self,
         context: AnswerContext<'_>,
@@ -191,7 +191,7 @@ fn read(method: Method, state: &Members, result: Option<&Members>) -> Result<Too
         match (key.as_str(), value) {
             ("statusMessage", Value::String(text)) => said.push(text.clone()),
             ("error", error) => said.push(answer::said(error)),
-            // The result was converted above, and each question is judged separately.
+            // The result was converted above, and rules check each question separately.
             ("result" | "inputRequests", Value::Object(_)) | ("taskId", Value::String(_)) => {}
             (key, value) if is_bare(key, value) => {}
             (key, value) => said.push(format!("{key}: {value}")),
@@ -238,7 +238,7 @@ fn write_back(
     for (key, value) in &written {
         members = members.with(key, raw(value));
     }
-    // The questions are kept, because each of them was judged separately.
+    // The questions are kept, because rules have checked each of them separately.
     Ok(match state.get("inputRequests") {
         Some(requests) => members.with("inputRequests", requests.to_owned()),
         None => members,
