@@ -1,5 +1,5 @@
-//! Cursor, which is an editor and the command-line agent `cursor-agent`. Sources: the vendor's hooks reference of 3.18,
-//! and reports about the messages of the command-line agent.
+//! The adapter of Cursor, which is an editor and the command-line agent `cursor-agent`. Sources: the vendor's hooks reference of
+//! 3.18, and reports about the messages of the command-line agent.
 //!
 //! A message is one object with `hook_event_name` in camel case and the other keys in snake case. A reply is JSON with
 //! exit code 0. If the entry of a gate has `failClosed`, Cursor treats an empty reply as a failure. So the reply at a

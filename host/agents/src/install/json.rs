@@ -85,16 +85,16 @@ pub fn with_entries(
 pub struct RemainingText {
     /// The text.
     pub text: String,
-    /// True if anything was removed.
+    /// True if an entry of hookhost was removed.
     pub is_changed: bool,
     /// True if the remaining text contains only members that hookhost may have added, and no comments.
     pub is_only_ours: bool,
 }
 
-/// Removes hookhost's entries from a text, and the arrays and objects that are empty afterwards. Empty arrays and
-/// objects that occur in `before` are kept. `before` is the text from before the first installation, if that is known.
-/// A [`JsonEntry::Default`] member is removed only if it is named after hookhost. Somebody else may need the other
-/// members, such as a version.
+/// Removes hookhost's entries from a text, and the arrays and objects that are empty afterwards. Empty arrays and objects that
+/// occur in `before` are kept. `before` is the text from before the first installation, if that is known. A [`JsonEntry::Default`]
+/// member is removed only if it is named after hookhost. Other members, such as a version, stay, because other programs may need
+/// them.
 ///
 /// # Errors
 /// If the text is not a JSON object.
