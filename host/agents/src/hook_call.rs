@@ -28,7 +28,7 @@ pub struct HookCall {
     pub unclear: Option<String>,
 }
 
-/// A further event of a message.
+/// An event of a message, in addition to the message's first event.
 #[derive(Clone, Debug)]
 pub struct FurtherEvent {
     /// The hook point of the event.
@@ -103,7 +103,7 @@ pub struct AgentSession {
     pub workspace: PathBuf,
     /// The agent's version, if the message contains it.
     pub version: Option<String>,
-    /// True unless the message says that no person is present.
+    /// False if the message says that no person is present, and otherwise true.
     pub interactive: bool,
 }
 

@@ -287,7 +287,7 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
 }
 
 /// Returns the response of the message that the connection's task itself processes. If processing panics, this message gets no
-/// response, but other messages continue. This is the same as with a separate task.
+/// response, but other messages continue. The same would happen if a separate task processed the message.
 async fn poll_inline(message: &mut Option<MessageFuture>) -> Option<OutgoingFrame> {
     let Some(message) = message else { return std::future::pending().await };
     let polled = poll_fn(|context| {
@@ -457,7 +457,7 @@ async fn respond(
     }
 }
 
-/// Returns true if a hook's environment names other directories than the environment of this process. In this case, this process
+/// Returns true if a hook's environment and the environment of this process name different directories. In this case, this process
 /// would use other settings than the hook.
 fn is_elsewhere(variables: &[(String, String)], own: &[(String, String)]) -> bool {
     let as_paths = |(name, value): &(String, String)| (name.clone(), PathBuf::from(value));

@@ -27,7 +27,7 @@ const MAX_ROW_SIZE: usize = 256 * 1024;
 /// number of entries has doubled.
 const MIN_SWEEP_SIZE: usize = 64;
 
-/// The outcome of a call, which is kept for repeated reports of the call.
+/// The outcome of a call. It is kept because the call can be reported again.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedOutcome {
     /// The outcome.
@@ -67,8 +67,8 @@ impl CacheState {
         self.entries.retain(|_, entry| entry.is_valid());
         self.bytes = self.entries.values().map(|entry| entry.size()).sum();
         if self.entries.len() >= MAX_OUTCOMES || self.bytes > MAX_BYTES {
-            // All outcomes are dropped. Only the entries of pending calls are kept, so that each pending call still gets only one
-            // decision.
+            // All outcomes are dropped. Only the entries of pending calls are kept, because each pending call must still get only
+            // one decision.
             self.entries.retain(|_, entry| entry.outcome.get().is_none());
             self.bytes = 0;
             self.has_evicted = true;
@@ -106,8 +106,7 @@ impl OutcomeCache {
         entry
     }
 
-    /// Loads the outcomes that earlier hosts have stored. Skips rows that cannot be parsed, so the calls of such rows are decided
-    /// again.
+    /// Loads the outcomes that earlier hosts have stored. Skips rows that cannot be parsed. Their calls are decided again.
     pub(crate) fn load(&self, rows: Vec<KeptOutcome>) {
         let (now, time) = (Instant::now(), milliseconds());
         let mut state = self.state();
@@ -122,7 +121,7 @@ impl OutcomeCache {
         }
     }
 
-    /// Returns an outcome as a row for the store, or `None` if it is too large.
+    /// Returns an outcome as a row for the store, or `None` if the outcome is too large.
     pub(crate) fn to_row(&self, entry: &CacheEntry) -> Option<KeptOutcome> {
         let (CachedOutcome { outcome, event, lifetime }, _) = entry.outcome.get()?;
         let settled = milliseconds();

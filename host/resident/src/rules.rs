@@ -76,7 +76,7 @@ pub struct DirectoryRules {
     pub digest: Arc<str>,
     /// The files that belong to the project and from which rules were loaded.
     pub project_files: Arc<[PathBuf]>,
-    /// Time that an event takes if each plugin uses its maximum time and no person is asked.
+    /// Maximum time that an event takes if no person is asked. It is reached if each plugin uses its maximum time.
     pub plugin_time: Duration,
 }
 
@@ -115,9 +115,9 @@ struct LoadState {
 /// The directories that a session names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Directories {
-    /// The directory in which its calls run.
+    /// The directory in which the calls of the session run.
     pub cwd: PathBuf,
-    /// The directory of its project.
+    /// The directory of the session's project.
     pub workspace: PathBuf,
 }
 
@@ -306,7 +306,7 @@ impl Loader {
         directory: &Path,
         state: &mut LoadState,
     ) -> (Vec<(PathBuf, Stamp)>, Result<DirectoryRules, String>) {
-        // The stamps are taken before the files are read, so that any later change is noticed at the next event.
+        // The stamps are taken before the files are read, because then any later change is noticed at the next event.
         let before = stamps(self.configurations.files(directory, state.config.as_ref()));
         let found = self.configurations.find(directory, state.config.as_ref());
         let loaded = match found {

@@ -69,8 +69,8 @@ pub struct SessionHandle {
     project_files: Arc<Mutex<BTreeMap<PathBuf, PathBuf>>>,
 }
 
-/// The data of a session that the resident host remembers between two calls. The size of the data is limited. Texts and arguments
-/// of the agent are stored only as digests.
+/// The data of a session that the resident host keeps in memory between two calls. The size of the data is limited. Texts and
+/// arguments of the agent are stored only as digests.
 #[derive(Debug, Default)]
 struct SessionMemory {
     /// Digests of the allowed arguments of calls that have not run yet. The key is a digest of the call's number. The first map
@@ -176,8 +176,8 @@ pub(crate) fn directories(session: &AgentSession) -> Directories {
     Directories { cwd: session.cwd.clone(), workspace: session.workspace.clone() }
 }
 
-/// Returns the root of the project. This is the directory that the agent names, or otherwise the nearest directory above the
-/// current one that contains `.git`.
+/// Returns the root of the project. This is the directory that the agent names. If the agent names no directory, it is the nearest
+/// directory above the working directory that contains `.git`.
 fn workspace(named: &AgentSession) -> PathBuf {
     if named.workspace != named.cwd {
         return named.workspace.clone();
@@ -226,8 +226,8 @@ impl SessionHandle {
         latest.insert(call, arguments_digest(arguments));
     }
 
-    /// Returns true if a call has run with arguments other than the allowed ones. Returns false if the allowed arguments are no
-    /// longer known.
+    /// Returns true if a call has run with arguments other than the allowed arguments. Returns false if the allowed arguments are
+    /// no longer known.
     pub(crate) fn has_other_arguments(&self, call: &str, arguments: &Value) -> bool {
         let call = digest(&[call]);
         let allowed = self.memory().allowed.iter_mut().find_map(|calls| calls.remove(&call));

@@ -34,7 +34,7 @@ pub struct Settler {
     outcomes: OutcomeCache,
     canary_rules: OnceCell<DirectoryRules>,
     usage: Mutex<SettlerUsage>,
-    /// Set to true when the process is about to end, so that pending events are rejected.
+    /// Set to true when the process is about to end. Pending events are then rejected.
     shutdown: watch::Sender<bool>,
 }
 
@@ -145,8 +145,8 @@ impl Settler {
         self.usage().active += 1;
         let adapter = detect(named, message);
         let mut active = ActiveMessage { settler: self, adapter, message, is_answered: false };
-        // The future is large. It is boxed because tasks that contain it would otherwise copy it when they are created and when
-        // they end.
+        // The future is large. It is boxed because otherwise each task that contains the future would copy it when the task is
+        // created and when the task ends.
         let reply = Box::pin(self.decode_and_dispatch(adapter, message, on_wait)).await;
         active.is_answered = true;
         reply
@@ -285,7 +285,7 @@ impl Settler {
         self.rules.of_session(directories(&call.session), has_others).await
     }
 
-    /// Decides on an event. If there was an earlier report of the same call, returns the outcome of that report.
+    /// Decides on an event. If the same call was reported before, returns the outcome of the earlier report.
     async fn dispatch_once(
         &self,
         context: MessageContext<'_>,
@@ -326,7 +326,7 @@ impl Settler {
                     tokio::select! {
                         biased;
                         settled = &mut settled => break settled?,
-                        // While the first report waits for a person, repeated reports announce the same wait.
+                        // While the first report of a call waits for a person, repeated reports of the call announce the same wait.
                         Ok(()) = waiting.changed() => on_wait(*waiting.borrow_and_update()),
                     }
                 };

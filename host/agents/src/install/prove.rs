@@ -1,6 +1,6 @@
-//! Proves that the hook denies calls. If the agent's file contains the command of hookhost's plan, this module runs the
-//! command as the agent would run it, once for each of two test calls, the canary calls. The hook must deny one call
-//! and let the other call pass, because a hook that denies everything proves nothing.
+//! Proves that the hook denies calls. There are two test calls, the canary calls. If the agent's file contains the command of
+//! hookhost's plan, this module runs the command for each of them, as the agent would run it. The hook must deny one call and let
+//! the other call pass, because a hook that denies everything proves nothing.
 
 use crate::install::configured::ConfiguredHook;
 use crate::install::find;
@@ -80,7 +80,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Returns true if the hook denied exactly the call that it has to deny.
+    /// Returns true if the hook denied the call that it has to deny, and let the other call pass.
     pub fn holds(&self) -> bool {
         self.denied.verdict == TrialVerdict::Denied && self.passed.verdict == TrialVerdict::Passed
     }

@@ -8,8 +8,8 @@
 //! | [`signature`] | the secret, and the signatures made with it |
 //! | `sessions` | negotiated sessions, the requests already seen, and the chain of hashes |
 //!
-//! The Guardian fails closed. A request that is unreadable, unsigned or stale gets an error that the standard defines. An event on which
-//! hookhost cannot decide gets a `deny`.
+//! The Guardian fails closed. A request that is unreadable, unsigned or stale gets an error that the standard defines. If hookhost
+//! cannot decide on an event, the decision is `deny`.
 
 mod envelope;
 mod sessions;
@@ -92,8 +92,8 @@ impl Acs {
         self.signed(response, session.as_deref()).to_string()
     }
 
-    /// Records that hookhost did not decide on a request. Unauthenticated requests are counted instead of recorded one by one, so that they
-    /// cannot fill the log.
+    /// Records that hookhost did not decide on a request. Unauthenticated requests are counted instead of recorded one by one,
+    /// because they could otherwise fill the log.
     fn note(&self, settler: &Settler, home: &Path, is_known: bool, why: &str) {
         if is_known {
             settler.note_unread("acs", home, why);

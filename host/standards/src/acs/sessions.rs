@@ -180,7 +180,7 @@ mod tests {
         assert!(sessions.see("t", one, later).is_ok(), "it is one of each session");
         let two = Uuid::from_u128(2);
         assert!(sessions.see("u", two, now - SignedDuration::from_secs(1)).is_ok());
-        // A request that is no longer fresh need not be remembered, because it is refused by its time.
+        // A request that is no longer fresh need not be remembered, because its time alone is a reason to refuse it.
         assert_eq!(sessions.state().seen.len(), 3);
     }
 }
