@@ -94,8 +94,8 @@ impl ProviderSection {
         self.key_variable.as_deref().into_iter().chain(of_program.filter(|name| !COMMON_VARIABLES.contains(name)))
     }
 
-    /// Returns the section with its unset fields filled in from the variant file. Limits from the file are added to the limits of
-    /// the section.
+    /// Returns the section with its unset fields filled in from the variant file. Limits from the file are added, and replace the
+    /// section's limits of the same model.
     fn with_variant(&self, name: &str, file: &Path) -> Result<Self, ProviderError> {
         let unusable = |reason: String| {
             let (provider, program) = (name.to_owned(), file.display().to_string());

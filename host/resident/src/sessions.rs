@@ -176,8 +176,8 @@ pub(crate) fn directories(session: &AgentSession) -> Directories {
     Directories { cwd: session.cwd.clone(), workspace: session.workspace.clone() }
 }
 
-/// Returns the root of the project. This is the directory that the agent names. If the agent names no directory, it is the nearest
-/// directory above the working directory that contains `.git`.
+/// Returns the root of the project. This is the directory that the agent names. If the agent names no directory, it is the working
+/// directory or the nearest directory above it that contains `.git`. If there is no such directory, it is the working directory.
 fn workspace(named: &AgentSession) -> PathBuf {
     if named.workspace != named.cwd {
         return named.workspace.clone();
