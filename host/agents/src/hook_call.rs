@@ -199,7 +199,7 @@ pub enum HookEvent {
         /// Error message.
         message: String,
     },
-    /// An event that has no counterpart in hookhost. Plugins observe it as the custom event `AGENT/POINT`.
+    /// An event for which hookhost has no kind of its own. Plugins observe it as the custom event `AGENT/POINT`.
     Custom {
         /// The agent's data about the event.
         payload: Value,
@@ -255,7 +255,7 @@ impl ToolUse {
         Self { id, name, arguments, is_exact, origin }
     }
 
-    /// Sets the MCP server that provides the tool.
+    /// Sets the name of the MCP server that provides the tool.
     #[must_use]
     pub fn of_server(mut self, server: impl Into<String>) -> Self {
         self.origin = ToolOrigin::Mcp(server.into());

@@ -148,7 +148,7 @@ impl<'a> Deadline<'a> {
     }
 
     /// Reads one JSON text and returns at most its first `most` bytes. Reading stops at the end of the outermost object or array,
-    /// because some agents keep their end of the pipe open. If more bytes have already arrived by then, they are returned too,
+    /// because some agents do not close their end of the pipe. If more bytes have already arrived by then, they are returned too,
     /// because the caller must reject such a text as invalid JSON. Bytes beyond `most` are read and discarded, because closing the
     /// pipe early could kill the process that writes.
     ///

@@ -199,14 +199,15 @@ impl Response {
         framed(&body)
     }
 
-    /// Encodes the response as a frame for a kept connection, with its length.
+    /// Encodes the response as a frame with its length, for a connection that is kept open.
     pub fn to_numbered_frame(&self, number: u64) -> Vec<u8> {
         let mut body = number.to_le_bytes().to_vec();
         self.put(&mut body);
         framed(&body)
     }
 
-    /// Reads the body of a frame on a kept connection. Returns the number of a message, and the response to the message.
+    /// Reads the body of a frame on a connection that is kept open. Returns the number of a message, and the response to the
+    /// message.
     ///
     /// # Errors
     /// If the body does not consist of a number and a response.

@@ -75,8 +75,8 @@ fn is_same(there: &Metadata, file: &File) -> bool {
     file.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (there.dev(), there.ino()))
 }
 
-/// The calls that hooks have noted. The file stays until these calls are recorded, because otherwise they would be lost if the host
-/// is killed.
+/// The calls that hooks have written into the file. The file stays until these calls are recorded, because otherwise they would be
+/// lost if the host is killed.
 #[derive(Debug)]
 pub struct UnansweredCalls {
     /// The calls, in the order of the file.
@@ -85,8 +85,8 @@ pub struct UnansweredCalls {
 }
 
 impl UnansweredCalls {
-    /// Renames the file and reads all noted calls from it. Skips lines that cannot be read. Returns `None` if no calls are noted,
-    /// or if a hook is writing a call at this moment. Only the resident host calls this function.
+    /// Renames the file and reads all calls from it. Skips lines that cannot be read. Returns `None` if there is no file, or if a
+    /// hook is writing a call at this moment. Only the resident host calls this function.
     ///
     /// # Errors
     /// If the file exists but cannot be renamed or read.

@@ -68,7 +68,7 @@ const MAX_UNAUTHENTICATED: usize = 128;
 /// a client sends its first request at once.
 const MIN_HEAD_TIME: Duration = Duration::from_millis(25);
 
-/// Maximum number of connections that have sent the token and are kept between requests.
+/// Maximum number of connections that have sent the token and stay open between requests.
 const MAX_KEPT_ALIVE: usize = 128;
 
 /// The secret that requests must contain.
@@ -127,7 +127,7 @@ struct HttpService {
     endpoints: Endpoints,
     /// The directory for messages that name no directory.
     home: PathBuf,
-    /// Permits for connections that have sent the token and are kept between requests.
+    /// Permits for connections that have sent the token and stay open between requests.
     kept_alive: Arc<Semaphore>,
 }
 

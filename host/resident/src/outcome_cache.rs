@@ -27,14 +27,14 @@ const MAX_ROW_SIZE: usize = 256 * 1024;
 /// number of entries has doubled.
 const MIN_SWEEP_SIZE: usize = 64;
 
-/// The outcome of a call. It is kept because the call can be reported again.
+/// The outcome of a call. It is cached because the call can be reported again.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedOutcome {
     /// The outcome.
     pub(crate) outcome: Outcome,
     /// The identifier of the event's record in the log.
     pub(crate) event: Option<String>,
-    /// Time for which the outcome is kept for a second report.
+    /// Time for which the outcome is valid for further reports of the call.
     pub(crate) lifetime: Duration,
 }
 
@@ -67,8 +67,8 @@ impl CacheState {
         self.entries.retain(|_, entry| entry.is_valid());
         self.bytes = self.entries.values().map(|entry| entry.size()).sum();
         if self.entries.len() >= MAX_OUTCOMES || self.bytes > MAX_BYTES {
-            // All outcomes are dropped. Only the entries of pending calls are kept, because each pending call must still get only
-            // one decision.
+            // All outcomes are dropped. Only the entries of pending calls stay, because each pending call must still get only one
+            // decision.
             self.entries.retain(|_, entry| entry.outcome.get().is_none());
             self.bytes = 0;
             self.has_evicted = true;

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The beginning of the note for the user if changed rules cannot be loaded.
 pub const RELOAD_FAILED: &str = "changed rules cannot be loaded";
 
-/// Maximum number of directories whose rules are kept. If there are more, the rules of the least recently used directory are
+/// Maximum number of directories whose rules stay loaded. If there are more, the rules of the least recently used directory are
 /// dropped.
 const MAX_DIRECTORIES: usize = 256;
 
@@ -265,7 +265,7 @@ impl RulesByDirectory {
         Ok(rules)
     }
 
-    /// Returns the number of directories whose rules are kept.
+    /// Returns the number of directories whose rules are loaded.
     pub fn count(&self) -> usize {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).len()
     }

@@ -16,15 +16,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
-/// Maximum number of kept handles. If there are more, the least recently used handle is dropped. Dropping a handle does not end the
-/// session. The session gets a new handle when it is used again.
+/// Maximum number of open handles. If there are more, the least recently used handle is dropped. This does not end the session,
+/// which gets a new handle at its next call.
 const MAX_HANDLES: usize = 1000;
 
-/// Time for which an unused handle is kept.
+/// Time after which an unused handle is dropped.
 const HANDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// The arguments of this number of recent calls of a session are always remembered until the calls have run. Arguments of older
-/// calls may be remembered too, up to twice this number in total.
+/// The arguments of this number of recent calls of a session are always remembered until the calls have run. At most twice this
+/// number of calls are remembered.
 const MAX_CALLS: usize = 256;
 
 /// Maximum number of texts per session that are remembered because the model or the user has already read them.
@@ -59,13 +59,12 @@ pub struct SessionHandle {
     /// plugins can reject is dispatched. All handles of the session share the cell.
     pub(crate) started: Arc<OnceCell<()>>,
     used: Mutex<Instant>,
-    /// The data of the session. All handles of the session share it, because it must not be lost when the agent changes the
-    /// directory.
+    /// The data of the session. All handles of the session share it, so it is not lost when the agent changes the directory.
     memory: Arc<Mutex<SessionMemory>>,
-    /// The identifier of the main session. Differs from the session's own identifier if this is the session of a sub-agent.
+    /// The identifier of the main session. Differs from the identifier of `session` if this is the session of a sub-agent.
     root: String,
     /// The projects' configuration files that have been active, each with the root of its project. All handles of the main session
-    /// and its sub-agents share them. The engine's handle gets the files that other handles have added at its next event.
+    /// and its sub-agents share these files.
     project_files: Arc<Mutex<BTreeMap<PathBuf, PathBuf>>>,
 }
 
@@ -149,8 +148,8 @@ fn drop_unused(handles: &mut HashMap<HandleKey, Arc<SessionHandle>>) {
     }
 }
 
-/// Returns the identifier of an agent's session, and the identifier of the session to which the event belongs. The second
-/// identifier is that of the sub-agent's session if a sub-agent has sent the event. Otherwise both identifiers are the same.
+/// Returns the identifier of an agent's session, and the identifier of the session to which the event belongs. The two identifiers
+/// differ if a sub-agent has sent the event, because a sub-agent has its own session.
 pub(crate) fn identifiers(agent: &str, named: &AgentSession) -> (String, String) {
     // An agent that does not name its sessions has one session per project.
     let unnamed = || format!("unnamed in {}", workspace(named).display());

@@ -60,7 +60,7 @@ impl Readings {
         } else {
             changed.iter().for_each(|path| readings.add_file(writes, path, &call));
             if READ_KINDS.contains(&kind) {
-                // A search for which no path is given searches the working directory.
+                // If no path is given for a search, the agent searches the working directory.
                 if kind == "search" && paths.is_empty() && call.input().is_some() {
                     paths.push(".".to_owned());
                 }

@@ -1,5 +1,5 @@
-//! The adapter of agents that use the Agent Control Standard v0.1.0 (OWASP). In this standard, an Observed Agent sends messages to
-//! a Guardian, and the Guardian decides on them. Source: GenAI-Security-Project/agent-control-standard, `docs/spec/instrument/`.
+//! The adapter of agents that use the Agent Control Standard v0.1.0 (OWASP). An Observed Agent sends messages to a Guardian, which
+//! decides on them. Source: GenAI-Security-Project/agent-control-standard, `docs/spec/instrument/`.
 //!
 //! A message is the `params` of a JSON-RPC request, and the method is the hook point. A reply is the `result` of the
 //! response. The HTTP server of the resident host handles the rest: JSON-RPC, handshake, signatures, replayed messages
@@ -207,7 +207,7 @@ fn shell_command(point: &str, payload: &Value) -> Result<Option<FurtherEvent>, U
     Ok((!is_said).then(|| FurtherEvent::new(point, HookEvent::BeforeToolCall(call))))
 }
 
-/// The reason code in the reply to an event on which no decision was made.
+/// The reason code for an event on which no decision was made.
 const NOT_SETTLED: &str = "evaluation_failed";
 
 /// Hook points at which the agent only reports an event and nothing can be refused.

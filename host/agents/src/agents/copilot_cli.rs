@@ -4,9 +4,9 @@
 //! case, all keys of the message are in camel case. For a hook point in Pascal case, the keys are in snake case, some
 //! tools have Claude Code's names, and the message always names its hook point. `hookhost install` uses camel case.
 //!
-//! An empty reply is neutral. A denial is JSON with exit code 2. The exit code alone would deny the call, and the JSON
-//! contains the reason for the model. Copilot reads each JSON file in its hook directories, so hookhost writes the hook
-//! into a separate file.
+//! An empty reply is neutral. A denial is JSON with exit code 2. The exit code alone would deny the call. The JSON is needed for
+//! the reason that the model reads. Copilot reads each JSON file in its hook directories, so hookhost writes the hook into a
+//! separate file.
 
 use super::prelude::*;
 use crate::checks::misplaced_call;

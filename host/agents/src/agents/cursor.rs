@@ -100,8 +100,8 @@ const MCP: &str = "MCP:";
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let named = fields.text("hook_event_name")?;
-    // Cursor runs the hook in Claude Code's file. The message has Cursor's format, but the reply must have Claude
-    // Code's format.
+    // Cursor runs the hook in Claude Code's file. The message then has Cursor's format, but the reply must have Claude Code's
+    // format.
     let is_compatible = named == "preToolUse" && message.point == Some(COMPATIBLE);
     let point = if is_compatible { COMPATIBLE.to_owned() } else { named };
     HookCall::decoded(point, |point| {

@@ -1,4 +1,4 @@
-//! The tool calls that the agent has reported. Later reports about a call contain only changes, so the proxy keeps the fields of
+//! The tool calls that the agent has reported. Later reports about a call contain only changes, so the proxy stores the fields of
 //! the call until the call has run.
 //!
 //! The memory is limited. If a call exceeds the limit, the proxy remembers only that the call exists and whether the agent has
@@ -28,11 +28,11 @@ const MAX_EARLIER: usize = 8;
 /// arbitrarily long.
 type CallKey = u64;
 
-/// The calls of a connection.
+/// The reported tool calls of a connection.
 #[derive(Debug, Default)]
 pub struct ToolCalls {
     calls: HashMap<CallKey, CallRecord>,
-    /// The calls whose fields are kept, the oldest first.
+    /// The calls whose fields are stored, the oldest first.
     order: VecDeque<CallKey>,
     /// The calls that have run, the oldest first.
     ended: VecDeque<CallKey>,

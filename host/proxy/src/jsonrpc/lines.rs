@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 pub enum Line {
     /// A line, without its line break.
     Whole(Bytes),
-    /// A line that is longer than the maximum length of a message. Only the two ends of the line were kept.
+    /// A line that is longer than the maximum length of a message. Only the two ends of the line were stored.
     TooLong {
         /// The first [`KEPT_END_SIZE`] bytes.
         head: Bytes,

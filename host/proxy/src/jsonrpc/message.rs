@@ -20,7 +20,7 @@ pub use outgoing::OutgoingMessage;
 /// Maximum length of a message, in bytes: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Number of bytes that are kept at each end of a message that is too long.
+/// Number of bytes that are stored of each end of a message that is too long.
 pub const KEPT_END_SIZE: usize = 1024;
 
 /// Facts that are guessed from an unreadable message. They are used only to send an error to the side that waits for an answer.

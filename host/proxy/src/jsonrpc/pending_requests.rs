@@ -52,7 +52,7 @@ pub struct PendingRequests<E> {
     /// Requests that were cancelled after the other side had received them. The other side may or may not answer such requests.
     cancelled: VecDeque<(Id, E, usize)>,
     cancelled_bytes: usize,
-    /// The last answered requests. They are kept so that a second answer to the same request can be recognised.
+    /// The last answered requests. They are stored because a second answer to the same request must be recognised.
     answered: VecDeque<Id>,
 }
 

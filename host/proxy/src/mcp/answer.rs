@@ -158,7 +158,7 @@ pub fn write_back(
         }
         Method::Elicit | Method::UpdateTask => return Err(cannot()),
     };
-    // Members that only control the treatment of the answer are kept.
+    // The new result keeps those members that only control how the client treats the answer.
     if let Some(time) = members.value("ttlMs").filter(Value::is_number) {
         result["ttlMs"] = time;
     }

@@ -64,7 +64,7 @@ const HEADER_MISMATCH_CODE: i64 = -32_020;
 /// A function that creates the judge of a session.
 pub type NewJudge = Box<dyn Fn() -> Result<Judge, String> + Send + Sync>;
 
-/// The key that a client must send as `Authorization: Bearer …`. Only its digest is kept.
+/// The key that a client must send as `Authorization: Bearer …`. Only a digest of the key is stored.
 #[derive(Clone, Copy)]
 pub struct ClientKey([u8; 32]);
 

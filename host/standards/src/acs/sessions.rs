@@ -30,7 +30,7 @@ struct SessionState {
     sessions: HashMap<String, RequestChain>,
     /// The sessions' ids, in the order in which the sessions were negotiated.
     begin_order: VecDeque<String>,
-    /// The remembered requests, each with the time until which the request would be accepted as fresh.
+    /// The remembered requests. The value is the time until which the request would be accepted as fresh.
     seen: HashMap<(String, Uuid), Timestamp>,
     /// The keys of `seen`, in the order in which the requests arrived.
     order: VecDeque<(String, Uuid)>,

@@ -124,7 +124,7 @@ pub fn raw(value: &Value) -> Box<RawValue> {
     raw_text(value.to_string())
 }
 
-/// Returns a text as raw JSON. The text must be one valid JSON value that this module has written.
+/// Converts a text to raw JSON. The text must be one valid JSON value that this module has written.
 pub(super) fn raw_text(text: String) -> Box<RawValue> {
     RawValue::from_string(text).unwrap_or_default()
 }

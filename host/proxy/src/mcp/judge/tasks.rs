@@ -1,4 +1,4 @@
-//! Tasks, which are requests whose result arrives later, and the states by which the server reports the progress of a task.
+//! Tasks, which are requests whose result arrives later. The server reports the progress of a task as states of the task.
 
 use super::results::{AnswerContext, code};
 use super::{ExpectedAnswer, Judge, failed};
@@ -11,13 +11,13 @@ use hookhost_contract::ToolResult;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
 
-/// Maximum number of tasks for which the request that started them is remembered.
+/// Maximum number of tasks for which the proxy stores the request that started the task.
 const MAX_TASKS: usize = 1000;
 
 /// Maximum length of a task's name, in bytes.
 const MAX_TASK_NAME: usize = 1024;
 
-/// Maximum total size of the arguments of the remembered requests, in bytes: 64 MiB.
+/// Maximum total size of the arguments of these requests, in bytes: 64 MiB.
 const MAX_ARGUMENTS: usize = 64 * 1024 * 1024;
 
 /// The values of `resultType`.
@@ -41,8 +41,7 @@ pub(super) struct StartedTasks {
 }
 
 impl StartedTasks {
-    /// Remembers the request that has started a task. Returns false if a different request has already started a task with this
-    /// key.
+    /// Stores the request that has started a task. Returns false if a different request has already started a task with this key.
     fn insert(&mut self, key: TaskKey, operation: &Operation) -> bool {
         if let Some((known, _)) = self.operations.get(&key) {
             return known == operation;
@@ -94,7 +93,7 @@ impl Judge {
         operation.map(|operation| (key.1, operation)).ok_or_else(|| unknown.to_owned())
     }
 
-    /// If the result says that a request has started a task, remembers the request.
+    /// If the result says that a request has started a task, stores the request.
     ///
     /// # Errors
     /// If the task's name is too long to be stored, or if another request has started a task with the same name. In the latter
