@@ -11,8 +11,8 @@ use std::time::Duration;
 /// Time for which an outcome is valid for further reports of its call.
 pub(crate) const OUTCOME_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Time for which an outcome is valid after a person's approval, because the approval is valid for one call only. This time is long
-/// enough if two hook files report the same call at the same time.
+/// Time for which an outcome is kept after a person's approval, which is valid for one call only. This time is long enough if two
+/// hook files report the same call at the same time.
 pub(crate) const APPROVED_OUTCOME_LIFETIME: Duration = Duration::from_secs(10);
 
 /// Digest of a session and of the number that the agent gave to a call. The content of the call is not part of the digest.
