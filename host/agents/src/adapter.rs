@@ -33,7 +33,7 @@ pub struct Adapter {
     pub(crate) install: fn(&Context<'_>) -> Result<Plan, NotInstallable>,
     /// Encodes the neutral reply.
     pub(crate) neutral: fn(Option<&str>) -> Reply,
-    /// Encodes the reply to a readable call that got no decision. If this is `None`, `fail` is used instead.
+    /// Encodes the reply to a call that was read but got no decision. If this is `None`, `fail` is used instead.
     pub(crate) unsettled: Option<fn(&HookCall, &str) -> Reply>,
     /// Encodes the reply to a message with several events. If this is `None`, the reply is the first denial, or the first reply if no event
     /// is denied.
@@ -122,8 +122,8 @@ impl Adapter {
         }
     }
 
-    /// Encodes the reply to a call that got no decision in time. The reply means the same as the reply of [`fail`](Self::fail). Its format
-    /// is the format of this call's hook point, because some agents accept a denial only in that format.
+    /// Encodes the reply to a call that got no decision in time. The reply has the same meaning as the reply of
+    /// [`fail`](Self::fail), but the format of this call's hook point. Some agents accept a denial only in that format.
     pub fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
         match self.unsettled {
             Some(unsettled) => unsettled(call, why),
@@ -181,10 +181,10 @@ impl Adapter {
         self.json_dialect
     }
 
-    /// Returns the hook point before a tool call, and a test message for that hook point. The agent would send such a message if its model
-    /// wanted to run this shell command in this directory. `hookhost doctor --prove` passes the message to the hook in the agent's file.
-    /// The message names the session [`canary::SESSION`](crate::canary::SESSION). Returns `None` if the agent starts no process for its
-    /// hook. In that case, only a run of the agent can prove that the agent calls the hook.
+    /// Returns the hook point before a tool call, and a test message for that hook point. The agent would send such a message if
+    /// its model wanted to run this shell command in this directory. `hookhost doctor --prove` passes the message to the hook in
+    /// the agent's file. The message names the session [`canary::SESSION`](crate::canary::SESSION). Returns `None` if the agent
+    /// starts no process for its hook. In that case, only running the agent itself can prove that the agent calls the hook.
     pub fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)> {
         let (point, message, _) = self.canary?;
         Some((point, message(command, directory).to_string().into_bytes()))

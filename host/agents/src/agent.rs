@@ -11,7 +11,7 @@ pub struct Agent {
     pub title: &'static str,
     /// Names of the agent's programs. The agent is found if one of these programs is on the `PATH`.
     pub programs: &'static [&'static str],
-    /// The oldest and the newest version that the adapter was tested with. Empty strings if unknown.
+    /// The oldest and the newest version that the adapter was tested with. Both are empty strings if the versions are unknown.
     pub versions: (&'static str, &'static str),
     /// The agent's hook points.
     pub points: &'static [HookPoint],
@@ -98,7 +98,7 @@ pub struct Abilities {
     pub keeps_command: bool,
     /// The agent accepts a result in place of running the call.
     pub responds: bool,
-    /// The agent can ask its user, and does not continue without approval, even if no user is present.
+    /// The agent can ask its user, and does not continue without the user's approval, even if no user is present.
     pub asks: bool,
     /// The agent accepts a replacement for a text or for a tool's result.
     pub replaces: bool,

@@ -1,4 +1,4 @@
-//! The canary calls: harmless test calls with which `hookhost doctor --prove` shows that an agent calls its hook and
+//! The canary calls, which are harmless test calls with which `hookhost doctor --prove` shows that an agent calls its hook and
 //! follows the hook's replies.
 
 /// A harmless shell command that the resident host always rejects, whatever the rules are. If the command runs

@@ -1,6 +1,6 @@
-//! Checks that the messages of all agents have to pass. An agent and the rules could read an ambiguous message
-//! differently. An ambiguous message about a tool call that has not run yet is refused. If the tool has already run,
-//! its result is withheld or read leniently.
+//! Checks that the messages of all agents have to pass. An agent and the rules could read an ambiguous message differently. An
+//! ambiguous message about a tool call that has not run yet is refused. If the tool has already run, its result is withheld, or one
+//! of the possible results is used.
 
 use crate::agent::Agent;
 use crate::hook_call::{HookCall, HookEvent, ToolUse};
@@ -28,8 +28,8 @@ pub(crate) fn has_call(fields: &Fields) -> bool {
     CALL_KEYS.iter().any(|key| fields.get(key).is_some_and(|value| !value.is_null()))
 }
 
-/// Returns the error for a message that contains a tool call although its hook point is not about a tool call. The
-/// error names the agent's hook point before a tool call, so that the reply has the format of that hook point.
+/// Returns the error for a message that contains a tool call although its hook point is not about a tool call. The error names the
+/// agent's hook point before a tool call, because the reply must have the format of that hook point.
 pub(crate) fn misplaced_call(agent: &Agent, point: &str) -> Unreadable {
     let is_gate = |event: EventKind, rejects: bool| event == EventKind::BeforeToolCall && rejects;
     let gate = agent.points.iter().find(|point| is_gate(point.event, point.abilities.rejects));
@@ -95,8 +95,8 @@ pub(crate) fn check(
 /// Converts the arguments into an object if the agent wrote them in another form.
 ///
 /// # Errors
-/// If the tool needs arguments and the message has no arguments. Also if the arguments are a string, and it is not
-/// clear which argument of the tool the string is.
+/// If the tool needs arguments and the message has no arguments. Also if the arguments are a string, and it is not clear to which
+/// argument of the tool the string belongs.
 fn complete(agent: &Agent, tool: &mut ToolUse) -> Result<(), Unreadable> {
     let actions = ActionMap::default();
     let actions = actions.of(agent.name);

@@ -1,5 +1,5 @@
-//! Replaces an outcome that an agent cannot carry out with a stricter outcome. The list of replacements is returned, so
-//! that the log can record them.
+//! Replaces an outcome that an agent cannot carry out with a stricter outcome. The list of replacements is returned, because the
+//! log must contain them.
 
 use crate::agent::Abilities;
 use crate::hook_call::{HookCall, HookEvent};
@@ -18,13 +18,12 @@ pub enum Degradation {
     /// The agent accepts no result in place of running the tool, so the call is rejected, and the reason contains the
     /// result.
     ResponseToRejection,
-    /// The agent cannot ask its user dependably, and no person answered in another way, so the call is rejected.
+    /// The agent cannot reliably ask its user, and no person answered in another way, so the call is rejected.
     QuestionToRejection,
     /// The agent ignores rejections at this hook point. The rejection is recorded, and the user gets a message if
     /// possible.
     RejectionNotPossible,
-    /// The agent accepts no replacement, so the agent uses a text or a result that a plugin wanted to replace or
-    /// withhold.
+    /// The agent accepts no replacement. So the agent uses a text or a result although a plugin wanted to replace or withhold it.
     ReplacementNotPossible,
     /// The agent asks its user, although a plugin approved the call.
     ApprovalNotPossible,

@@ -1,8 +1,8 @@
 //! The directories of hookhost's own files. Environment variables determine them, unless flags on a hook's command line
 //! set them.
 //!
-//! The flags are necessary because a project can set variables for the agent that works in it, and so for the hook that
-//! the agent starts. A project cannot change a command line in the user's own file.
+//! The flags are necessary because a project can set variables for the agent that works in it. The hook gets these variables too,
+//! because the agent starts it. A project cannot change a command line in the user's own file.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub struct Directories {
     pub home: Option<PathBuf>,
 }
 
-/// A variable that sets another directory than the hook's command line.
+/// A variable that contradicts the hook's command line, because it sets another directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contradiction {
     /// The variable.
@@ -129,8 +129,8 @@ impl Directories {
     pub fn contradiction(&self, environment: Environment<'_>) -> Option<Contradiction> {
         self.known().find_map(|(kind, fixed)| {
             let (leads_to, variable) = kind.of_environment(environment)?;
-            // It is no contradiction if the environment has the same home directory and only lacks a variable that was
-            // set when the hook was installed.
+            // If the environment has the same home directory, and only lacks a variable that was set when the hook was installed,
+            // this is not a contradiction.
             let has_same_home = variable == "HOME"
                 && environment("HOME").is_some_and(|home| self.home.as_deref() == Some(Path::new(&home)));
             (leads_to != *fixed && !has_same_home).then(|| Contradiction {
@@ -196,7 +196,7 @@ mod tests {
             let changed: Vec<_> = changed.chain([(variable, "/evil")]).collect();
             assert_eq!(fixed.contradiction(&of(&changed)).unwrap().variable, variable);
         }
-        // Even if variables set the other directories, `HOME` still determines the meaning of `~`.
+        // `HOME` determines the meaning of `~` even if variables set the directories of hookhost's files.
         let named = fixed.variables();
         let named =
             named.iter().map(|(name, value)| (name.as_str(), value.as_str())).filter(|(name, _)| *name != "HOME");

@@ -28,7 +28,7 @@ pub struct HookCall {
     pub unclear: Option<String>,
 }
 
-/// A further event of a message.
+/// An event of a message, in addition to the message's first event.
 #[derive(Clone, Debug)]
 pub struct FurtherEvent {
     /// The hook point of the event.
@@ -75,9 +75,10 @@ impl HookCall {
         std::iter::once(first).chain(later).collect()
     }
 
-    /// Returns a kind and a key, which together identify this call within its session. Two reports with the same kind and key are about the
-    /// same call. An agent can report a call twice if two hook files, or two of its programs, call the hook. Tool calls with an identifier
-    /// have a key, and so do the events that a gateway repeats with each request ([`once`](Self::once)).
+    /// Returns a kind and a key, which together identify this call within its session. Two reports with the same kind and key are
+    /// about the same call. An agent can report a call twice, for example if two of its hook configurations or two of its programs
+    /// call the hook. Tool calls with an identifier have a key, and so do the events that a gateway repeats with each request
+    /// ([`once`](Self::once)).
     pub fn key(&self) -> Option<(&'static str, &str)> {
         let (kind, call) = match &self.event {
             HookEvent::BeforeToolCall(call) => ("before", call),
@@ -102,7 +103,7 @@ pub struct AgentSession {
     pub workspace: PathBuf,
     /// The agent's version, if the message contains it.
     pub version: Option<String>,
-    /// True unless the message says that no person is present.
+    /// False if the message says that no person is present, and otherwise true.
     pub interactive: bool,
 }
 
@@ -198,7 +199,7 @@ pub enum HookEvent {
         /// Error message.
         message: String,
     },
-    /// An event that has no counterpart in hookhost. Plugins observe it as the custom event `AGENT/POINT`.
+    /// An event for which hookhost has no kind of its own. Plugins observe it as the custom event `AGENT/POINT`.
     Custom {
         /// The agent's data about the event.
         payload: Value,
@@ -254,7 +255,7 @@ impl ToolUse {
         Self { id, name, arguments, is_exact, origin }
     }
 
-    /// Sets the MCP server that provides the tool.
+    /// Sets the name of the MCP server that provides the tool.
     #[must_use]
     pub fn of_server(mut self, server: impl Into<String>) -> Self {
         self.origin = ToolOrigin::Mcp(server.into());

@@ -1,8 +1,8 @@
-//! Supports agents of other vendors. Turns an agent's message into an event, and the outcome into a reply that the
-//! agent understands. Installs the hook in the agent's settings.
+//! Supports agents of other vendors. This crate turns an agent's message into an event, and the outcome of the event into a reply
+//! that the agent understands. It also installs the hook in the agent's settings.
 //!
-//! All modules except [`install`] are pure: they read no file, open no socket and run no plugin. The hook program uses
-//! only these modules. So it is small, and can deny a call in the agent's format even if no resident host answers.
+//! All modules except [`install`] are pure: they read no file, open no socket and run no plugin. The hook program uses only these
+//! modules. So the program is small, and can deny a call in the agent's format even if no resident host answers.
 //!
 //! To support a new agent, add a file in `agents/` and a line in the list of [`agents::all`]. Add the agent's tools to
 //! `hookhost_contract::action`. Add the agent's files to `guarded.toml`, which lists the files that plugins guard.

@@ -1,6 +1,6 @@
-//! The messages between the MCP proxy, which runs in front of MCP servers, and the resident host. Each event is one
-//! message, which gets one reply. The resident host treats the proxy like an agent, so the proxy has an adapter,
-//! [`ADAPTER`]. Unlike other agents, the proxy has no files in which a hook could be installed.
+//! The messages between the MCP proxy, which runs in front of MCP servers, and the resident host. Each event is one message, which
+//! gets one reply. The resident host treats the proxy like an agent, so the proxy has an adapter, [`ADAPTER`]. Unlike an agent, the
+//! proxy has no files in which a hook could be installed.
 
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
@@ -67,7 +67,7 @@ pub struct Event {
     ///
     /// - the arguments of the request,
     /// - for hidden tools, an object with the reason for each tool name,
-    /// - for an answer of the user, the data that the answer is about.
+    /// - for a user's answer, the data about which the user was asked.
     #[serde(default)]
     pub arguments: Value,
     /// The server's answer to the request.

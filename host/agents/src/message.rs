@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-/// Environment variables in which agents pass the project's directory to their hooks. The hook passes on no other
-/// variables, because some agents give each hook a variable with the API key of their model.
+/// Environment variables in which agents pass the project's directory to their hooks. The hook passes on only these variables,
+/// because some agents give each hook a variable with the API key of their model.
 pub const VARIABLES: &[&str] = &[
     "CLAUDE_PROJECT_DIR",
     "CRUSH_PROJECT_DIR",
@@ -33,7 +33,7 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Creates a message without a hook point, variables and a waiting time.
+    /// Creates a message without a hook point, variables or a waiting time.
     pub fn new(bytes: &'a [u8], directory: &'a Path) -> Self {
         Self { bytes, point: None, directory, variables: &[], within: None }
     }

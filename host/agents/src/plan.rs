@@ -1,4 +1,4 @@
-//! Describes the files of an agent that must name the hook, and their contents. The installer writes the files.
+//! Describes the files of an agent that must name the hook, and the contents of these files. The installer writes the files.
 
 use crate::agent::{Agent, HookPoint};
 use crate::directories::Directories;
@@ -62,8 +62,8 @@ pub struct Context<'a> {
     pub program: &'a Path,
     /// Reply of the hook if no resident host answers.
     pub on_failure: OnFailure,
-    /// Directories that the hook's command names in [`Scope::User`], or `None` if the environment of the hook
-    /// determines the directories. Other scopes ignore this field, because their files are used by several users.
+    /// Directories that the hook's command names in [`Scope::User`], or `None` if the environment of the hook determines the
+    /// directories. The field has no effect in other scopes, because several users share the files of those scopes.
     pub directories: Option<&'a Directories>,
     /// Reads a variable of the user's environment, such as `CODEX_HOME`.
     pub variable: &'a dyn Fn(&str) -> Option<PathBuf>,
@@ -207,8 +207,8 @@ impl FilePlan {
     }
 }
 
-/// The JSON dialect that an agent accepts. If a file uses other syntax, the agent cannot read the file, so the agent
-/// runs none of the hooks in it.
+/// The JSON dialect that an agent accepts. If a file uses other syntax, the agent cannot read the file, and runs none of the hooks
+/// in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JsonDialect {
     /// Strict JSON.
@@ -231,7 +231,7 @@ pub enum JsonEntry {
         /// The element.
         value: Value,
     },
-    /// A member that gets this value if it is missing. An existing member stays unchanged.
+    /// A member that is added with this value if it is missing. An existing member stays unchanged.
     Default {
         /// The keys that lead to the member, outermost first.
         at: Vec<String>,
@@ -246,7 +246,7 @@ impl JsonEntry {
         Self::Element { at: at.iter().map(|&key| key.to_owned()).collect(), value }
     }
 
-    /// Creates a member that gets this value if it is missing.
+    /// Creates an entry that adds a member with this value if the member is missing.
     pub fn default(at: &[&str], value: Value) -> Self {
         Self::Default { at: at.iter().map(|&key| key.to_owned()).collect(), value }
     }

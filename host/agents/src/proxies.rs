@@ -57,7 +57,7 @@ pub enum ProxyReply {
         #[serde(default)]
         rules: String,
     },
-    /// There was no decision, so the action must not happen.
+    /// No decision was made, so the action must not happen.
     Failed {
         /// Reason.
         why: String,
@@ -94,7 +94,7 @@ pub fn settled(outcome: &Outcome) -> ProxyReply {
     }
 }
 
-/// Encodes the reply to an event about which no decision was made. The reply is the same at every hook point.
+/// Encodes the reply to an event on which no decision was made. The reply is the same at every hook point.
 pub fn fail(_: Option<&str>, why: &str) -> Reply {
     reply(&ProxyReply::Failed { why: why.to_owned() })
 }

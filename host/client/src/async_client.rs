@@ -1,5 +1,5 @@
-//! A proxy's connection to the resident host, which decides on the events of all proxies. One connection stays open and carries all events
-//! of a proxy concurrently. If no resident host runs, the proxy starts one.
+//! A proxy's connection to the resident host, which decides on the proxy's events. The connection stays open and carries all events
+//! of the proxy concurrently. If no resident host runs, the proxy starts a resident host.
 
 use crate::connection::{
     self, CONNECT_TIMEOUT, ConnectionError, DELIVERY_TIMEOUT, Deadline, RESUME_TIMEOUT, SILENCE_TIMEOUT,
@@ -194,7 +194,7 @@ impl SharedConnection {
                 // If this process was suspended, the timeout can pass before the process reads frames that have already arrived.
                 response = timeout(RESUME_TIMEOUT, responses.recv()).await;
                 if response.is_err() {
-                    // The connection is marked as ended, so that the next event opens a new connection.
+                    // The connection is marked as ended, because the next event must open a new connection.
                     lock(&self.waiting).end();
                     return Err(ConnectionError::Silent { process: self.process });
                 }
@@ -254,7 +254,7 @@ async fn read(input: OwnedReadHalf, waiting: Arc<Mutex<PendingResponses>>) {
     // Without a buffer, each frame would take several system calls.
     let mut input = BufReader::new(input);
     while let Ok((number, response)) = receive(&mut input).await {
-        // If there is no entry, the task no longer waits.
+        // If the table has no entry for the event, its task no longer waits.
         if let Some(event) = lock(&waiting).events.get(&number) {
             let _ = event.send(response);
         }
@@ -304,7 +304,7 @@ mod tests {
         let paths = HostPaths::below(directory.path());
         std::fs::create_dir(paths.directory()).unwrap();
         let mut host = Command::new(std::env::current_exe().unwrap());
-        // With the argument `serve`, the test program runs only the tests whose names contain this word.
+        // The argument `serve` makes the test program run only those tests whose names contain this word.
         host.arg0("hookhost").arg("serve").env(SOCKET, paths.socket()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut host = host.spawn().unwrap();
         while std::os::unix::net::UnixStream::connect(paths.socket()).is_err() {

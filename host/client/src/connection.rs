@@ -30,8 +30,8 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
 /// second.
 pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Additional time for a frame after [`SILENCE_TIMEOUT`]. If both processes were suspended, the other process may continue a moment later
-/// than this process.
+/// Additional time for a frame after [`SILENCE_TIMEOUT`]. If both processes were suspended, the process on the other side may
+/// continue a moment later than this process.
 pub const RESUME_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Number of bytes that a pipe accepts without blocking after `poll` has reported the pipe as writable. POSIX calls this number `PIPE_BUF`.
@@ -63,7 +63,7 @@ pub enum ConnectionError {
     /// No resident host could be started.
     #[error("no resident host could be started: {0}")]
     NotStarted(String),
-    /// The hook was asked to end.
+    /// A signal has asked the hook to end.
     #[error("the hook was asked to end before there was an answer")]
     Interrupted,
     /// The other side has closed the connection.
@@ -147,10 +147,10 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// Reads one JSON text and returns at most its first `most` bytes. Reading stops at the end of the outermost object or array, because
-    /// some agents keep their end of the pipe open. If more bytes have already arrived by then, they are returned too, so that the caller
-    /// rejects the text as invalid JSON. Bytes beyond `most` are read and discarded, because closing the pipe early could kill the process
-    /// that writes.
+    /// Reads one JSON text and returns at most its first `most` bytes. Reading stops at the end of the outermost object or array,
+    /// because some agents do not close their end of the pipe. If more bytes have already arrived by then, they are returned too,
+    /// because the caller must reject such a text as invalid JSON. Bytes beyond `most` are read and discarded, because closing the
+    /// pipe early could kill the process that writes.
     ///
     /// # Errors
     /// The errors of [`Self::wait`], and errors of the system.

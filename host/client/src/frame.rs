@@ -85,7 +85,7 @@ pub enum FrameError {
     /// The other side uses another protocol, or another version of this protocol.
     #[error("the other side speaks another version of the protocol")]
     OtherVersion,
-    /// The bytes end too early, continue too long, or contain an invalid value.
+    /// The bytes are too few or too many, or contain an invalid value.
     #[error("the other side sent bytes that are not a valid frame")]
     Garbage,
 }
@@ -199,14 +199,15 @@ impl Response {
         framed(&body)
     }
 
-    /// Encodes the response as a frame for a kept connection, with its length.
+    /// Encodes the response as a frame with its length, for a connection that is kept open.
     pub fn to_numbered_frame(&self, number: u64) -> Vec<u8> {
         let mut body = number.to_le_bytes().to_vec();
         self.put(&mut body);
         framed(&body)
     }
 
-    /// Reads the body of a frame on a kept connection. Returns the number of a message, and the response to the message.
+    /// Reads the body of a frame on a connection that is kept open. Returns the number of a message, and the response to the
+    /// message.
     ///
     /// # Errors
     /// If the body does not consist of a number and a response.
@@ -266,7 +267,8 @@ fn put(to: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 fn put_count(to: &mut Vec<u8>, count: usize) {
-    // If the length does not fit, the other side refuses the frame, because u32::MAX is more than MAX_FRAME.
+    // If the length does not fit, u32::MAX is written. The other side refuses such a frame, because u32::MAX is more than
+    // MAX_FRAME.
     to.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
 }
 

@@ -57,7 +57,7 @@ impl Hook<'_> {
     pub fn run(&self, mut input: impl Read + AsFd) -> HookReply {
         let deadline = Deadline::within(self.call_timeout(), Some(self.interrupted));
         let directory = std::env::current_dir().unwrap_or_default();
-        // Reads one byte more than the limit, so that a message that is too long is recognised as such.
+        // Reads one byte more than the limit, because otherwise a message that is too long could not be recognised.
         let message = match deadline.read_json(&mut input, MAX_BYTES + 1) {
             Ok(message) => message,
             Err(error) => {
@@ -218,7 +218,8 @@ fn send_event<'a>(
     }
     loop {
         match connection.receive_at_work(deadline) {
-            // A host that replaced another host gives the person the full time again. The agent does not, so `reply` stays the limit.
+            // A host that replaced another host gives the person the full time again. The agent does not extend its own timeout, so
+            // the deadline `reply` still applies.
             Ok(Response::Waiting { seconds }) => deadline = deadline.extended_by(seconds).earlier(reply),
             received => return classify(received, deadline, process),
         }

@@ -1,4 +1,4 @@
-//! The client of the resident host. It sends a message and gets a reply, over a socket that only the user can reach.
+//! The client of the resident host. The client sends a message and gets a reply, over a socket that only the user can reach.
 //!
 //! The crate does not depend on the engine that runs plugins. The program `hookhost-hook` has no async runtime, and starts in less
 //! time than a shell. Only [`async_client`], which serves the proxies, needs an async runtime.

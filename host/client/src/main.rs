@@ -1,5 +1,5 @@
-//! `hookhost-hook AGENT [POINT] [FLAGS]`: reads an agent's message and prints the reply. The flags are `--on-failure=deny|allow` and the
-//! flags for [`Directories`]. The program reads no configuration and loads no plugins, because the resident host does both.
+//! `hookhost-hook AGENT [POINT] [FLAGS]`: reads an agent's message and prints the reply. The flags are `--on-failure=deny|allow`
+//! and the flags for [`Directories`]. The program itself reads no configuration and loads no plugins. The resident host does both.
 
 use hookhost_agents::directories::Directories;
 use hookhost_agents::plan::OnFailure;

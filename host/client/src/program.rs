@@ -1,4 +1,5 @@
-//! A hook program. It reads one message and prints one reply. Its exit code is never a code that agents treat as a failed hook.
+//! A hook program. It reads one message and prints one reply. Its exit code is always a code that agents do not treat as a failed
+//! hook.
 
 use crate::hook::{Hook, HookReply};
 use hookhost_agents::directories::Directories;
@@ -35,7 +36,7 @@ pub fn watch_signals() -> &'static AtomicBool {
     static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in TERMINATION_SIGNALS {
-            // If no handler can be registered, the signal ends the process at once, which is the default anyway.
+            // If no handler can be registered, the signal ends the process at once, as it does by default.
             let _ = flag::register(signal, Arc::clone(&interrupted));
         }
         // A failed allocation or a stack overflow aborts the process with this signal. In that case, the exit code is a denial.
@@ -54,7 +55,7 @@ pub fn watch_signals() -> &'static AtomicBool {
 /// and does not ignore the signals, because child processes would inherit an ignored signal.
 pub fn survive_limits() {
     for signal in [signal::SIGXFSZ, signal::SIGXCPU] {
-        // If no handler can be registered, the limit ends the process, which is the default anyway.
+        // If no handler can be registered, the limit ends the process, as it does by default.
         let _ = flag::register(signal, Arc::default());
     }
 }
@@ -73,7 +74,7 @@ pub fn run(adapter: &'static Adapter, point: Option<&str>, on_failure: OnFailure
         answered.unwrap_or_else(|_| HookReply { reply: Reply::exit_2(why), unanswered: None })
     });
     let code = say(&reply);
-    // Notes the call last. If something ends this process while it writes the note, the agent already has the reply.
+    // The call is noted last, because the agent then already has the reply if something ends this process while it writes the note.
     let noted = unanswered.map(|call| match hook.paths() {
         Some(paths) => call.note(&paths),
         None => Err(io::Error::other("no directory for it is known")),

@@ -119,8 +119,8 @@ impl StartingHost {
     /// Returns true if the started process has ended because another process is the resident host.
     ///
     /// # Errors
-    /// [`ConnectionError::NotStarted`] if the process has ended for another reason. The error contains what the process printed, or
-    /// its exit status.
+    /// [`ConnectionError::NotStarted`] if the process has ended for another reason. The error contains the text that the process
+    /// printed, or the exit status of the process.
     fn has_yielded(&mut self) -> Result<bool, ConnectionError> {
         match self.process.try_wait()? {
             None => Ok(false),
@@ -149,8 +149,8 @@ fn log(paths: &HostPaths) -> io::Result<File> {
     Ok(log)
 }
 
-/// Ends a resident host that sends nothing or uses another version of the protocol, so that the next host can take its lock. Does nothing
-/// if the process is not `hookhost serve`, or belongs to another user.
+/// Ends a resident host that sends nothing or uses another version of the protocol, because the next host needs its lock. Does
+/// nothing if the process is not `hookhost serve`, or belongs to another user.
 pub(crate) fn end_stuck(process: Option<u32>, paths: &HostPaths) {
     let Some(process) = process.filter(|process| is_resident_host(*process)) else { return };
     let Ok(number) = i32::try_from(process) else { return };

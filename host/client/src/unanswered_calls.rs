@@ -43,8 +43,8 @@ impl UnansweredCall {
     /// Appends the call to the file, as one line.
     ///
     /// # Errors
-    /// If the file cannot be written. In this case, the log will not contain the call, and the error can be reported only to the
-    /// agent.
+    /// If the file cannot be written. In this case, the log will not contain the call, and the hook can report the error only to
+    /// the agent.
     pub fn note(&self, paths: &HostPaths) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(paths.directory())?;
         let mut file = open_for_appending(&paths.unanswered())?;
@@ -75,7 +75,8 @@ fn is_same(there: &Metadata, file: &File) -> bool {
     file.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (there.dev(), there.ino()))
 }
 
-/// The calls that hooks have noted. The file stays until these calls are recorded, so that no call is lost if the host is killed.
+/// The calls that hooks have written into the file. The file stays until these calls are recorded, because otherwise they would be
+/// lost if the host is killed.
 #[derive(Debug)]
 pub struct UnansweredCalls {
     /// The calls, in the order of the file.
@@ -84,14 +85,14 @@ pub struct UnansweredCalls {
 }
 
 impl UnansweredCalls {
-    /// Takes all noted calls. Skips lines that cannot be read. Returns `None` if no calls are noted, or if a hook is writing a call at this
-    /// moment. Only the resident host calls this function.
+    /// Renames the file and reads all calls from it. Skips lines that cannot be read. Returns `None` if there is no file, or if a
+    /// hook is writing a call at this moment. Only the resident host calls this function.
     ///
     /// # Errors
-    /// If the file exists and cannot be taken.
+    /// If the file exists but cannot be renamed or read.
     pub fn take(paths: &HostPaths) -> io::Result<Option<Self>> {
         let file = paths.unanswered().with_extension("taken");
-        // If a file with this name exists, an earlier host took the file and did not record its calls.
+        // If a file with this name exists, an earlier host renamed the file and did not record the calls in it.
         if !file.exists() {
             match fs::rename(paths.unanswered(), &file) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -134,7 +135,7 @@ mod tests {
         first.note(&paths).unwrap();
         second.note(&paths).unwrap();
         assert_eq!(UnansweredCalls::take(&paths).unwrap().unwrap().calls, [first.clone(), second.clone()]);
-        // The resident host that took the first two calls was killed.
+        // The resident host that read the first two calls was killed.
         let third = UnansweredCall::now("codex", "Stop", "too late", false);
         third.note(&paths).unwrap();
         let noted = UnansweredCalls::take(&paths).unwrap().unwrap();

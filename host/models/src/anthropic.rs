@@ -1,7 +1,7 @@
 //! The Anthropic Messages API, streaming: <https://docs.anthropic.com/en/api/messages-streaming>.
 //!
-//! Each request marks the parts that stay the same in the next request, so that the provider can cache these parts. They are the
-//! tools, the system prompt and the whole conversation. Reminders follow the last mark, because they change.
+//! Each request marks the parts that stay the same in the next request, because the provider can then cache these parts. The parts
+//! are the tools, the system prompt and the whole conversation. Reminders follow the last mark, because they change.
 //!
 //! The results of all tool calls of an answer are sent in a single user message, as the API requires. Reminders follow in the same
 //! message as text blocks.
@@ -34,7 +34,7 @@ pub(crate) fn headers(key: Option<&str>, body: &Value) -> Vec<(HeaderName, Strin
     headers
 }
 
-/// Builds the request body for a server with this host name. `host` is `None` for a program.
+/// Builds the request body for a server with this host name. `host` is `None` if the provider is a local program and not a server.
 pub(crate) fn body(request: &Request, host: Option<&str>) -> Value {
     let mut body = json!({
         "model": request.model,
@@ -121,7 +121,7 @@ fn answer(text: &str, calls: &[ToolUse], thinking: &[Thinking]) -> Vec<Value> {
     let (mut text, mut calls, mut bytes, mut called) = (text, calls, 0, 0);
     let mut blocks = Vec::new();
     for piece in thinking {
-        // The positions may be wrong, because they may have been read from an edited session file.
+        // The positions may be wrong, because a person may have edited the session file from which they were read.
         let (before, rest) = text.split_at(text.floor_char_boundary(piece.text_before.saturating_sub(bytes)));
         let (calls_before, calls_rest) = calls.split_at(piece.calls_before.saturating_sub(called).min(calls.len()));
         (bytes, called) = (bytes + before.len(), called + calls_before.len());
@@ -379,8 +379,8 @@ impl Decoder for Events {
             }
             Event::MessageStop => {
                 // If the block of a call is still open, the limit on output tokens has cut off the call. The incomplete call is
-                // passed on, so that the model learns that it failed. Thinking that was cut off is dropped, because it has no
-                // signature.
+                // passed on, because the model must learn that the call failed. Thinking that was cut off is dropped, because it
+                // has no signature.
                 let open = std::mem::take(&mut self.open).into_values();
                 let cut = open.filter(|open| matches!(open, OpenBlock::Call(_))).map(OpenBlock::finish);
                 cut.chain([Delta::Stop(self.stop.take().unwrap_or(StopReason::EndTurn))]).collect()

@@ -65,7 +65,7 @@ impl ProviderSection {
         })
     }
 
-    /// Returns the program that answers instead of a server, if one is configured.
+    /// Returns the program that answers instead of a server, if a program is configured.
     #[must_use]
     pub fn program(&self, name: &str) -> Option<ProviderProgram> {
         let program = |file: &PathBuf| ProviderProgram::new(name, file.clone(), self.sha256, self.variables.clone());
@@ -88,13 +88,14 @@ impl ProviderSection {
     }
 
     /// Returns the environment variables that contain secrets of the provider: the variable of its key, and the configured
-    /// variables of its program, except those that every program gets.
+    /// variables of its program, except the variables that every program gets.
     pub fn secret_variables(&self) -> impl Iterator<Item = &str> {
         let of_program = self.variables.iter().flatten().map(String::as_str);
         self.key_variable.as_deref().into_iter().chain(of_program.filter(|name| !COMMON_VARIABLES.contains(name)))
     }
 
-    /// Returns the section with its unset fields filled in from the variant file. The limits in the file are added.
+    /// Returns the section with its unset fields filled in from the variant file. Limits from the file are added, and replace the
+    /// section's limits of the same model.
     fn with_variant(&self, name: &str, file: &Path) -> Result<Self, ProviderError> {
         let unusable = |reason: String| {
             let (provider, program) = (name.to_owned(), file.display().to_string());

@@ -1,7 +1,8 @@
-//! The address of a provider, which is a server or a program. It answers each request with a stream of server-sent events.
+//! The address of a provider, which is a server or a program. The provider answers each request with a stream of server-sent
+//! events.
 //!
-//! This module turns failures into [`ProviderError`]s. It sends the key only to the server that the key belongs to, and so it
-//! follows no redirects. It also masks the key if a message of the server contains it.
+//! This module turns failures into [`ProviderError`]s. The module sends the key only to the server that the key belongs to. For
+//! this reason, it follows no redirects. It also masks the key if a message of the server contains the key.
 
 use crate::error::ProviderError;
 use crate::keys::Keys;
@@ -134,7 +135,7 @@ impl Endpoint {
         Ok(Self { provider: provider.to_owned(), transport: Transport::Http(Box::new(server)) })
     }
 
-    /// Creates an endpoint for a program. `description` is the program's own one-line description.
+    /// Creates an endpoint for a program. `description` is the line with which the program describes itself.
     ///
     /// # Errors
     /// Returns the errors of [`ProviderProgram::check`].
@@ -194,7 +195,7 @@ impl Endpoint {
         self.server()?.base.host_str()
     }
 
-    /// Returns a notice that a program answers, with the program's description. Returns `None` for a server.
+    /// Returns a notice that the provider is a program, with the program's description. Returns `None` for a server.
     pub(crate) fn notice(&self) -> Option<String> {
         let Transport::Program { description, .. } = &self.transport else { return None };
         let description = description.as_ref().map(|line| format!(": {line}")).unwrap_or_default();
@@ -424,8 +425,8 @@ pub(crate) fn error_message(body: &Value) -> Option<String> {
 /// # Errors
 /// Returns an error if TLS cannot be set up.
 pub fn http_client(base: &Url, timeouts: Timeouts) -> Result<Client, reqwest::Error> {
-    // reqwest is built without a TLS provider, so one must be installed. If the program has already installed a TLS provider, that
-    // one is used.
+    // reqwest is built without a TLS provider, so a provider must be installed. If the program has already installed a TLS
+    // provider, that provider is used.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();
     }

@@ -1,5 +1,5 @@
-//! Failures of providers. Each message is one sentence that names the provider and what the user can do next. No message contains a
-//! key.
+//! Failures of providers. Each message is one sentence that names the provider and says what the user can do next. No message
+//! contains a key.
 
 use crate::script::ScriptError;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub enum ProviderError {
         /// Name of the environment variable.
         variable: String,
     },
-    /// The stored key of the provider belongs to a different server than the configured one.
+    /// The stored key of the provider does not belong to the configured server.
     #[error(
         "the provider {provider} needs an API key: the stored key is for {kept_for}, but the provider is at {origin}; store a key for that server with `hookhost auth set {provider}`, or set the environment variable {variable}"
     )]

@@ -102,8 +102,8 @@ impl Keys {
         Ok(Self { kept })
     }
 
-    /// Reads the file, changes the keys and writes it back. The user's state directory `state` is locked meanwhile, so that no
-    /// concurrent change is lost. The new file has mode 0600 and is written completely or not at all.
+    /// Reads the file, changes the keys and writes it back. The user's state directory `state` is locked meanwhile, because
+    /// otherwise a concurrent change could be lost. The new file has mode 0600 and is written completely or not at all.
     ///
     /// # Errors
     /// Returns the errors of [`Self::read`] and of `change`, and an error if the file cannot be written. On an error,
@@ -143,12 +143,12 @@ impl Keys {
         Ok(())
     }
 
-    /// Removes the key of a provider. Returns true if there was one.
+    /// Removes the key of a provider. Returns true if a key was stored.
     pub fn remove(&mut self, provider: &str) -> bool {
         self.kept.remove(provider).is_some()
     }
 
-    /// Iterates over the providers that have a key. Each of them comes with the server of its key, such as
+    /// Iterates over the providers that have a key. Each provider is returned with the server of its key, such as
     /// `https://api.example.com`.
     pub fn iter(&self) -> impl Iterator<Item = (&str, String)> {
         self.kept.iter().map(|(provider, kept)| (provider.as_str(), kept.origin()))

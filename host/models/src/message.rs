@@ -11,7 +11,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Message {
-    /// A text in the user's role. The user has not necessarily written it.
+    /// A text in the user's role. Its author can also be the model, a plugin or the agent loop.
     User {
         /// The text.
         text: String,
@@ -135,8 +135,8 @@ impl ToolUse {
         Self { id: id.into(), name: name.into(), arguments }
     }
 
-    /// Parses the arguments of a call. Empty text becomes the empty object. Text that is not a JSON object is kept as a
-    /// string, so that the model can be told about it.
+    /// Parses the arguments of a call. Empty text becomes the empty object. Text that is not a JSON object is kept as a string,
+    /// because the model must learn about its mistake.
     #[must_use]
     pub fn parse(id: String, name: String, arguments: String) -> Self {
         let arguments = match serde_json::from_str::<Value>(&arguments) {
@@ -306,7 +306,7 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// Returns the name that plugins see, which is `end-turn`, `tool-calls`, `max-tokens`, `refused`, or the provider's own name of
+    /// Returns the name that plugins get, which is `end-turn`, `tool-calls`, `max-tokens`, `refused`, or the provider's own name of
     /// another reason.
     #[must_use]
     pub fn name(&self) -> &str {

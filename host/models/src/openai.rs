@@ -1,8 +1,8 @@
 //! OpenAI's streaming chat completions. Ollama, llama.cpp, vLLM and many hosted services offer the same protocol:
 //! <https://platform.openai.com/docs/api-reference/chat-streaming>.
 //!
-//! The decoder accepts the deviations of other servers. They may omit `index`, the identifier of a call or `[DONE]`, and they may
-//! send the usage in the last chunk or after it.
+//! The decoder accepts the deviations of other servers. These servers may omit `index`, the identifier of a call or `[DONE]`, and
+//! they may send the usage in the last chunk or after it.
 //!
 //! OpenAI itself sends no thinking in this protocol. Other servers have fields for thinking: `reasoning_content`
 //! (<https://api-docs.deepseek.com/guides/thinking_mode>, <https://docs.z.ai/guides/capabilities/thinking-mode>), `reasoning`
@@ -260,7 +260,7 @@ impl Decoder for Chunks {
             return Err(self.failure(&json!({ "error": error })));
         }
         let mut deltas = Vec::new();
-        // There is only one choice, because requests ask for one.
+        // There is only one choice, because each request asks for one choice.
         if let Some(choice) = chunk.choices.into_iter().flatten().next() {
             let piece = choice.delta.unwrap_or_default();
             self.reasoning.push(piece.reasoning);

@@ -1,4 +1,5 @@
-//! The models of `[agent.plugin-models]`. Plugins with the grant `model` ask them outside of the conversation.
+//! The models of `[agent.plugin-models]`. Plugins with the grant `model` can send questions to these models outside of the
+//! conversation.
 
 use crate::error::ProviderError;
 use crate::message::Message;
@@ -11,8 +12,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum wait before a retry. After a longer wait, the plugin's deadline could pass, and then the plugin would not learn the
-/// reason of the failure.
+/// Maximum wait before a retry. During a longer wait, the plugin's deadline could pass, and the plugin would not learn the reason
+/// of the failure.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(2);
 
 /// Models by the names in grants, for [`HostBuilder::model`](hookhost::HostBuilder::model).
@@ -62,7 +63,7 @@ impl PluginModels {
         self
     }
 
-    /// Returns the reason why a model cannot be asked, or `None` if it can be asked.
+    /// Returns the reason why questions to a model would fail, or `None` if the model can be asked.
     #[must_use]
     pub fn problem(&self, name: &str) -> Option<String> {
         match self.models.get(name) {

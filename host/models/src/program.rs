@@ -23,7 +23,7 @@ const MAX_PROGRAM: u64 = 512 << 20;
 /// Time limit for the answer to a flag.
 const FLAG_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Maximum length of the answer to a flag, in bytes. Of the error output, the same number of bytes is kept.
+/// Maximum length of the answer to a flag, in bytes. The same number of bytes is kept of the program's error output.
 const MAX_OUTPUT: u64 = 64 * 1024;
 
 /// Read size for the answer, in bytes.
@@ -38,7 +38,7 @@ pub struct ProviderProgram {
     provider: String,
     file: PathBuf,
     sha256: Option<Digest>,
-    /// Environment variables that the program gets besides the common ones. If the configuration lists none, the
+    /// Environment variables that the program gets besides the common variables. If the configuration lists no variables, the
     /// program is asked for them.
     variables: OnceCell<Vec<String>>,
 }
@@ -94,7 +94,8 @@ impl ProviderProgram {
         Ok(ProgramDescription { summary, defaults: defaults.lines().filter_map(pair).collect() })
     }
 
-    /// Returns the environment variables that the program gets besides the common ones. The program is asked for them at most once.
+    /// Returns the environment variables that the program gets besides the common variables. The program is asked for them at most
+    /// once.
     async fn variables(&self) -> &[String] {
         let name = |line: &str| {
             let name: String = line.trim().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
@@ -163,7 +164,7 @@ impl ProviderProgram {
         let errors = errors.map(|errors| {
             tokio::spawn(async move {
                 let mut text = Vec::new();
-                // The rest is not kept, but it must be read too, because a full pipe would block the program.
+                // The rest of the output is not kept, but must be read too, because a full pipe would block the program.
                 let mut errors = errors;
                 let _ = (&mut errors).take(MAX_OUTPUT).read_to_end(&mut text).await;
                 let _ = tokio::io::copy(&mut errors, &mut tokio::io::sink()).await;

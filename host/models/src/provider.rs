@@ -1,4 +1,4 @@
-//! The trait of all sources of model answers. It hides HTTP and the protocols of the providers from the agent loop.
+//! The trait that all sources of model answers implement. It hides HTTP and the protocols of the providers from the agent loop.
 
 use crate::error::ProviderError;
 use crate::message::{Message, StopReason, Thinking, Thoughts, TokenUsage, ToolUse};
@@ -14,7 +14,7 @@ pub trait Provider: Send + Sync + Debug {
     /// Returns the provider's name in the configuration, which plugins and people see.
     fn name(&self) -> &str;
 
-    /// Returns a notice that the user gets before the first answer, for example that no real model answers.
+    /// Returns a notice that the user gets before the first answer. For example, the notice says that no real model answers.
     fn notice(&self) -> Option<String> {
         None
     }
@@ -26,8 +26,8 @@ pub trait Provider: Send + Sync + Debug {
     /// Returns an error if there is no answer. If the answer breaks off, the stream yields an error and ends.
     async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError>;
 
-    /// Returns the request body in the provider's protocol, without headers and keys. Plugins can read and change it. By default,
-    /// it is the request as JSON.
+    /// Returns the request body in the provider's protocol, without headers and keys. Plugins can read and change this body. By
+    /// default, the body is the request as JSON.
     fn body(&self, request: &Request) -> Value {
         serde_json::to_value(request).unwrap_or_default()
     }
@@ -60,7 +60,7 @@ pub enum Delta {
     /// A complete piece of thinking, which must be sent back to the model. Its position in the answer is after all pieces that the
     /// stream has yielded before.
     Thinking(Thinking),
-    /// Tokens used by the call so far. A later value replaces an earlier one.
+    /// Tokens used by the call so far. A later value replaces an earlier value.
     Usage(TokenUsage),
     /// The answer is complete.
     Stop(StopReason),

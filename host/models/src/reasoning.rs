@@ -1,4 +1,4 @@
-//! Thinking in OpenAI's protocol. The fields for thinking are additions of other servers.
+//! Thinking in OpenAI's protocol. The protocol itself has no fields for thinking. Other servers have added such fields.
 
 use crate::message::{Thinking, ThinkingKind, Thoughts};
 use crate::provider::Delta;
@@ -63,8 +63,8 @@ impl Reasoning {
         }
     }
 
-    /// Returns the thinking that has arrived so far, and forgets it. If a server repeats the thinking in several fields, only one
-    /// of these fields is used.
+    /// Removes and returns the thinking that has arrived so far. If a server repeats the thinking in several fields, only one of
+    /// these fields is used.
     pub(crate) fn take(&mut self) -> Option<Delta> {
         let Self { content, reasoning, details } = std::mem::take(self);
         let (kind, text) = if !details.is_empty() {

@@ -1,4 +1,4 @@
-//! A provider in one of the two protocols that most servers speak.
+//! A provider that uses one of the two protocols that most servers speak.
 
 use crate::endpoint::Endpoint;
 use crate::error::ProviderError;
@@ -7,7 +7,7 @@ use crate::{anthropic, openai};
 use async_trait::async_trait;
 use serde_json::Value;
 
-/// A server, or a program of the user, that answers in Anthropic's or OpenAI's protocol.
+/// A server, or a local program in the place of a server, that answers in Anthropic's or OpenAI's protocol.
 #[derive(Clone, Debug)]
 pub struct RemoteProvider {
     protocol: Protocol,

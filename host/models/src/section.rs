@@ -19,7 +19,7 @@ pub struct ProviderSection {
     /// Base URL, such as `https://host/v1`. The default is the base URL of the built-in provider of this name.
     pub base_url: Option<String>,
     /// Environment variable that contains the key. The default is the variable of the built-in provider of this name. If `base-url`
-    /// is given, there is no default, so that a key is never sent to another server.
+    /// is given, there is no default, because a key must never be sent to another server.
     pub key_variable: Option<String>,
     /// Script of a scripted provider, relative to the working directory.
     pub script: Option<PathBuf>,
@@ -36,14 +36,14 @@ pub struct ProviderSection {
     pub limits: BTreeMap<String, ModelLimits>,
     /// Absolute path of a program that takes the place of a server.
     pub program: Option<PathBuf>,
-    /// Environment variables that the program gets besides the common ones. By default, the program gets the variables that it
+    /// Environment variables that the program gets besides the common variables. By default, the program gets the variables that it
     /// names itself.
     pub variables: Option<Vec<String>>,
     /// Absolute path of a variant file, which names a protocol, a URL and a model.
     pub variant: Option<PathBuf>,
     /// Required SHA-256 digest of the program or the variant file.
     pub sha256: Option<Digest>,
-    /// The program's own one-line description.
+    /// The line with which the program describes itself.
     #[serde(skip)]
     pub(crate) description: Option<String>,
 }
@@ -55,7 +55,7 @@ pub struct ProviderSection {
 pub struct PluginModelSection {
     /// Name of the provider, as in the key `provider` of `[agent]`. There is no default.
     pub provider: String,
-    /// Name of the model. The default is the provider's default model, if there is one.
+    /// Name of the model. The default is the provider's default model, if the provider has a default model.
     pub model: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 /// Maximum size of a file, in bytes.
 pub(crate) const MAX_FILE: u64 = 64 * 1024;
 
-/// Keys that have no effect here, because the description is only for people and every provider streams its answers.
+/// Keys that have no effect here. The description is only for people, and every provider streams its answers.
 const WITHOUT_EFFECT: [&str; 2] = ["description", "stream"];
 
 /// Parses a variant file into a provider section.

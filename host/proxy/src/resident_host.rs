@@ -23,7 +23,7 @@ pub(crate) async fn ask(
     outcome.unwrap_or_else(|why| ProxyReply::Failed { why })
 }
 
-/// Returns the text that replaces a message which could not be judged.
+/// Returns the text that replaces a message which could not be checked.
 pub(crate) fn failure_text(why: &str) -> String {
     format!("hookhost could not decide on this request, so it is not passed on: {}.", why.trim_end_matches('.'))
 }

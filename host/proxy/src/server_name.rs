@@ -1,4 +1,4 @@
-//! The name of a server. It is part of the names that the server's tools have in plugins and in the log.
+//! The name of an MCP server. The name is part of the names that the server's tools have in plugins and in the log.
 
 pub use hookhost_contract::action::arguments::folded;
 
@@ -38,7 +38,7 @@ impl ServerName {
         Ok(Self(name.to_owned()))
     }
 
-    /// Creates a name from arbitrary words, such as those of a command. Drops the characters that a name cannot contain.
+    /// Creates a name from arbitrary words, such as the words of a command. Drops the characters that a name cannot contain.
     pub fn made_of(words: &str) -> Option<Self> {
         let plain: String =
             words.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();

@@ -8,7 +8,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 
-/// Time for which an outcome is kept for a second report of its call.
+/// Time for which an outcome is valid for further reports of its call.
 pub(crate) const OUTCOME_LIFETIME: Duration = Duration::from_secs(60);
 
 /// Time for which an outcome is kept after a person's approval, which is valid for one call only. This time is long enough for an agent
@@ -41,8 +41,8 @@ impl CallKey {
         call.key().map(|(kind, id)| digest(&[session, kind, id]))
     }
 
-    /// Returns the identifiers that become invalid when this call has run. If a later report has the same number, it is about a new
-    /// call to which the agent gave the number again.
+    /// Returns the identifiers that become invalid when this call has run. A later report with the same number is about a new call
+    /// to which the agent has given the number again.
     pub(crate) fn of_call_that_ran(session: &str, tool: &ToolUse) -> Vec<CallId> {
         let id = tool.id.as_deref();
         id.iter().flat_map(|id| ["before", "permission"].map(|kind| digest(&[session, kind, id]))).collect()
@@ -106,7 +106,7 @@ mod tests {
         {
             assert!(other.call == call.call && other.terms != call.terms);
         }
-        // The arguments with which the call ran make no difference.
+        // The identifiers do not depend on the arguments with which the call ran.
         assert!(CallKey::of_call_that_ran("agent:s", &tool(json!({}))).contains(&call.call));
         assert!(!CallKey::of_call_that_ran("agent:t", &tool(json!({}))).contains(&call.call));
     }

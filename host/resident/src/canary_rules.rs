@@ -14,8 +14,8 @@ use std::time::Duration;
 /// The plugin name that is recorded for the rejection of the canary.
 const CANARY: &str = "hookhost-canary";
 
-/// Loads rules that reject every call. The rules are used only for the canary. A rule in the user's set that recognises the words
-/// of the canary would not work, because any call can contain these words.
+/// Loads rules that reject every call. The rules are used only for the canary. A rule of the user's own rule set could recognise
+/// the canary only by its words, and any call can contain these words.
 pub(crate) async fn load(host: &Host) -> Result<DirectoryRules, String> {
     let rule = Rule::new().before_tool_call(|_, _: &ToolCall| {
         Some(Refusal::new("this is the call by which `hookhost doctor` proves the hook").code("canary"))

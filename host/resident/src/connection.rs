@@ -1,5 +1,5 @@
-//! A connection to the resident host. It is used either for one request and its responses, or for many messages and their
-//! responses.
+//! A connection to the resident host. The connection is used either for one request and its responses, or it is kept open for many
+//! messages and their responses.
 
 use crate::deadlines::WaitCallback;
 use crate::settler::{Settler, proxy};
@@ -26,7 +26,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 /// Time that a request may take to arrive.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Interval of `waiting` frames while a message is pending. If a host sends no frames, the hook ends the host.
+/// Interval of `waiting` frames while a message is pending. The hook ends a host that sends no frames.
 const WAITING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maximum number of pending messages of one connection.
@@ -48,7 +48,7 @@ const MAX_KEPT_CAPACITY: usize = 64 * 1024;
 /// The state that all connections share.
 pub(crate) struct HostState {
     pub(crate) settler: Arc<Settler>,
-    /// The variables that name the directories of hookhost's files in this process.
+    /// The environment variables of this process that name the directories of hookhost's files.
     pub(crate) directories: Vec<(String, String)>,
     pub(crate) is_on_demand: bool,
     pub(crate) socket: PathBuf,
@@ -56,7 +56,8 @@ pub(crate) struct HostState {
     pub(crate) http_address: Option<std::net::SocketAddr>,
     /// Notified when the process must end.
     pub(crate) stop_requested: Notify,
-    /// Number of connections and messages that are being served. A kept connection is not counted itself.
+    /// Number of connections and messages that are being served. A connection that is kept open does not count, but its pending
+    /// messages do.
     pub(crate) active: AtomicUsize,
     /// Notified when `active` falls.
     pub(crate) message_done: Notify,
@@ -113,7 +114,7 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
             tokio::pin!(ended);
             ended.as_mut().enable();
             // Before the host ends, it waits for all active connections, so this connection must not count as active while it waits
-            // for that end.
+            // for the host to end.
             drop(active);
             shared.stop_requested.notify_one();
             // The connection is closed after this wait. This tells the sender that the host has ended.
@@ -286,7 +287,7 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
 }
 
 /// Returns the response of the message that the connection's task itself processes. If processing panics, this message gets no
-/// response, but other messages continue. This is the same as with a separate task.
+/// response, but other messages continue. The same would happen if a separate task processed the message.
 async fn poll_inline(message: &mut Option<MessageFuture>) -> Option<OutgoingFrame> {
     let Some(message) = message else { return std::future::pending().await };
     let polled = poll_fn(|context| {
@@ -456,7 +457,7 @@ async fn respond(
     }
 }
 
-/// Returns true if a hook's environment names other directories than the environment of this process. In this case, this process
+/// Returns true if a hook's environment and the environment of this process name different directories. In this case, this process
 /// would use other settings than the hook.
 fn is_elsewhere(variables: &[(String, String)], own: &[(String, String)]) -> bool {
     let as_paths = |(name, value): &(String, String)| (name.clone(), PathBuf::from(value));

@@ -13,7 +13,7 @@ pub type WaitCallback<'a> = &'a (dyn Fn(u32) + Send + Sync);
 
 /// The deadlines of a reply. They are needed because an agent that gets no reply in time continues without a decision.
 pub(crate) struct ReplyDeadlines {
-    /// The deadline for people and plugins. The time between this deadline and `reply` is for sending the reply.
+    /// The deadline for decisions of people and plugins. The time between this deadline and `reply` is needed to send the reply.
     pub(crate) decision: Instant,
     /// The deadline for sending the reply.
     pub(crate) reply: Instant,

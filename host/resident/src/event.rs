@@ -33,9 +33,9 @@ pub(crate) struct SessionEvent<'a> {
     /// Notes for the user about the rules.
     pub(crate) notes: &'a [String],
     pub(crate) rules_digest: &'a str,
-    /// The deadline for people and plugins.
+    /// The deadline for decisions of people and plugins.
     pub(crate) deadline: Instant,
-    /// Time that the plugins can take when they are asked again after a person's answer.
+    /// Time that the plugins can take if they decide again after a person's answer.
     pub(crate) plugin_time: Duration,
     /// True if a person has approved the event.
     pub(crate) is_approved: AtomicBool,
@@ -301,7 +301,7 @@ impl SessionEvent<'_> {
         Ok((answer, Some(event)))
     }
 
-    /// Lets the agent ask its user the question about a call.
+    /// Hands the question about a call over to the agent, which asks its user.
     async fn hand_over(
         &self,
         tool: &ToolUse,
@@ -342,7 +342,7 @@ impl SessionEvent<'_> {
         }
     }
 
-    /// If a call has run with arguments other than the allowed ones, records this and stores a notice for the user.
+    /// If a call has run with arguments other than the allowed arguments, records this and stores a notice for the user.
     fn compare_arguments(&self, event: Option<&str>) {
         let HookEvent::AfterToolCall { call, .. } = &self.call.event else { return };
         if !call.id.as_deref().is_some_and(|id| self.handle.has_other_arguments(id, &call.arguments)) {

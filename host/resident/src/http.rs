@@ -9,15 +9,16 @@
 //! | `POST /agentgateway/request`, `POST /agentgateway/response` | agentgateway's webhook |
 //! | `POST /mcp` | the MCP endpoint, with the tool `hook` |
 //! | `POST` to the path of an [`Endpoint`] | the endpoint's answer |
-//! | `GET /health` | answers if the host runs |
+//! | `GET /health` | answers if the host is running |
 //!
 //! The host waits for a person as long as the agent's hook waits. If the header `Hookhost-Within` contains a shorter time, the host
 //! waits only for that time.
 //!
-//! Requests of web pages contain the header `Origin`. A request is refused if it has two such headers, or if its page was not
-//! loaded from this machine. For an [`Endpoint`], all requests of web pages are refused, because the endpoint may need no token.
+//! Requests of web pages contain the header `Origin`. A request with this header is refused if the header occurs twice, or if the
+//! web page was not loaded from this machine. For an [`Endpoint`], all requests of web pages are refused, because the endpoint may
+//! need no token.
 //!
-//! Clients without the token share a limited number of connections, so that they cannot block clients that have the token.
+//! Clients without the token share a limited number of connections, because they must not block clients that have the token.
 
 use crate::deadlines::ClientTimeout;
 use crate::mcp;
@@ -67,7 +68,7 @@ const MAX_UNAUTHENTICATED: usize = 128;
 /// a client sends its first request at once.
 const MIN_HEAD_TIME: Duration = Duration::from_millis(25);
 
-/// Maximum number of connections that have sent the token and are kept between requests.
+/// Maximum number of connections that have sent the token and stay open between requests.
 const MAX_KEPT_ALIVE: usize = 128;
 
 /// The secret that requests must contain.
@@ -80,7 +81,7 @@ impl Token {
         Self(Sha256::digest(secret).into())
     }
 
-    /// Returns true if `secret` is the secret of the token. Compares digests, so that the duration reveals nothing about the
+    /// Returns true if `secret` is the secret of the token. Compares digests, because then the duration reveals nothing about the
     /// secret.
     fn is(&self, secret: &str) -> bool {
         Self::new(secret).0 == self.0
@@ -126,7 +127,7 @@ struct HttpService {
     endpoints: Endpoints,
     /// The directory for messages that name no directory.
     home: PathBuf,
-    /// Permits for connections that have sent the token and are kept between requests.
+    /// Permits for connections that have sent the token and stay open between requests.
     kept_alive: Arc<Semaphore>,
 }
 
@@ -418,8 +419,8 @@ async fn hook(
     };
     match adapter.body(reply) {
         Ok(body) => json(body),
-        // This agent understands only exit codes, and an HTTP reply has none. With this status, the agent sees that the hook has
-        // failed.
+        // This agent understands only exit codes, and an HTTP reply has no exit code. With this status, the agent sees that the
+        // hook has failed.
         Err(why) => text(StatusCode::INTERNAL_SERVER_ERROR, &why),
     }
 }
@@ -439,7 +440,7 @@ async fn model_context(service: &HttpService, body: &[u8], timeout: ClientTimeou
     }
 }
 
-/// Makes an answer the last one of its connection, so that a connection without the token is not kept open.
+/// Makes an answer the last answer of its connection, because a connection without the token must not be kept open.
 fn last(mut answer: Answer) -> Answer {
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     answer

@@ -7,7 +7,7 @@
 //! | [`rules`] | the rules of each directory, which are loaded again when their files change |
 //! | [`users_file`] | checks that the user's configuration file still exists |
 //! | `call_key` | the key of a call; reports with the same key get the same decision |
-//! | [`sessions`] | the agents' sessions, which are kept between calls |
+//! | [`sessions`] | the agents' sessions, which last longer than a single call |
 //! | `outcome_cache` | the outcomes of calls, which repeated reports of a call get again |
 //! | [`deadlines`] | time limits of a reply |
 //! | `canary_rules` | the call by which `hookhost doctor` proves a hook, and its rules |

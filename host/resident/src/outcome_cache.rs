@@ -1,6 +1,6 @@
 //! The outcomes of calls. Each call gets one decision, and all reports of the call get the same outcome. This is true even if two
-//! hook files or two programs of an agent report the call, or if a hook reports the call again after the host was killed. An
-//! outcome is lost only if the host is killed within 20 ms after its reply.
+//! hook configurations or two programs of an agent report the call, or if a hook reports the call again after the host was killed.
+//! An outcome is lost only if the host is killed within 20 ms after its reply.
 
 use crate::call_key::{CallId, CallKey, OUTCOME_LIFETIME};
 use hookhost::contract::bytes::written_size;
@@ -27,14 +27,14 @@ const MAX_ROW_SIZE: usize = 256 * 1024;
 /// number of entries has doubled.
 const MIN_SWEEP_SIZE: usize = 64;
 
-/// The outcome of a call, which is kept for repeated reports of the call.
+/// The outcome of a call. It is cached because the call can be reported again.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedOutcome {
     /// The outcome.
     pub(crate) outcome: Outcome,
     /// The identifier of the event's record in the log.
     pub(crate) event: Option<String>,
-    /// Time for which the outcome is kept for a second report.
+    /// Time for which the outcome is valid for further reports of the call.
     pub(crate) lifetime: Duration,
 }
 
@@ -67,7 +67,7 @@ impl CacheState {
         self.entries.retain(|_, entry| entry.is_valid());
         self.bytes = self.entries.values().map(|entry| entry.size()).sum();
         if self.entries.len() >= MAX_OUTCOMES || self.bytes > MAX_BYTES {
-            // All outcomes are dropped. Only the entries of pending calls are kept, so that each pending call still gets only one
+            // All outcomes are dropped. Only the entries of pending calls stay, because each pending call must still get only one
             // decision.
             self.entries.retain(|_, entry| entry.outcome.get().is_none());
             self.bytes = 0;
@@ -106,8 +106,7 @@ impl OutcomeCache {
         entry
     }
 
-    /// Loads the outcomes that earlier hosts have stored. Skips rows that cannot be parsed, so the calls of such rows are decided
-    /// again.
+    /// Loads the outcomes that earlier hosts have stored. Skips rows that cannot be parsed. Their calls are decided again.
     pub(crate) fn load(&self, rows: Vec<KeptOutcome>) {
         let (now, time) = (Instant::now(), milliseconds());
         let mut state = self.state();
@@ -122,7 +121,7 @@ impl OutcomeCache {
         }
     }
 
-    /// Returns an outcome as a row for the store, or `None` if it is too large.
+    /// Returns an outcome as a row for the store, or `None` if the outcome is too large.
     pub(crate) fn to_row(&self, entry: &CacheEntry) -> Option<KeptOutcome> {
         let (CachedOutcome { outcome, event, lifetime }, _) = entry.outcome.get()?;
         let settled = milliseconds();

@@ -1,9 +1,9 @@
 //! The socket, and the beginning and end of the resident host's process.
 //!
 //! At most one resident host serves a user's state directory. The host holds a file lock, which the kernel releases when the
-//! process ends for any reason. The host ends if nobody has used it for a while, if it is asked to end, if another version replaces
-//! its program, or if its socket is removed. Before the host ends, it decides on pending events and on events that arrive in the
-//! meantime.
+//! process ends for any reason. The host ends for one of four reasons: nobody has used the host for a while, the host is asked to
+//! end, another version replaces its program, or its socket is removed. Before the host ends, it decides on pending events and on
+//! events that arrive in the meantime.
 
 use crate::connection::{HostState, serve};
 use crate::http::{self, Endpoints, Token};
@@ -136,7 +136,7 @@ impl ResidentHost {
         }))
     }
 
-    /// Marks this host as started by a hook. If the user starts a host, that host replaces this one.
+    /// Marks this host as started by a hook. If the user starts another host, that host replaces this host.
     #[must_use]
     pub fn on_demand(self) -> Self {
         Self { is_on_demand: true, ..self }
@@ -180,8 +180,8 @@ impl ResidentHost {
             let served = http::serve(listener, Arc::clone(&shared.settler), token, endpoints, home, stopped);
             (Some(stop), tokio::spawn(served))
         });
-        // Unanswered calls are recorded in a separate task. If the log is locked, writing may take longer than a hook waits for a
-        // host that sends nothing.
+        // Unanswered calls are recorded in a separate task, because writing can take long if the log is locked. Meanwhile, a hook
+        // would treat a host that sends nothing as dead.
         let place = self.place.clone();
         let record = || {
             let (place, settler) = (place.clone(), Arc::clone(&shared.settler));
@@ -193,8 +193,8 @@ impl ResidentHost {
         let mut ended = None;
         let limit = tokio::time::sleep(DRAIN_TIMEOUT);
         tokio::pin!(stop, limit);
-        // The loop continues until no event is pending. Events that arrive while others are pending are decided too, because the
-        // next host can start only after this one has ended.
+        // The loop continues until no event is pending. Events that arrive while other events are pending are decided too, because
+        // the next host can start only after this host has ended.
         while ended.is_none() || !is_idle() {
             let reason = tokio::select! {
                 accepted = listener.accept() => {
@@ -294,7 +294,7 @@ fn listen(place: &HostPaths) -> io::Result<(UnixListener, PathBuf)> {
     };
     let digest = Sha256::digest(place.directory().as_os_str().as_encoded_bytes());
     let socket = runtime.join(format!("hookhost-{}.sock", HEXLOWER.encode(&digest[..8])));
-    // The returned error is the one for the host's own directory, because this is the directory that the user can fix.
+    // The returned error is about the host's own directory, because this is the directory that the user can fix.
     let Ok(listener) = bind(&socket, &runtime) else { return Err(error) };
     fs::write(place.socket_name(), socket.as_os_str().as_encoded_bytes())?;
     Ok((listener, socket))

@@ -1,5 +1,5 @@
-//! The rules of each directory. The files of the rules are checked at each event, so that no event is decided under rules that were
-//! replaced before the event.
+//! The rules of each directory. The files that contain the rules are checked at each event. Otherwise, an event could be decided
+//! under rules that were replaced before the event.
 
 use hookhost::config::Config;
 use hookhost::{Host, RuleSet, RuleSource};
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The beginning of the note for the user if changed rules cannot be loaded.
 pub const RELOAD_FAILED: &str = "changed rules cannot be loaded";
 
-/// Maximum number of directories whose rules are kept. If there are more, the rules of the least recently used directory are
+/// Maximum number of directories whose rules stay loaded. If there are more, the rules of the least recently used directory are
 /// dropped.
 const MAX_DIRECTORIES: usize = 256;
 
@@ -76,7 +76,7 @@ pub struct DirectoryRules {
     pub digest: Arc<str>,
     /// The files that belong to the project and from which rules were loaded.
     pub project_files: Arc<[PathBuf]>,
-    /// Time that an event takes if each plugin uses its maximum time and no person is asked.
+    /// Maximum time that an event takes if no person is asked. It is reached if each plugin uses its maximum time.
     pub plugin_time: Duration,
 }
 
@@ -115,9 +115,9 @@ struct LoadState {
 /// The directories that a session names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Directories {
-    /// The directory in which its calls run.
+    /// The directory in which the calls of the session run.
     pub cwd: PathBuf,
-    /// The directory of its project.
+    /// The directory of the session's project.
     pub workspace: PathBuf,
 }
 
@@ -170,7 +170,7 @@ impl DirectoryEntry {
     }
 }
 
-/// Rules are refreshed before an approval takes effect, so that the current rules decide about it.
+/// The rules are refreshed before an approval takes effect, because the current rules must decide on the approval.
 impl RuleSource for DirectoryEntry {
     fn refresh(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
         Box::pin(async move { self.rules().await.map(drop) })
@@ -265,7 +265,7 @@ impl RulesByDirectory {
         Ok(rules)
     }
 
-    /// Returns the number of directories whose rules are kept.
+    /// Returns the number of directories whose rules are loaded.
     pub fn count(&self) -> usize {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -306,7 +306,7 @@ impl Loader {
         directory: &Path,
         state: &mut LoadState,
     ) -> (Vec<(PathBuf, Stamp)>, Result<DirectoryRules, String>) {
-        // The stamps are taken before the files are read, so that any later change is noticed at the next event.
+        // The stamps are taken before the files are read, because then any later change is noticed at the next event.
         let before = stamps(self.configurations.files(directory, state.config.as_ref()));
         let found = self.configurations.find(directory, state.config.as_ref());
         let loaded = match found {

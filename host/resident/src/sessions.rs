@@ -16,15 +16,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
-/// Maximum number of kept handles. If there are more, the least recently used handle is dropped. This does not end its session,
-/// which gets a new handle when it is used again.
+/// Maximum number of open handles. If there are more, the least recently used handle is dropped. This does not end the session,
+/// which gets a new handle at its next call.
 const MAX_HANDLES: usize = 1000;
 
-/// Time for which an unused handle is kept.
+/// Time after which an unused handle is dropped.
 const HANDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Number of recent calls of a session whose arguments are certainly remembered until the calls have run. At most twice as many
-/// calls are remembered.
+/// The arguments of this number of recent calls of a session are always remembered until the calls have run. At most twice this
+/// number of calls are remembered.
 const MAX_CALLS: usize = 256;
 
 /// Maximum number of texts per session that are remembered because the model or the user has already read them.
@@ -46,8 +46,8 @@ pub struct SessionTable {
     handles: Mutex<HashMap<HandleKey, Arc<SessionHandle>>>,
 }
 
-/// The identifier, the directory, the workspace and the number of the rule set. If a session changes its directory or its rule set,
-/// it gets a second handle.
+/// The key of a handle: the session's identifier, directory and workspace, and the number of its rule set. If the directory or the
+/// rule set of a session changes, the session gets another handle.
 type HandleKey = (String, PathBuf, PathBuf, u64);
 
 /// A handle of a session.
@@ -55,25 +55,25 @@ type HandleKey = (String, PathBuf, PathBuf, u64);
 pub struct SessionHandle {
     /// The handle of the session in the engine.
     pub session: Session,
-    /// Set after the decision on `session-start`, which an earlier process may have made. Until it is set, no event that plugins
-    /// can reject is dispatched. Shared by all handles of the session.
+    /// Set after the decision on `session-start`, which an earlier process may have made. Until this cell is set, no event that
+    /// plugins can reject is dispatched. All handles of the session share the cell.
     pub(crate) started: Arc<OnceCell<()>>,
     used: Mutex<Instant>,
-    /// Shared by all handles of the session, because the data must not be lost when the agent changes the directory.
+    /// The data of the session. All handles of the session share it, so it is not lost when the agent changes the directory.
     memory: Arc<Mutex<SessionMemory>>,
-    /// The identifier of the main session. Differs from the session's own identifier if this is the session of a sub-agent.
+    /// The identifier of the main session. Differs from the identifier of `session` if this is the session of a sub-agent.
     root: String,
-    /// The project files that have been active, each with the root of its project. Shared by all handles of the main session and
-    /// its sub-agents. The engine's handle gets the files of other handles at its next event.
+    /// The projects' configuration files that have been active, each with the root of its project. All handles of the main session
+    /// and its sub-agents share these files.
     project_files: Arc<Mutex<BTreeMap<PathBuf, PathBuf>>>,
 }
 
-/// The data of a session that the resident host remembers between two calls. The size of the data is limited. Texts and arguments
-/// of the agent are stored only as digests.
+/// The data of a session that the resident host keeps in memory between two calls. The size of the data is limited. Texts and
+/// arguments of the agent are stored only as digests.
 #[derive(Debug, Default)]
 struct SessionMemory {
-    /// Digests of the allowed arguments of calls that have not run yet, by digests of the calls' numbers. The first map contains
-    /// the latest calls, and the second map contains earlier calls.
+    /// Digests of the allowed arguments of calls that have not run yet. The key is a digest of the call's number. The first map
+    /// contains the latest calls, and the second map contains earlier calls.
     allowed: [HashMap<[u8; 32], [u8; 32]>; 2],
     /// Tasks of plugins that the agent could not accept yet.
     deferred_tasks: Vec<Task>,
@@ -148,8 +148,8 @@ fn drop_unused(handles: &mut HashMap<HandleKey, Arc<SessionHandle>>) {
     }
 }
 
-/// Returns the identifier of an agent's session, and the identifier of the session to which the event belongs. The second one is
-/// the identifier of the sub-agent's session if a sub-agent has sent the event. Otherwise both are the same.
+/// Returns the identifier of an agent's session, and the identifier of the session to which the event belongs. The two identifiers
+/// differ if a sub-agent has sent the event, because a sub-agent has its own session.
 pub(crate) fn identifiers(agent: &str, named: &AgentSession) -> (String, String) {
     // An agent that does not name its sessions has one session per project.
     let unnamed = || format!("unnamed in {}", workspace(named).display());
@@ -175,8 +175,8 @@ pub(crate) fn directories(session: &AgentSession) -> Directories {
     Directories { cwd: session.cwd.clone(), workspace: session.workspace.clone() }
 }
 
-/// Returns the root of the project. This is the directory that the agent names, or otherwise the nearest directory above the
-/// current one that contains `.git`.
+/// Returns the root of the project. This is the directory that the agent names. If the agent names no directory, it is the working
+/// directory or the nearest directory above it that contains `.git`. If there is no such directory, it is the working directory.
 fn workspace(named: &AgentSession) -> PathBuf {
     if named.workspace != named.cwd {
         return named.workspace.clone();
@@ -225,16 +225,16 @@ impl SessionHandle {
         latest.insert(call, arguments_digest(arguments));
     }
 
-    /// Returns true if a call has run with arguments other than the allowed ones. Returns false if the allowed arguments are no
-    /// longer known.
+    /// Returns true if a call has run with arguments other than the allowed arguments. Returns false if the allowed arguments are
+    /// no longer known.
     pub(crate) fn has_other_arguments(&self, call: &str, arguments: &Value) -> bool {
         let call = digest(&[call]);
         let allowed = self.memory().allowed.iter_mut().find_map(|calls| calls.remove(&call));
         allowed.is_some_and(|allowed| allowed != arguments_digest(arguments))
     }
 
-    /// Remembers the project files that are active for an event, which are in `counting`. A file that was once active in a session
-    /// must stay active until the user revokes its approval.
+    /// Remembers the projects' configuration files that are active for an event. `counting` contains these files. A file that was
+    /// once active in a session must stay active until the user revokes its approval.
     ///
     /// # Errors
     /// One sentence, if a file is no longer active although the user has not revoked its approval. This happens if the project was
@@ -289,7 +289,8 @@ impl SessionHandle {
     pub(crate) fn is_first_mention(&self, text: &str) -> bool {
         let mut memory = self.memory();
         if memory.mentioned.len() >= MAX_MENTIONS {
-            // Texts are usually forgotten at the next prompt. The number is limited as well, because some agents report no prompts.
+            // Texts are usually forgotten at the next prompt. The number of texts is limited as well, because some agents report no
+            // prompts.
             memory.mentioned.clear();
         }
         memory.mentioned.insert(digest(&[text]))
@@ -342,7 +343,8 @@ impl SessionHandle {
         std::mem::take(&mut self.memory().deferred_notices)
     }
 
-    /// Counts that plugins have kept the agent from stopping once more. Returns false if the agent must now be allowed to stop.
+    /// Adds one to the number of times in a row that plugins kept the agent from stopping. Returns false if the agent must now be
+    /// allowed to stop.
     pub(crate) fn may_continue(&self) -> bool {
         let mut memory = self.memory();
         memory.continuations += 1;

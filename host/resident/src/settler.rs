@@ -1,5 +1,5 @@
-//! Processes agents' messages. Each message is decoded, the rules of its directory are asked about its events, and the reply is
-//! encoded.
+//! Processes agents' messages. The settler decodes each message, lets the rules of the message's directory decide on its events,
+//! and encodes the reply.
 
 use crate::call_key::{CallId, CallKey};
 use crate::canary_rules::{self, in_own_session, is_canary, is_proof};
@@ -34,7 +34,7 @@ pub struct Settler {
     outcomes: OutcomeCache,
     canary_rules: OnceCell<DirectoryRules>,
     usage: Mutex<SettlerUsage>,
-    /// Set to true when the process is about to end, so that pending events are rejected.
+    /// Set to true when the process is about to end. Pending events are then rejected.
     shutdown: watch::Sender<bool>,
 }
 
@@ -43,7 +43,7 @@ pub struct Settler {
 struct MessageContext<'a> {
     adapter: &'static Adapter,
     call: &'a HookCall,
-    /// The deadline for people and plugins.
+    /// The deadline for decisions of people and plugins.
     deadline: Instant,
     on_wait: WaitCallback<'a>,
 }
@@ -133,20 +133,20 @@ impl Settler {
         Ok(())
     }
 
-    /// Rejects all pending events, and all that arrive from now on.
+    /// Rejects all pending events, and all events that arrive from now on.
     pub(crate) fn shut_down(&self) {
         self.shutdown.send_replace(true);
     }
 
-    /// Processes a message and returns the reply. `named` is the agent that the hook names; the message may show that a related
-    /// agent has sent it. `on_wait` is called before a long wait, such as for a person or for a model that a plugin asks. If the
-    /// hook no longer waits, drop the returned future. The event is then dropped, and this is recorded in the log.
+    /// Processes a message and returns the reply. `named` is the agent that the hook names. The message may show that a related
+    /// agent has sent the message. `on_wait` is called before a long wait, such as a wait for a person or for a model that a plugin
+    /// asks. If the hook no longer waits, drop the returned future. The event is then dropped, and this is recorded in the log.
     pub async fn reply(&self, named: &'static Adapter, message: &Message<'_>, on_wait: WaitCallback<'_>) -> Reply {
         self.usage().active += 1;
         let adapter = detect(named, message);
         let mut active = ActiveMessage { settler: self, adapter, message, is_answered: false };
-        // The future is large. It is boxed because tasks that contain it would otherwise copy it when they are created and when
-        // they end.
+        // The future is large. It is boxed because otherwise each task that contains the future would copy it when the task is
+        // created and when the task ends.
         let reply = Box::pin(self.decode_and_dispatch(adapter, message, on_wait)).await;
         active.is_answered = true;
         reply
@@ -285,7 +285,7 @@ impl Settler {
         self.rules.of_session(directories(&call.session), has_others).await
     }
 
-    /// Decides on an event. If there was an earlier report of the same call, returns the outcome of that report.
+    /// Decides on an event. If the same call was reported before, returns the outcome of the earlier report.
     async fn dispatch_once(
         &self,
         context: MessageContext<'_>,
@@ -326,7 +326,7 @@ impl Settler {
                     tokio::select! {
                         biased;
                         settled = &mut settled => break settled?,
-                        // While the first report waits for a person, repeated reports announce the same wait.
+                        // While the first report of a call waits for a person, repeated reports of the call announce the same wait.
                         Ok(()) = waiting.changed() => on_wait(*waiting.borrow_and_update()),
                     }
                 };

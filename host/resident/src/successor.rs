@@ -24,7 +24,7 @@ pub(crate) struct ProgramWatch {
     own: Version,
     /// The version that the last poll found.
     last: Version,
-    /// A version whose trial run failed, so it cannot be the successor.
+    /// A version that cannot be the successor, because its trial run failed.
     broken: Option<Version>,
     trial: Option<(Version, JoinHandle<TrialResult>)>,
 }
@@ -72,7 +72,7 @@ impl ProgramWatch {
     }
 }
 
-/// Runs a program with `--version`, and checks that the output is the output of hookhost.
+/// Runs a program with `--version`, and checks that the program prints the version of hookhost.
 async fn run_trial(program: PathBuf) -> TrialResult {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);

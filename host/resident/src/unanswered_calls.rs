@@ -6,8 +6,8 @@ use hookhost_client::paths::HostPaths;
 use hookhost_client::unanswered_calls::{UnansweredCall, UnansweredCalls};
 use std::path::Path;
 
-/// Records the noted calls. A note is removed only after its record is written. After a failure, a call may therefore be recorded
-/// twice, but no call is lost.
+/// Records the calls in the notes. The notes are removed only after the records are written. After a failure, a call may therefore
+/// be recorded twice, but no call is lost.
 pub(crate) async fn record(place: &HostPaths, settler: &Settler) {
     let noted = match UnansweredCalls::take(place) {
         Ok(Some(noted)) => noted,

@@ -1,6 +1,6 @@
-//! A note in the state directory which says that the user's configuration file has been active. With this note, the host notices if
-//! the file is missing later. This can happen if a program that the agent runs has removed the file, or if an environment variable
-//! names another directory.
+//! Writes a note into the state directory which says that the user's configuration file has been active. With this note, the host
+//! notices if the file is missing later. This can happen if a program that the agent runs has removed the file, or if an
+//! environment variable names another directory.
 
 use hookhost::Config;
 use hookhost_client::paths::HostPaths;

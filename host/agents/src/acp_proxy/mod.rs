@@ -1,6 +1,6 @@
-//! The messages between the ACP proxy and the resident host. The ACP proxy runs between an editor and an agent, which
-//! use the Agent Client Protocol. The resident host treats the proxy like an agent, so the proxy has an adapter,
-//! [`ADAPTER`]. Unlike other agents, the proxy has no files in which a hook could be installed.
+//! The messages between the ACP proxy and the resident host. The ACP proxy runs between an editor and an agent, which use the Agent
+//! Client Protocol. The resident host treats the proxy like an agent, so the proxy has an adapter, [`ADAPTER`]. Unlike an agent,
+//! the proxy has no files in which a hook could be installed.
 
 pub mod reading;
 

@@ -1,8 +1,7 @@
-//! The readings of a tool call of the Agent Client Protocol. A reading is a possible meaning of the call, written as a
-//! tool name with arguments. The protocol defines no tool names and no arguments. A call has only a kind, a title,
-//! locations, and the raw input of the agent's tool. So a call can have several readings, and rules check each of them.
-//! For example, if an agent gives a command the kind `read`, the call has one reading that runs the command and another
-//! reading that reads a file.
+//! Finds the readings of a tool call of the Agent Client Protocol. A reading is a possible meaning of the call, written as a tool
+//! name with arguments. The protocol defines no tool names and no arguments. A call has only a kind, a title, locations, and the
+//! raw input of the agent's tool. So a call can have several readings, and rules check each of them. For example, if an agent gives
+//! a command the kind `read`, the call has one reading that runs the command and another reading that reads a file.
 //!
 //! Source: agentclientprotocol/agent-client-protocol, `schema/v1`. Each agent defines its own `rawInput`.
 
@@ -36,7 +35,7 @@ pub struct Reading {
 /// All readings of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Readings {
-    /// The readings, at least one.
+    /// The readings. There is at least one reading.
     pub all: Vec<Reading>,
     /// True if the agent's message states clearly what the call does. Otherwise, a person has to decide on the call.
     pub is_stated: bool,
@@ -61,7 +60,7 @@ impl Readings {
         } else {
             changed.iter().for_each(|path| readings.add_file(writes, path, &call));
             if READ_KINDS.contains(&kind) {
-                // A search for which no path is given searches the working directory.
+                // If no path is given for a search, the agent searches the working directory.
                 if kind == "search" && paths.is_empty() && call.input().is_some() {
                     paths.push(".".to_owned());
                 }
@@ -230,8 +229,8 @@ impl<'a> ToolCall<'a> {
         arguments
     }
 
-    /// Returns the MCP tools that the call may refer to, as `mcp__SERVER__TOOL`. The tool's input can name one tool,
-    /// and the name or title of the call can name another tool.
+    /// Returns the MCP tools that the call may refer to, as `mcp__SERVER__TOOL`. There can be two, because the tool's input can
+    /// name one tool, and the name or title of the call can name another tool.
     fn server_tools(&self) -> Vec<Reading> {
         let by_input = || {
             let (server, tool) = (self.input_text("server")?, self.input_text("tool")?);

@@ -1,5 +1,5 @@
-//! Agent Control Standard v0.1.0 (OWASP): messages of an Observed Agent to a Guardian, and the Guardian's decisions.
-//! Source: GenAI-Security-Project/agent-control-standard, `docs/spec/instrument/`.
+//! The adapter of agents that use the Agent Control Standard v0.1.0 (OWASP). An Observed Agent sends messages to a Guardian, which
+//! decides on them. Source: GenAI-Security-Project/agent-control-standard, `docs/spec/instrument/`.
 //!
 //! A message is the `params` of a JSON-RPC request, and the method is the hook point. A reply is the `result` of the
 //! response. The HTTP server of the resident host handles the rest: JSON-RPC, handshake, signatures, replayed messages
@@ -83,9 +83,9 @@ struct Text {
     text: String,
 }
 
-/// Returns the texts of `payload.KEY`, which is a string, an object with one text, or a list of parts. In two cases,
-/// the text is the JSON of the whole object: if the object has several texts, and if a tool output has no text. In a
-/// message, parts without a text are skipped, such as images.
+/// Returns the texts of `payload.KEY`, which is a string, an object with one text, or a list of parts. In two cases, the text is
+/// the JSON of the whole object: if the object has several texts, and if a tool output has no text. In a message, parts without a
+/// text, such as images, are skipped.
 fn texts(payload: &Value, key: &str) -> Vec<Text> {
     let Some(content) = payload.get(key) else { return Vec::new() };
     let within = |value: &Value, pointer: String| within(value, pointer, key == "outputs");
@@ -111,8 +111,7 @@ fn within(value: &Value, pointer: String, is_output: bool) -> Option<Text> {
         other => Some(Text { pointer, text: other.to_string() }),
     };
     let Value::Object(part) = value else { return found(pointer, value) };
-    // A media object is replaced completely. If only its bytes were replaced by a text, the agent would read the text
-    // as bytes.
+    // A media object is replaced completely. If a text replaced only the object's bytes, the agent would read the text as bytes.
     if is_output && is_media(part) {
         return found(pointer, value);
     }
@@ -196,7 +195,7 @@ fn arguments(payload: &Value) -> Result<Value, Unreadable> {
     Ok(Value::Object(arguments))
 }
 
-/// Turns `raw_command` into a shell event, so that shell rules check the command, whatever the name of the tool is.
+/// Turns `raw_command` into a shell event, because shell rules must check the command even if the tool has another name.
 fn shell_command(point: &str, payload: &Value) -> Result<Option<FurtherEvent>, Unreadable> {
     let Some(command) = payload.get("raw_command").filter(|_| point == "steps/toolCallRequest") else {
         return Ok(None);
@@ -208,7 +207,7 @@ fn shell_command(point: &str, payload: &Value) -> Result<Option<FurtherEvent>, U
     Ok((!is_said).then(|| FurtherEvent::new(point, HookEvent::BeforeToolCall(call))))
 }
 
-/// Reason code for an event on which no decision was made.
+/// The reason code for an event on which no decision was made.
 const NOT_SETTLED: &str = "evaluation_failed";
 
 /// Hook points at which the agent only reports an event and nothing can be refused.
@@ -219,8 +218,8 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     Reply::json(&decision(call, outcome))
 }
 
-/// Encodes the outcomes of a call and of the shell command in it. Both must be allowed. Plugins can change the
-/// arguments of the call, but not the shell command.
+/// Encodes the outcomes of a call and of the shell command in it. The message is allowed only if both are allowed. Plugins can
+/// change the arguments of the call, but not the shell command.
 fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
     if outcomes.len() < call.parts().len() {
         return fail(Some(&call.point), "hookhost decided only on a part of this message");

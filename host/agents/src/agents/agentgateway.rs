@@ -1,5 +1,5 @@
-//! agentgateway's webhooks for prompt guards, `POST /request` and `POST /response`. Source: agentgateway/agentgateway,
-//! `crates/agentgateway/src/llm/policy/webhook.rs`.
+//! The adapter of agentgateway's webhooks for prompt guards, `POST /request` and `POST /response`. Source:
+//! agentgateway/agentgateway, `crates/agentgateway/src/llm/policy/webhook.rs`.
 //!
 //! The gateway calls a webhook before it sends a request to a model, and before it returns a response to the client.
 //! The module [`gateway`](super::gateway) defines the events. A request has its messages in `body.messages`, and a

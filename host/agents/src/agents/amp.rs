@@ -1,9 +1,9 @@
-//! Amp. Source: the vendor's description of the plugin interface, which the vendor calls experimental. No message was
-//! recorded.
+//! The adapter of Amp. Source: the vendor's description of the plugin interface, which the vendor calls experimental. No message
+//! was recorded.
 //!
-//! Amp has no hooks, but runs plugins in its own process. The plugin `plugins/amp.ts` calls the hook program and
-//! follows its reply. An event is one object, to which the plugin adds `type`. Amp loads a file in its plugin
-//! directories only if the file begins with a certain comment.
+//! Amp has no hooks, but runs plugins in its own process. The plugin `plugins/amp.ts` calls the hook program and follows the
+//! program's reply. An event is one object, to which the plugin adds `type`. Amp loads a file in its plugin directories only if the
+//! file begins with a certain comment.
 
 use super::prelude::*;
 use crate::agents::own_plugin;

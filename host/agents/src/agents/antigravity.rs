@@ -1,9 +1,9 @@
-//! Antigravity (`agy`). Sources: reports about the behaviour of versions 1.0.5 to 1.1.26, and the vendor's page on
+//! The adapter of Antigravity (`agy`). Sources: reports about the behaviour of versions 1.0.5 to 1.1.26, and the vendor's page on
 //! hooks.
 //!
-//! The command line of the hook names the hook point, because a message does not. A reply is one object with
-//! `decision`. After a reply without `decision`, Antigravity asks its user about the call. The outermost keys of its
-//! `hooks.json` are names of hooks. The file is strict JSON, and each timeout is an integer.
+//! The hook point is in the command line of the hook, because a message does not contain it. A reply is one object with `decision`.
+//! After a reply without `decision`, Antigravity asks its user about the call. The outermost keys of its `hooks.json` are names of
+//! hooks. The file is strict JSON, and each timeout is an integer.
 
 use super::prelude::*;
 use crate::checks::{has_call, misplaced_call};

@@ -1,4 +1,4 @@
-//! Claude Code. Sources: the vendor's hooks reference of 2.1.236, and messages recorded with 2.1.330.
+//! The adapter of Claude Code. Sources: the vendor's hooks reference of 2.1.236, and messages recorded with 2.1.330.
 //!
 //! The module [`claude_shape`](crate::claude_shape) implements the format of the messages, in which the keys are in
 //! snake case. Claude Code reads its hooks from `settings.json` of the user, the project or the machine.
@@ -114,7 +114,7 @@ fn denial(point: &str) -> Denial {
     match point {
         "PreToolUse" => Denial::Permission,
         "PermissionRequest" => Denial::Behavior,
-        // A result that was refused or could not be checked is replaced, so that the model does not get it.
+        // A result that was refused or could not be checked is replaced, because the model must not get it.
         "PostToolUse" => Denial::Result,
         "MessageDisplay" => Denial::Instead("displayContent"),
         _ => Denial::Block,

@@ -1,10 +1,10 @@
-//! Claude Code's mods, which are JavaScript in the agent's process. Sources: the vendor's declarations for mods,
+//! The adapter of Claude Code's mods, which are JavaScript in the agent's process. Sources: the vendor's declarations for mods,
 //! 2.1.277, and the vendor's reference of mods. No message was recorded.
 //!
-//! The hooks in the settings ([`claude_code`](super::claude_code)) work without a mod. A mod has two further abilities:
-//! it can rewrite prompts, and it sees calls that another mod has changed or has made itself.
-//! `plugins/claude_code_mods.js` calls the hook program and follows its reply. In the data of Claude Code, a call's
-//! arguments are in the same object as the tool's name. The mod of hookhost moves the arguments into `input`.
+//! The hooks in the settings ([`claude_code`](super::claude_code)) work without a mod. A mod has two further abilities: it can
+//! rewrite prompts, and it sees calls that another mod has changed or has made itself. `plugins/claude_code_mods.js` calls the hook
+//! program and follows the program's reply. In the data of Claude Code, a call's arguments are in the same object as the tool's
+//! name. The mod of hookhost moves the arguments into `input`.
 //!
 //! In Claude Code, a mod is part of a plugin, and a plugin comes from a marketplace. Hookhost writes a directory that
 //! is a marketplace with one plugin, and names the marketplace and the plugin in the settings.

@@ -1,6 +1,5 @@
-//! Cline, which is a command-line agent and an extension for editors. Sources: cline/cline,
-//! `sdk/packages/core/src/hooks/` and `proto/cline/hooks.proto`, and messages recorded with the command-line agent
-//! 3.0.65.
+//! The adapter of Cline, which is a command-line agent and an extension for editors. Sources: cline/cline,
+//! `sdk/packages/core/src/hooks/` and `proto/cline/hooks.proto`, and messages recorded with the command-line agent 3.0.65.
 //!
 //! The agent and the extension both run the programs in Cline's hook directories. Each program has the name of its hook
 //! point. The messages of the agent and of the extension differ. A message has `hookName`, and an object under the name
@@ -26,7 +25,7 @@ static AGENT: Agent = Agent {
     programs: &["cline"],
     versions: ("3.0.65", "4.1.10"),
     points: &[
-        // The names of the hook files. The extension also uses them in its messages.
+        // The names of the hook files. The extension also uses these names in its messages.
         HookPoint::new("TaskStart", EventKind::SessionStart, Abilities { adds_context: true, ..Abilities::NONE }),
         HookPoint::new("TaskResume", EventKind::SessionStart, Abilities { adds_context: true, ..Abilities::NONE }),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, CANCELS).timeout(EXTENSION),

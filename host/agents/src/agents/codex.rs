@@ -1,4 +1,4 @@
-//! OpenAI Codex. Sources: the vendor's hooks page of 0.15x, the JSON schemas of the replies that Codex accepts, and
+//! The adapter of OpenAI Codex. Sources: the vendor's hooks page of 0.15x, the JSON schemas of the replies that Codex accepts, and
 //! messages recorded with 0.169.0.
 //!
 //! Codex's messages have the format of Claude Code, and also contain `turn_id` and `model`. If a reply has an unknown
@@ -40,7 +40,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("PostCompact", EventKind::AfterCompaction, TELLS),
         HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
         HookPoint::new("Interrupt", EventKind::CustomEvent, Abilities::NONE).timeout(3),
-        // The next three hook points are not documented. Their messages say only that the event happened.
+        // The next three hook points are not documented. The messages of these hook points report only that the event happened.
         HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE).not_installed(),
         HookPoint::new("PreModelRequest", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("PostModelResponse", EventKind::CustomEvent, Abilities::NONE).not_installed(),

@@ -1,12 +1,12 @@
-//! GitHub Copilot CLI. Sources: the vendor's hooks reference, and messages recorded with 1.0.102.
+//! The adapter of GitHub Copilot CLI. Sources: the vendor's hooks reference, and messages recorded with 1.0.102.
 //!
 //! Copilot has two dialects, selected by the spelling of the hook point in the hooks file. For a hook point in camel
 //! case, all keys of the message are in camel case. For a hook point in Pascal case, the keys are in snake case, some
 //! tools have Claude Code's names, and the message always names its hook point. `hookhost install` uses camel case.
 //!
-//! An empty reply is neutral. A denial is JSON with exit code 2. The exit code alone would deny the call, and the JSON
-//! contains the reason for the model. Copilot reads each JSON file in its hook directories, so hookhost writes the hook
-//! into a separate file.
+//! An empty reply is neutral. A denial is JSON with exit code 2. The exit code alone would deny the call. The JSON is needed for
+//! the reason that the model reads. Copilot reads each JSON file in its hook directories, so hookhost writes the hook into a
+//! separate file.
 
 use super::prelude::*;
 use crate::checks::misplaced_call;
@@ -15,8 +15,8 @@ use hookhost_contract::Json;
 
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
 
-/// The model can get another text in place of a prompt. If a prompt is refused, the model gets the refusal in its
-/// place. In both cases, the user sees the original prompt.
+/// The model can get another text in place of a prompt. If a prompt is refused, this text is the refusal. In both cases, the user
+/// sees the original prompt.
 const PROMPT: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
 
 /// The agent shows a question to the user. The cloud agent, and an agent without a user, treat a question as a denial,
@@ -116,8 +116,8 @@ fn point(fields: &Fields, named: Option<&str>) -> Result<String, Unreadable> {
     if let Some(said) = fields.some_text("hookName") {
         return Ok(said);
     }
-    // If a person has edited the hooks file, the command line can name a hook point of the other dialect. Such a name
-    // is ignored.
+    // If a person has edited the hooks file, the command line can name a hook point of the dialect that hookhost does not install.
+    // Such a name is ignored.
     if let Some(named) = named.filter(|named| AGENT.point(named).is_some() && named.starts_with(char::is_lowercase)) {
         let has_run = fields.has("toolResult") || fields.has("toolError") || fields.has("error");
         if named.starts_with("postToolUse") && !has_run {

@@ -1,8 +1,8 @@
-//! Crush. Sources: charmbracelet/crush, the page about hooks, and the skill `crush-hooks`.
+//! The adapter of Crush. Sources: charmbracelet/crush, the page about hooks, and the skill `crush-hooks`.
 //!
-//! Crush's messages have the format of Claude Code, with the hook point in `event`. A reply is one flat object. A reply
-//! with `allow` skips the question to the user, so hookhost uses `allow` only for an approval. Crush reads its hooks
-//! from `crush.json` of the user or the project.
+//! Crush's messages have the format of Claude Code, with the hook point in `event`. A reply is one flat object. After a reply with
+//! `allow`, Crush does not ask the user, so hookhost uses `allow` only for an approval. Crush reads its hooks from `crush.json` of
+//! the user or the project.
 
 use super::prelude::*;
 use crate::claude_shape::{self, MessageKeys, StrictestReply, denies_by_decision, nonempty_reason, strictest};

@@ -1,5 +1,5 @@
-//! Cursor, which is an editor and the command-line agent `cursor-agent`. Sources: the vendor's hooks reference of 3.18,
-//! and reports about the messages of the command-line agent.
+//! The adapter of Cursor, which is an editor and the command-line agent `cursor-agent`. Sources: the vendor's hooks reference of
+//! 3.18, and reports about the messages of the command-line agent.
 //!
 //! A message is one object with `hook_event_name` in camel case and the other keys in snake case. A reply is JSON with
 //! exit code 0. If the entry of a gate has `failClosed`, Cursor treats an empty reply as a failure. So the reply at a
@@ -100,8 +100,8 @@ const MCP: &str = "MCP:";
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let named = fields.text("hook_event_name")?;
-    // Cursor runs the hook in Claude Code's file. The message has Cursor's format, but the reply must have Claude
-    // Code's format.
+    // Cursor runs the hook in Claude Code's file. The message then has Cursor's format, but the reply must have Claude Code's
+    // format.
     let is_compatible = named == "preToolUse" && message.point == Some(COMPATIBLE);
     let point = if is_compatible { COMPATIBLE.to_owned() } else { named };
     HookCall::decoded(point, |point| {

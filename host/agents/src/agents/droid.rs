@@ -1,4 +1,4 @@
-//! Factory Droid. Source: the vendor's hooks page and hooks reference.
+//! The adapter of Factory Droid. Source: the vendor's hooks page and hooks reference.
 //!
 //! Droid uses the format of Claude Code. In some messages, the keys are in camel case. Droid reads its hooks from
 //! `hooks.json`, whose outermost keys are the hook points.
@@ -6,8 +6,8 @@
 use super::prelude::*;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
 
-/// Calls cannot be changed, because `updatedInput` is documented only together with `allow`. A reply with `allow` would
-/// also skip the question to the user.
+/// Calls cannot be changed, because `updatedInput` is documented only together with `allow`. After a reply with `allow`, Droid
+/// would not ask the user.
 const BEFORE_TOOL: Abilities = Abilities { asks: true, approves: true, rejects: true, stops: true, ..TELLS };
 
 static AGENT: Agent = Agent {

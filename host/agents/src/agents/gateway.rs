@@ -9,10 +9,10 @@
 //! | each text of a response | `finalize-content` | `response.text` |
 //! | each tool call of a response | `before-tool-call` | `response.tool-call` |
 //!
-//! The client stores the original conversation, without the changes that plugins made. So a masked text must be masked
-//! again in each later request, and rules get the earlier prompts and results again. [`FurtherEvent::once`] identifies
-//! a repeated event, so that the host can repeat its earlier answer. Rules get a text of the model only once, in the
-//! response that contains the text. Rules do not get system prompts, because system prompts belong to the operator.
+//! The client stores the original conversation, without the changes that plugins made. So a masked text must be masked again in
+//! each later request. For this reason, rules get the earlier prompts and results again. [`FurtherEvent::once`] identifies a
+//! repeated event. The host needs it to repeat its earlier answer. Rules get a text of the model only once, in the response that
+//! contains the text. Rules do not get system prompts, because system prompts belong to the operator.
 
 use super::prelude::*;
 use crate::json::Arguments;
@@ -100,8 +100,8 @@ impl<'a> ConversationMessage<'a> {
 /// Calls by identifier.
 pub(super) type CallsById = HashMap<String, ToolUse>;
 
-/// Returns the tool calls in a conversation, so that each result can be matched to its call. A call that cannot be
-/// read is left out.
+/// Returns the tool calls in a conversation, which are needed to find the call of each result. A call that cannot be read is left
+/// out.
 pub(super) fn calls_of(messages: &[Value]) -> CallsById {
     let lists = messages.iter().filter_map(|message| message.get("tool_calls")?.as_array());
     let calls = lists.flatten().filter_map(|call| call_of(call).ok());

@@ -1,10 +1,9 @@
-//! Gemini CLI. Sources: google-gemini/gemini-cli with the reference of hooks and `packages/core/src/hooks/`, and
+//! The adapter of Gemini CLI. Sources: google-gemini/gemini-cli with the reference of hooks and `packages/core/src/hooks/`, and
 //! messages recorded with 0.61.0.
 //!
-//! Most messages have the format of Claude Code, with other names of the hook points. Some messages contain a request
-//! to the model. Replies are JSON with exit code 0, because exit code 2 without a text would let the call run. Only the
-//! denial at an unknown hook point uses exit code 2. Gemini CLI reads its hooks from `settings.json` of the user, the
-//! project or the machine.
+//! Most messages have the format of Claude Code, with other names of the hook points. Some messages contain a request to the model.
+//! Replies are JSON with exit code 0, because exit code 2 without a text would let the call run. Exit code 2 is used only for the
+//! denial at an unknown hook point. Gemini CLI reads its hooks from `settings.json` of the user, the project or the machine.
 
 use super::prelude::*;
 use crate::claude_shape::{

@@ -1,8 +1,8 @@
-//! goose. Sources: aaif-goose/goose, `crates/goose/src/hooks/mod.rs`, and goose's hooks guide.
+//! The adapter of goose. Sources: aaif-goose/goose, `crates/goose/src/hooks/mod.rs`, and goose's hooks guide.
 //!
-//! A message is one object with `event` and keys in snake case. A denial is exit code 2, with the reason on the
-//! standard error. goose treats output other than a decision as a failed hook, so the neutral reply is empty. goose
-//! reads its hooks from Open Plugins. Each of these plugins is a directory.
+//! A message is one object with `event` and keys in snake case. A denial is exit code 2, with the reason on the standard error. If
+//! a hook prints anything other than a decision, goose treats the hook as failed. So the neutral reply is empty. goose reads its
+//! hooks from Open Plugins. Each of these plugins is a directory.
 
 use super::prelude::*;
 use crate::claude_shape::{denies_by_decision, prompts};

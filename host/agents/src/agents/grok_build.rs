@@ -1,4 +1,4 @@
-//! Grok Build. Sources: the vendor's hooks page, and reports about the behaviour of 0.2.106 and 1.0.0.
+//! The adapter of Grok Build. Sources: the vendor's hooks page, and reports about the behaviour of 0.2.106 and 1.0.0.
 //!
 //! Grok Build's messages have the format of Claude Code, with keys in camel case and hook points in snake case. A
 //! denial is exit code 2 and `decision: "deny"`. A reply with `allow` means the same as an empty reply. Grok Build

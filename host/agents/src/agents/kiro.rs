@@ -1,5 +1,5 @@
-//! Kiro, which is a command-line agent and an editor. Sources: the vendor's hooks pages for 2.x and 3.0, and a reported
-//! message of version 1.0.165 of the editor.
+//! The adapter of Kiro, which is a command-line agent and an editor. Sources: the vendor's hooks pages for 2.x and 3.0, and a
+//! reported message of version 1.0.165 of the editor.
 //!
 //! Kiro's messages have the format of Claude Code. The messages of older versions do not name their session. A denial
 //! is exit code 2 with the reason on the standard error. At some hook points, the model reads the output of a hook that
@@ -19,8 +19,8 @@ static AGENT: Agent = Agent {
     versions: ("2.13.0", "3.0.0"),
     points: &[
         HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
-        // The name of the hook point `SessionStart` before version 3.0. The other hook points had the same names as
-        // now, but in camel case.
+        // The name that the hook point `SessionStart` had before version 3.0. The other hook points had their present names, but in
+        // camel case.
         HookPoint::new("agentSpawn", EventKind::SessionStart, CONTEXT).not_installed(),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities { rejects: true, ..CONTEXT }),
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, Abilities::REJECTS),

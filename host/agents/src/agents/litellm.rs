@@ -1,4 +1,4 @@
-//! LiteLLM's guardrail interface, `POST /beta/litellm_basic_guardrail_api`. Sources: the vendor's page on this
+//! The adapter of LiteLLM's guardrail interface, `POST /beta/litellm_basic_guardrail_api`. Sources: the vendor's page on this
 //! interface, which says that the interface is a beta, and BerriAI/litellm,
 //! `litellm/proxy/guardrails/guardrail_hooks/generic_guardrail_api/`.
 //!

@@ -1,7 +1,8 @@
-//! OpenCode. Sources: the types of its package `@opencode-ai/plugin` 1.18.33, and messages recorded with 1.18.33.
+//! The adapter of OpenCode. Sources: the types of its package `@opencode-ai/plugin` 1.18.33, and messages recorded with 1.18.33.
 //!
-//! OpenCode has no hooks. It loads the files of its plugin directories into its own process. `plugins/opencode.js` is such a file. It calls
-//! the hook program and follows the reply. An event consists of the `input` and the `output` that OpenCode passes to a plugin.
+//! OpenCode has no hooks. It loads the files of its plugin directories into its own process. `plugins/opencode.js` is such a file,
+//! which calls the hook program and follows the reply. An event consists of the `input` and the `output` that OpenCode passes to a
+//! plugin.
 
 use super::prelude::*;
 use crate::agents::own_plugin;

@@ -1,4 +1,5 @@
-//! OpenHands. Sources: the vendor's hooks page, and OpenHands/software-agent-sdk, `openhands-sdk/openhands/sdk/hooks/`.
+//! The adapter of OpenHands. Sources: the vendor's hooks page, and OpenHands/software-agent-sdk,
+//! `openhands-sdk/openhands/sdk/hooks/`.
 //!
 //! OpenHands' messages have the format of Claude Code, with the keys `event_type`, `working_dir` and `message`. Exit
 //! code 2 is a denial. The reason is on both the standard output and the standard error, because some versions read

@@ -29,8 +29,8 @@ pub(super) enum Runtime {
     Bare,
 }
 
-/// Returns the content of a plugin's file. It consists of `head`, the constants, the shared code, and `plugin`. Paths
-/// and names are written as JSON strings, so that JavaScript reads them unchanged, whatever characters they contain.
+/// Returns the content of a plugin's file. It consists of `head`, the constants, the shared code, and `plugin`. Paths and names are
+/// written as JSON strings, because JavaScript then reads them unchanged, whatever characters they contain.
 pub(super) fn file(agent: &Agent, context: &Context<'_>, runtime: Runtime, head: &str, plugin: &str) -> String {
     let program = context.program.to_string_lossy();
     let denies = context.on_failure == OnFailure::Deny;
@@ -109,7 +109,7 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
             say("isError", json!(result.is_error));
         }
         Answer::Rejected(rejection) => {
-            // A user gets only the rejection, without the advice to the model about what it may try instead.
+            // A user gets only the rejection, without the advice that tells the model what to try instead.
             let is_for_user = matches!(call.event, HookEvent::FinalText { .. } | HookEvent::PromptSubmit { .. });
             say("decision", json!("deny"));
             say("reason", json!(if is_for_user { rejection.to_string() } else { reason::rejected(rejection) }));

@@ -1,8 +1,8 @@
-//! pi. Sources: the types of the package `@earendil-works/pi-coding-agent` 0.87.1, pi's page on extensions, and messages recorded with
-//! 0.87.1.
+//! The adapter of pi. Sources: the types of the package `@earendil-works/pi-coding-agent` 0.87.1, pi's page on extensions, and
+//! messages recorded with 0.87.1.
 //!
-//! pi has no hooks. It loads the files of its extension directories into its own process. `plugins/pi.ts` is such a file. It calls the hook
-//! program and follows the reply. An event is one object with `type`.
+//! pi has no hooks. It loads the files of its extension directories into its own process. `plugins/pi.ts` is such a file, which
+//! calls the hook program and follows the reply. An event is one object with `type`.
 
 use super::prelude::*;
 use crate::agents::own_plugin;

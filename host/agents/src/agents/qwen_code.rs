@@ -1,4 +1,4 @@
-//! Qwen Code. Sources: the page about hooks of QwenLM/qwen-code, and messages recorded with 0.24.4.
+//! The adapter of Qwen Code. Sources: the page about hooks of QwenLM/qwen-code, and messages recorded with 0.24.4.
 //!
 //! Qwen Code uses the format of Claude Code. Its messages also contain `timestamp` and `tool_call_id`. Qwen Code reads
 //! its hooks from `settings.json` of the user, the project or the machine.
@@ -77,8 +77,8 @@ const KEYS: MessageKeys = MessageKeys { project: "QWEN_PROJECT_DIR", ..MessageKe
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let mut call = claude_shape::decode(message, fields, &AGENT, &KEYS)?;
     if matches!(&call.event, HookEvent::PromptSubmit { prompt } if prompt.is_empty()) {
-        // The agent also sends this message when it passes tool results to the model. Tool results are not a prompt of
-        // the user.
+        // The agent also sends this message when it passes tool results to the model, although tool results are not a prompt of the
+        // user.
         call.event = HookEvent::Custom { payload: fields.as_value() };
     }
     Ok(call)

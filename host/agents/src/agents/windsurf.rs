@@ -1,4 +1,4 @@
-//! Windsurf. Source: the vendor's page on Cascade hooks.
+//! The adapter of Windsurf. Source: the vendor's page on Cascade hooks.
 //!
 //! A message names its hook point in `agent_action_name` and has its data in `tool_info`. The reply is an exit code.
 //! Exit code 2 is a denial, with the reason on the standard error. Windsurf reads its hooks from `hooks.json` of the

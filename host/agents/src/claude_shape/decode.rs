@@ -42,7 +42,7 @@ pub(crate) struct MessageKeys {
     pub(crate) text: &'static [&'static str],
     /// The reason of a failure. The key with the most detailed reason comes first.
     pub(crate) error: &'static [&'static str],
-    /// The flag that says that a hook has already made the agent continue.
+    /// The flag that is set if a hook has already made the agent continue.
     pub(crate) is_continued: &'static str,
 }
 

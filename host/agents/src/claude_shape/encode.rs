@@ -12,7 +12,7 @@ use crate::reply::Reply;
 use hookhost_contract::{Rejection, Task, ToolResult};
 use serde_json::{Map, Value, json};
 
-/// The form of a denial at a hook point.
+/// The form that a denial has at a hook point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Denial {
     /// `hookSpecificOutput.permissionDecision` with `deny`, `ask` or `allow`.
@@ -31,7 +31,7 @@ pub(crate) enum Denial {
     Veto,
 }
 
-/// The differences between the reply formats of the agents that use Claude Code's format.
+/// The properties in which the reply formats of the agents that use Claude Code's format differ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplyDialect {
     /// Returns the form of a denial at the hook point of this name.
@@ -181,8 +181,8 @@ pub(crate) fn deny_twice(reason: &str) -> Reply {
     Reply { exit: 2, stderr: reason.to_owned(), ..Reply::json(&json!({ "decision": "deny", "reason": reason })) }
 }
 
-/// Returns true if an agent that reads `decision` or exit code 2 treats the reply as a denial. `word` is the value of
-/// `decision` that means a denial.
+/// Returns true if the reply is a denial for an agent that reads `decision` or exit code 2. `word` is the value of `decision` that
+/// means a denial.
 pub(crate) fn denies_by_decision(agent: &Agent, point: &str, reply: &Reply, word: &str) -> bool {
     agent.abilities(point).rejects && (reply.exit == 2 || reply.json_output()["decision"] == word)
 }
@@ -242,9 +242,9 @@ impl<'a> ReplyDraft<'a> {
                     return has_place;
                 }
                 None => {
-                    // If the structure of the result is unknown, the agent may ignore the replacement. So the context
-                    // also tells the model why it should not use the result. The run continues, because otherwise the
-                    // author of a text that a tool reads could end the run.
+                    // If the structure of the result is unknown, the agent may ignore the replacement. So the context also tells
+                    // the model why it should not use the result. The run continues. Otherwise, anyone who writes a text that a
+                    // tool reads could end the run.
                     self.specific("updatedToolOutput", json!(nonempty_reason(reason)));
                     self.specific("additionalContext", json!(nonempty_reason(reason)));
                 }
@@ -325,8 +325,8 @@ pub(crate) enum StrictestReply {
     Deny(&'static HookPoint),
     /// The agent does not accept a denial, but it shows a message to its user.
     Notify(&'static HookPoint),
-    /// The agent accepts neither a denial nor a message. This variant is also used for an unknown hook point whose name
-    /// suggests that the agent stops there, because an agent that could not stop would run forever.
+    /// The agent accepts neither a denial nor a message. This variant is also used for an unknown hook point whose name suggests
+    /// that the agent stops there. A denial at such a hook point could make the agent run forever.
     Nothing,
     /// The hook point is unknown.
     Unknown,

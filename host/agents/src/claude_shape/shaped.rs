@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 const PLACES: &[&str] =
     &["/stdout", "/file/content", "/content", "/result", "/text", "/output", "/message", "/error", "/filePath"];
 
-/// Keys whose value is the kind of the result. A short word at such a key is not removed, because it is not content, and the shape would
-/// change without it.
+/// Keys whose value is the kind of the result. A short word at such a key is not removed, because the word is not content, and
+/// removing it would change the shape.
 const KINDS: &[&str] = &["type", "mode", "status", "kind"];
 
 /// Maximum length of a kind, in bytes. A longer string is treated as content.
@@ -24,8 +24,8 @@ const MEDIA: &[&str] = &["image", "audio", "video", "document", "pdf", "resource
 /// Keys whose string encodes the bytes of a file. If a sentence replaced such a string, the agent would read the sentence as bytes.
 const BYTES: &[&str] = &["base64", "data", "blob", "bytes"];
 
-/// Returns `original` with `text` as its only content. Also returns true if `original` had a string or a list that could be replaced by the
-/// text. A picture is replaced by the text.
+/// Returns `original` with `text` as its only content. Also returns true if `original` had a string or a list that the text could
+/// replace. The text also replaces a picture.
 pub(crate) fn shaped(original: &Value, text: &str) -> (Value, bool) {
     match original {
         Value::Object(object) if is_media(object) => (text_in_place_of(object, text), true),
@@ -112,8 +112,8 @@ fn is_word(text: &str) -> bool {
     text.len() <= MAX_KIND && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-/".contains(c))
 }
 
-/// Puts the text into the first empty string. If there is none, puts the text into the first list that originally contained blocks or
-/// strings.
+/// Puts the text into the first empty string. If there is no empty string, puts the text into the first list that originally
+/// contained blocks or strings.
 fn place_anywhere(value: &mut Value, original: &Value, text: &str) -> bool {
     let Some(object) = value.as_object_mut() else { return false };
     let is_free = |key: &str, value: &Value| value == "" && !BYTES.contains(&key);

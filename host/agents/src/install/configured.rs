@@ -59,7 +59,7 @@ impl HookCommand {
             }
         };
         let ((shell, found), (planned_shell, planned)) = (pieces(self), pieces(planned));
-        // In a shell command, the program, the agent and the hook point are one piece.
+        // The first piece of a shell command contains the program, the agent and the hook point.
         let head = if shell.is_empty() { 3 } else { 1 };
         let mut left = planned.iter();
         shell == planned_shell
@@ -158,8 +158,8 @@ fn of_plan(plan: &FilePlan) -> Vec<ConfiguredHook> {
     }
 }
 
-/// Returns the hook if the file is a program that mentions the hook program. The command in the result is the whole
-/// text of the file, so that a comparison covers exactly the text that was read.
+/// Returns the hook if the file is a program that mentions the hook program. The command in the result is the whole text of the
+/// file, because a comparison must cover exactly the text that was read.
 fn of_program(path: &Path, content: String) -> Option<ConfiguredHook> {
     let run = HookCommand::Shell { shell: SHELL, command: content.clone() };
     let hook = Value::String(content);

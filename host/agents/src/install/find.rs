@@ -5,8 +5,8 @@ use crate::{Adapter, all};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Directories in a home directory that many programs share. If a path leads through a shared directory, the first
-/// directory below the shared directory belongs to the agent.
+/// Directories in a home directory that many programs share. If the path of an agent's file leads through a shared directory, the
+/// first directory below the shared directory belongs to the agent.
 const SHARED: &[&str] = &[
     ".agents",
     ".agents/plugins",
@@ -31,7 +31,7 @@ pub struct AgentTraces {
 }
 
 impl AgentTraces {
-    /// Returns true if there is any trace.
+    /// Returns true if any trace was found.
     pub fn any(&self) -> bool {
         self.program.is_some() || !self.directories.is_empty()
     }

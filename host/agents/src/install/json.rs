@@ -1,5 +1,5 @@
-//! Edits JSON files in place. The files may contain comments and trailing commas. An edit does not change comments,
-//! order and formatting.
+//! Edits JSON files in place. The files may contain comments and trailing commas. An edit does not change comments, order or
+//! formatting.
 
 use crate::install::error::FileRefusal;
 use crate::install::ours::{self, Ownership};
@@ -85,16 +85,16 @@ pub fn with_entries(
 pub struct RemainingText {
     /// The text.
     pub text: String,
-    /// True if anything was removed.
+    /// True if an entry of hookhost was removed.
     pub is_changed: bool,
     /// True if the remaining text contains only members that hookhost may have added, and no comments.
     pub is_only_ours: bool,
 }
 
-/// Removes hookhost's entries from a text, and the arrays and objects that are empty afterwards. Empty arrays and
-/// objects that occur in `before` are kept. `before` is the text from before the first installation, if that is known.
-/// A [`JsonEntry::Default`] member is removed only if it is named after hookhost. Somebody else may need the other
-/// members, such as a version.
+/// Removes hookhost's entries from a text, and the arrays and objects that are empty afterwards. Empty arrays and objects that
+/// occur in `before` are kept. `before` is the text from before the first installation, if that is known. A [`JsonEntry::Default`]
+/// member is removed only if it is named after hookhost. Other members, such as a version, stay, because other programs may need
+/// them.
 ///
 /// # Errors
 /// If the text is not a JSON object.
@@ -298,8 +298,8 @@ fn take_out_of(array: &CstArray, agent: &str) -> bool {
     any
 }
 
-/// Removes the value at these keys if it is empty, and then each enclosing value that becomes empty. Stops at a value
-/// that also occurs in `before`.
+/// Removes the value at these keys if it is empty, and then each enclosing value that becomes empty. Does not remove a value that
+/// also occurs in `before`.
 fn prune(top: &CstObject, at: &[String], before: Option<&Value>) {
     for depth in (1..=at.len()).rev() {
         let keys = &at[..depth];

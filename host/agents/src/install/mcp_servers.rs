@@ -1,7 +1,7 @@
 //! Puts the proxy in front of the MCP servers in an agent's file, and removes the proxy again.
 //!
-//! In a changed entry, the proxy's arguments end with the server's original command. So no other record is needed to
-//! reverse the change.
+//! In a changed entry, the proxy's arguments end with the server's original command. So the change can be reversed without any
+//! other record.
 
 use crate::install::json::{NotEditable, input, parse};
 use crate::mcp_servers::{ANY_KEY, PROXY_WORD_COUNT, looks_like_proxy, proxy_words, starts_proxy};
@@ -20,7 +20,7 @@ pub enum ServerChange {
     Unchanged,
     /// The server is reached at an address, so there is no command to change.
     Service,
-    /// The entry sets this variable, which would make the proxy use other rules.
+    /// The entry was not changed, because it sets this variable. The variable would make the proxy use other rules.
     MisleadingVariable(String),
     /// The entry has no readable command, or the server's name cannot be turned into a name for rules.
     Unusable,
@@ -58,7 +58,7 @@ impl fmt::Debug for ProxyCommand<'_> {
 /// The members of a server's entry that set variables.
 pub(crate) const VARIABLES: [&str; 2] = ["env", "environment"];
 
-/// Returns the text with changed entries, so that the agent starts the proxy in place of each server that is a program.
+/// Returns the text with changed entries. With these entries, the agent starts the proxy in place of each server that is a program.
 ///
 /// # Errors
 /// If the text is not a JSON object in the agent's dialect.

@@ -1,5 +1,5 @@
-//! Puts the proxy in front of the MCP servers in a TOML file, and removes the proxy again. Only the words of the
-//! commands are edited. All other bytes of the file stay unchanged, such as line ends, a byte order mark, and comments.
+//! Puts the proxy in front of the MCP servers in a TOML file, and removes the proxy again. Only the words of the commands are
+//! edited. All other bytes of the file, such as line ends, a byte order mark and comments, stay unchanged.
 
 use crate::install::json::{BYTE_ORDER_MARK, NotEditable};
 use crate::install::mcp_servers::{ProxyCommand, ServerChange, ServerEntry, VARIABLES};
@@ -7,7 +7,7 @@ use crate::mcp_servers::{PROXY_WORD_COUNT, looks_like_proxy, proxy_words, starts
 use std::ops::Range;
 use toml_edit::{Array, Document, Item, TableLike, TomlError, Value};
 
-/// Returns the text with changed entries, so that the agent starts the proxy in place of each server that is a program.
+/// Returns the text with changed entries. With these entries, the agent starts the proxy in place of each server that is a program.
 ///
 /// # Errors
 /// If the text is not TOML.
@@ -97,7 +97,7 @@ impl Edits<'_> {
         let added = format!("{parents}args = [{words}]");
         match self.text[command.end..].find('\n').map(|end| command.end + end + 1) {
             Some(next) => self.replace(next..next, format!("{added}{line_end}")),
-            // The last line has no line end, and the new last line gets none either.
+            // The last line has no line end, so the new last line gets no line end either.
             None => self.replace(self.text.len()..self.text.len(), format!("{line_end}{added}")),
         }
     }

@@ -1,9 +1,8 @@
 //! Installs the hook in the settings of agents, removes the hook, and checks the installation.
 //!
-//! Each adapter defines the content of its agent's files as data ([`plan`](crate::plan)), and this module edits the
-//! files. A person's file keeps its comments, its order and its formatting. The file is either replaced completely or
-//! left unchanged, and a receipt stores the old content. [`prepare`] determines the new content of each file, and
-//! [`apply`] writes all files or none.
+//! Each adapter defines the content of its agent's files as data ([`plan`](crate::plan)), and this module edits the files. A
+//! person's file keeps its comments, its order and its formatting. A file is either replaced completely or left unchanged, and a
+//! receipt stores the old content. [`prepare`] determines the new content of each file, and [`apply`] writes all files or none.
 //!
 //! Each module uses only the modules above it:
 //!
@@ -70,8 +69,8 @@ impl FileChange {
 /// `earlier` is the receipt of an earlier installation.
 ///
 /// # Errors
-/// If a file cannot be read, is not in the agent's format, or must not be written. Also if the entire content of a file
-/// should belong to hookhost, but somebody else has written the file.
+/// If a file cannot be read, is not in the agent's format, or must not be written. It is also an error if the entire content of a
+/// file should belong to hookhost, but another program or a person has written the file.
 pub fn prepare(
     plan: &Plan,
     of: &Installation<'_>,
@@ -144,7 +143,7 @@ pub fn apply(
     }
     let mut receipt = of.receipt(agent_version);
     receipt.files = changes.iter().map(|change| file_receipt(change, earlier.as_ref())).collect();
-    // Keep the receipts of files that an older version wrote and the current plan does not contain.
+    // Keep the receipts of files that an older version of hookhost wrote, but that the current plan does not contain.
     for old in earlier.iter().flat_map(|earlier| &earlier.files) {
         if !receipt.files.iter().any(|file| file.path == old.path) {
             receipt.files.push(old.clone());

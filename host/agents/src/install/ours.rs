@@ -32,7 +32,7 @@ pub fn is_ours(value: &Value, agent: &str) -> bool {
     }
 }
 
-/// Returns true if the name of a member contains `hookhost`, so that the member belongs to hookhost.
+/// Returns true if the name of a member contains `hookhost`. Such a member belongs to hookhost.
 pub(crate) fn is_named_after_us(at: &[String]) -> bool {
     at.last().is_some_and(|key| key.contains("hookhost"))
 }
@@ -67,11 +67,11 @@ fn first_word(text: &str) -> Option<(&str, &str)> {
 /// The share of an element that belongs to hookhost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// No part of the element.
+    /// No part of the element belongs to hookhost.
     Nothing,
-    /// The whole element.
+    /// The whole element belongs to hookhost.
     Whole,
-    /// Some of the hooks in the element's list `hooks`. The other hooks belong to somebody else.
+    /// Some of the hooks in the element's list `hooks` belong to hookhost. The other hooks do not belong to hookhost.
     Part,
 }
 

@@ -126,7 +126,7 @@ fn reader(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>>
             let mut buffer = [0; 8192];
             let mut kept = 0;
             while let Ok(length @ 1..) = stream.read(&mut buffer) {
-                // The bytes beyond the maximum are read and dropped, so that the program does not block.
+                // The bytes beyond the maximum are read and dropped, because a full pipe would block the program.
                 if kept < MAX_OUTPUT && sender.send(buffer[..length].to_vec()).is_err() {
                     break;
                 }

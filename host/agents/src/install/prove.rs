@@ -1,6 +1,6 @@
-//! Proves that the hook denies calls. If the agent's file contains the command of hookhost's plan, this module runs the
-//! command as the agent would run it, once for each of two test calls, the canary calls. The hook must deny one call
-//! and let the other call pass, because a hook that denies everything proves nothing.
+//! Proves that the hook denies calls. There are two test calls, the canary calls. If the agent's file contains the command of
+//! hookhost's plan, this module runs the command for each of them, as the agent would run it. The hook must deny one call and let
+//! the other call pass, because a hook that denies everything proves nothing.
 
 use crate::install::configured::ConfiguredHook;
 use crate::install::find;
@@ -80,7 +80,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Returns true if the hook denied exactly the call that it has to deny.
+    /// Returns true if the hook denied the call that it has to deny, and let the other call pass.
     pub fn holds(&self) -> bool {
         self.denied.verdict == TrialVerdict::Denied && self.passed.verdict == TrialVerdict::Passed
     }
@@ -119,10 +119,10 @@ fn failed(trial: &Trial) -> String {
     format!("the configured hook failed about `{}` ({code}): {}", trial.command, trial.said)
 }
 
-/// Runs the hook with both canary calls in a directory. The hook is run only if a file has it in the form that
-/// hookhost's plan would write. No other command of a file is run. Returns `None` if the agent starts no process for
-/// its hook, or if no file has hookhost's hook at the hook point of the agent's canary call. `path` is the value of
-/// `PATH` with which programs are found.
+/// Runs the hook with both canary calls in a directory. The hook is run only if a file contains its command exactly as hookhost's
+/// plan would write it. No other command of a file is run. Returns `None` if the agent starts no process for its hook, or if no
+/// file has hookhost's hook at the hook point of the agent's canary call. `path` is the value of `PATH` with which programs are
+/// found.
 pub fn prove(
     adapter: &Adapter,
     commands: &[ConfiguredHook],

@@ -57,8 +57,8 @@ pub struct FileReceipt {
     pub before: Option<Content>,
     /// SHA-256 of the content that was written last.
     pub after: String,
-    /// True if somebody changed the file between two installations. In that case, `before` lacks this change, so
-    /// `before` is not restored.
+    /// True if the file was changed between two installations. In that case, `before` does not contain this change, so `before` is
+    /// not restored.
     #[serde(default)]
     pub changed_between: bool,
     /// Directories that were created for the file, outermost first.

@@ -19,7 +19,7 @@ pub struct SettingsFile {
     pub named: PathBuf,
     /// The path with all symbolic links resolved.
     pub real: PathBuf,
-    /// True if the path in `named` is a symbolic link or leads through one.
+    /// True if the path in `named` is a symbolic link or leads through a symbolic link.
     pub is_linked: bool,
     /// The content, or `None` if the file does not exist.
     pub content: Option<Vec<u8>>,
@@ -43,8 +43,8 @@ impl SettingsFile {
     /// files.
     ///
     /// # Errors
-    /// If the file cannot be read, is not a regular file, or is larger than 16 MiB. Also if a link leads to no file, to
-    /// a file of another user, or out of the project.
+    /// If the file cannot be read, is not a regular file, or is larger than 16 MiB. It is also an error if a link leads to no file,
+    /// to a file of another user, or out of the project.
     pub fn read(named: &Path, project: Option<&Path>) -> Result<Self, FileRefusal> {
         let named = std::path::absolute(named).map_err(|error| FileRefusal::io(named, "found", &error))?;
         let is_link = fs::symlink_metadata(&named).is_ok_and(|metadata| metadata.is_symlink());
@@ -495,7 +495,7 @@ mod tests {
         symlink("theirs", path("link")).unwrap();
         let error = SettingsFile::read(&path("link"), None).unwrap_err();
         assert!(error.what.ends_with("which belongs to another user (uid 12345)"), "{error}");
-        // Root may change a file of another user, and that user still owns the file afterwards.
+        // Root may change a file of another user. The file still belongs to that user afterwards.
         let file = SettingsFile::read(&path("theirs"), None).unwrap();
         file.replace(b"{ }", false).unwrap();
         assert_eq!(std::os::unix::fs::MetadataExt::uid(&path("theirs").metadata().unwrap()), 12_345);

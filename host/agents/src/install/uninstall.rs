@@ -21,8 +21,8 @@ pub enum UndoAction {
     /// Only hookhost's entries are removed, because somebody has changed the file since the installation. This is the
     /// remaining text.
     RemoveEntries(Vec<u8>),
-    /// The file stays, because its entire content belonged to hookhost and somebody has changed it since the
-    /// installation. A person has to decide what happens with the file.
+    /// The file stays, because somebody has changed it since the installation, and its entire content belonged to hookhost. A
+    /// person has to decide what happens with the file.
     Leave,
 }
 

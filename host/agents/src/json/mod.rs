@@ -32,7 +32,7 @@ const ENVELOPE_KEYS: &[&str] = &["hookhost", "metadata"];
 /// or `f64` becomes a string that contains its digits.
 ///
 /// # Errors
-/// One sentence that says why the message is not such an object.
+/// One sentence that says why the message was refused.
 pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     let text = std::str::from_utf8(body(bytes)?).map_err(|error| format!("the message is not UTF-8: {error}"))?;
     into_object(value(text)?)
@@ -133,7 +133,7 @@ fn parse(text: &str, ambiguities: &mut Option<&mut Ambiguities>) -> Result<Value
     reader.end().map(|()| value)
 }
 
-/// Returns true if `serde_json` reserves this key for internal use.
+/// Returns true if `serde_json` uses this key internally to mark a special value.
 pub fn is_reserved(key: &str) -> bool {
     RESERVED_KEYS.contains(&key)
 }
@@ -169,9 +169,9 @@ impl<'de> Visitor<'de> for KeysVisitor {
 #[derive(Deserialize)]
 struct BorrowedKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Deserializes any JSON value. An object with a duplicate key is refused, because an agent and a plugin could read
-/// different values. If `ambiguities` is given, the duplicate key is recorded there instead, and the last value of the
-/// key is used. Duplicate keys in the outermost object and in the objects at [`ENVELOPE_KEYS`] are always refused.
+/// Deserializes any JSON value. An object with a duplicate key is refused, because an agent and a plugin could read different
+/// values for this key. If `ambiguities` is given, the duplicate key is recorded there instead, and the last value of the key is
+/// used. Duplicate keys in the outermost object and in the objects at [`ENVELOPE_KEYS`] are always refused.
 struct ValueReader<'a, 'b> {
     ambiguities: &'a mut Option<&'b mut Ambiguities>,
     is_envelope: bool,
@@ -266,7 +266,7 @@ impl<'de> Visitor<'de> for ValueReader<'_, '_> {
     }
 }
 
-/// The fields of a message, with methods that check the type of each field.
+/// The fields of a message. The methods check the types of the fields.
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
     object: Map<String, Value>,

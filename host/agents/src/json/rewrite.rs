@@ -1,4 +1,4 @@
-//! Rewrites a JSON text before it is parsed, if two parsers could read its numbers or characters differently.
+//! Rewrites a JSON text before the text is parsed, if two parsers could read its numbers or characters differently.
 
 use serde_json::Value;
 

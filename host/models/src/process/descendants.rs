@@ -1,5 +1,5 @@
 //! Descendant processes that have left their process group and whose parent has ended. If Linux permits it, this process adopts
-//! such processes, so that it can find and kill them when it ends.
+//! such processes. It can then find and kill them when it ends.
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use std::collections::BTreeSet;
@@ -72,7 +72,7 @@ fn listed(processes: &[i32]) -> String {
     }
 }
 
-/// Kills all descendants. Repeats this until no descendant is left or the timeout has passed.
+/// Kills all descendants, repeatedly, until no descendant is left or the timeout has passed.
 pub(super) fn kill_adopted() -> Result<(), StillRunning> {
     if !ADOPTS.load(Ordering::Relaxed) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! A child process with all its descendants. The child gets its own session and process group, so that all processes of the group
-//! can be killed together.
+//! A child process with all its descendants. The child gets its own session and process group, because then all processes of the
+//! group can be killed together.
 //!
 //! The session has no terminal, so the programs in it cannot open `/dev/tty`. They can neither write to the terminal on which a
 //! person is asked, nor simulate input there. This matters because the model may have chosen the program.
@@ -76,7 +76,7 @@ impl ProcessGroup {
         Ok(Self { leader, group })
     }
 
-    /// Takes those standard streams of the leader that are pipes and that were not taken before.
+    /// Removes and returns the standard streams of the leader that are pipes. A stream that was removed before is `None`.
     pub fn take_pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
         (self.leader.stdin.take(), self.leader.stdout.take(), self.leader.stderr.take())
     }

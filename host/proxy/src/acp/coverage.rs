@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub struct CoverageSummary {
     /// Requests for permission to run a tool call.
     pub permissions: QuestionCounts,
-    /// Requests for permission that the proxy forwarded to the editor, so that the user decides.
+    /// Requests for permission that the proxy forwarded to the editor, where the user decides.
     pub to_the_user: usize,
     /// Prompts.
     pub prompts: QuestionCounts,

@@ -1,5 +1,5 @@
-//! Records events in the background. Events are sent to the resident host in order, but messages are forwarded without waiting for
-//! this.
+//! Records events in the background. Events are sent to the resident host in order, but a message is forwarded without waiting
+//! until its event is sent.
 
 use crate::acp::memory_size::memory_size;
 use crate::resident_host::{self, UserNotifier};
@@ -18,7 +18,7 @@ const MAX_QUEUED: usize = 256;
 /// Maximum size of waiting events, in bytes: 32 MiB.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// Time that the last events of a connection have to be recorded.
+/// Maximum time for recording the last events of a connection.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A task of the recorder.
@@ -36,7 +36,7 @@ pub struct EventRecorder {
     losses: Arc<LossCounter>,
 }
 
-/// Counts lost events, and tells the user about the first of them.
+/// Counts lost events, and tells the user about the first lost event.
 #[derive(Debug)]
 struct LossCounter {
     count: AtomicUsize,

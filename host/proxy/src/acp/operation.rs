@@ -152,7 +152,7 @@ impl Operation {
     }
 }
 
-/// Returns true if every editor runs the command as the rules have judged it.
+/// Returns true if every editor runs the command in the form that the rules have checked.
 fn has_one_meaning(written: &Members) -> bool {
     let Ok(params) = written.to_value() else { return false };
     let readings = Readings::of_request(Method::RunCommand.name(), &params);

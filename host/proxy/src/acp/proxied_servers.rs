@@ -1,5 +1,5 @@
 //! Puts each MCP server of a session behind the MCP proxy. `hookhost install --mcp` does the same with the servers in an agent's
-//! configuration file. If this fails for a server, the server is left out, so that the agent cannot use the server without the
+//! configuration file. If this fails for a server, the server is left out, because the agent must not use the server without the
 //! rules.
 
 use crate::server_name::ServerName;
@@ -63,14 +63,14 @@ fn words_of(entry: &Value) -> Result<Vec<String>, String> {
     Ok([&[command.to_owned()], arguments.as_slice()].concat())
 }
 
-/// Returns true if these words start the MCP proxy, so that the server is already behind it. The path of the program is compared,
-/// because another program can have the same name.
+/// Returns true if these words start the MCP proxy, which means that the server is already behind the proxy. The path of the
+/// program is compared, because another program can have the same name.
 fn is_behind(words: &[String], program: &ProxyProgram) -> bool {
     starts_proxy(words, program.path.as_ref())
 }
 
 /// Returns the name that each server has in rules. The name is unique in the session. If the names of two servers lead to the same
-/// name for rules, the server whose name needs no conversion gets it.
+/// name for rules, the server whose name needs no conversion gets this name.
 fn names_for_rules(list: &[Value], program: &ProxyProgram) -> Vec<Result<ServerName, String>> {
     let is_second = |index: usize| list[..index].iter().any(|entry| name_of(entry) == name_of(&list[index]));
     let own_words = |entry: &Value| words_of(entry).ok().filter(|words| is_behind(words, program));

@@ -1,4 +1,4 @@
-//! Handles the messages of both sides.
+//! The proxy between an editor and an agent. It handles the messages of both sides.
 
 mod decisions;
 mod recording;
@@ -55,7 +55,7 @@ pub struct Proxy {
     notifier: UserNotifier,
 }
 
-/// What the proxy remembers about the connection.
+/// The state of the connection.
 #[derive(Debug)]
 struct ConnectionState {
     sessions: Sessions,
@@ -73,7 +73,7 @@ enum PendingKind {
     Operation,
 }
 
-/// The kind of answer that a forwarded request will get, and what is needed to process the answer.
+/// The kind of answer that a forwarded request will get, and the data that is needed to process the answer.
 #[derive(Clone, Debug)]
 pub enum ExpectedAnswer {
     /// Any answer. It is forwarded unchanged.
@@ -356,8 +356,8 @@ impl Proxy {
         RequestRoute::answer(options.no(id, why))
     }
 
-    /// Returns the pending requests of a session. Each of them comes with the answer that it gets if the prompt of the session is
-    /// cancelled.
+    /// Returns the pending requests of a session. Each request is returned with the answer that it gets if the prompt of the
+    /// session is cancelled.
     fn cancelled(&self, session: &str) -> Vec<UnsentRequest> {
         let state = self.state();
         let of_session = state.pending.iter().filter(|(_, (of, _))| of == session);
@@ -373,7 +373,7 @@ impl Proxy {
     }
 }
 
-/// Returns true if the proxy changes requests of this method, or asks rules about them.
+/// Returns true if the proxy changes requests of this method, or lets rules decide on such requests.
 fn is_handled(method: &str) -> bool {
     OPENING_METHODS.contains(&method)
         || [PROMPT_METHOD, PERMISSION_METHOD].contains(&method)

@@ -41,7 +41,7 @@ struct OpenSession {
     loading: Option<SessionLoad>,
 }
 
-/// The state of a session that the agent was asked to continue, until the agent answers.
+/// The state of a session that the agent was asked to continue. It is stored until the agent answers.
 #[derive(Debug)]
 struct SessionLoad {
     /// True if the agent replays the session's earlier messages.
@@ -93,7 +93,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Processes the agent's answer that the agent could not continue a session. If the session was open before, restores its
+    /// Processes an answer which says that the agent could not continue a session. If the session was open before, restores its
     /// directory and returns true. Otherwise removes the session and returns false.
     pub fn not_loaded(&mut self, id: &str) -> bool {
         let Some(session) = self.known.get_mut(id) else { return false };

@@ -1,9 +1,9 @@
-//! The tool calls that the agent has reported. Later reports about a call contain only changes, so the proxy keeps the fields of
+//! The tool calls that the agent has reported. Later reports about a call contain only changes, so the proxy stores the fields of
 //! the call until the call has run.
 //!
 //! The memory is limited. If a call exceeds the limit, the proxy remembers only that the call exists and whether the agent has
-//! asked about it. Later requests for permission for such a call are rejected, because rules would see less than the agent has
-//! reported.
+//! asked for permission. Later requests for permission for such a call are rejected, because rules would see less than the agent
+//! has reported.
 
 use crate::acp::memory_size::memory_size;
 use hookhost_agents::acp_proxy::reading::{Reading, Readings};
@@ -28,11 +28,11 @@ const MAX_EARLIER: usize = 8;
 /// arbitrarily long.
 type CallKey = u64;
 
-/// The calls of a connection.
+/// The reported tool calls of a connection.
 #[derive(Debug, Default)]
 pub struct ToolCalls {
     calls: HashMap<CallKey, CallRecord>,
-    /// The calls whose fields are kept, the oldest first.
+    /// The calls whose fields are stored, the oldest first.
     order: VecDeque<CallKey>,
     /// The calls that have run, the oldest first.
     ended: VecDeque<CallKey>,
@@ -45,9 +45,9 @@ pub struct ToolCalls {
 struct CallRecord {
     session: CallKey,
     fields: Map<String, Value>,
-    /// Earlier versions of the call that the agent reported without asking about them.
+    /// Earlier versions of the call that the agent reported without asking for permission.
     earlier: Vec<Value>,
-    /// True if the agent has asked about the current version.
+    /// True if the agent has asked for permission for the current version.
     is_answered: bool,
     bytes: usize,
     is_asked: bool,
@@ -224,7 +224,7 @@ impl CallRecord {
         Self { session, fields, earlier, is_answered: false, bytes: 0, is_asked: false, has_run: false, is_cut: false }
     }
 
-    /// Returns the members of the call that rules judge.
+    /// Returns the members of the call that rules check.
     fn judged(&self) -> Value {
         let member = |key: &&str| Some(((*key).to_owned(), self.fields.get(*key)?.clone()));
         let mut judged: Map<String, Value> =
@@ -249,7 +249,7 @@ impl CallRecord {
         }
         let was_answered = std::mem::take(&mut self.is_answered);
         if was_answered && Readings::of_tool_call(&earlier).is_stated && !is_within(&now, &earlier) {
-            // The agent has asked about the previous version of the call, but not about this one.
+            // The agent has asked for permission for the previous version of the call, but not for this version.
             self.is_asked = false;
         }
         if !was_answered && !is_within(&earlier, &now) {
@@ -280,8 +280,8 @@ fn is_within(earlier: &Value, call: &Value) -> bool {
     !earlier.is_stated || earlier.all.iter().all(|one| now.all.iter().any(|other| is_part_of(one, other)))
 }
 
-/// Returns true if two interpretations are equal, or if the first one is an incomplete form of the second. Agents report incomplete
-/// calls while the model is still writing the arguments.
+/// Returns true if two interpretations are equal, or if the first interpretation is an incomplete form of the second. Agents report
+/// incomplete calls while the model is still writing the arguments.
 fn is_part_of(one: &Reading, other: &Reading) -> bool {
     let begins = |key: &str| match (one.arguments.get(key), other.arguments.get(key)) {
         (None, _) => true,

@@ -42,7 +42,7 @@ pub enum RequestRoute<E, J> {
         /// The expected answer.
         expected: E,
     },
-    /// Ask rules about the request.
+    /// Let rules decide on the request.
     Ask(J),
     /// Answer the request.
     Answer {
@@ -89,7 +89,7 @@ pub enum RequestDecision<E> {
 pub enum NotificationRoute {
     /// Forward the notification.
     Forward,
-    /// Drop the notification, and tell the user this reason.
+    /// Drop the notification, and show this reason to the user.
     Refuse(String),
     /// Cancel the sender's request with this identifier. The request gets no answer. If the other side has already received the
     /// request, forward the notification.
@@ -104,8 +104,8 @@ pub enum NotificationRoute {
     Answer {
         /// The requests.
         requests: Vec<UnsentRequest>,
-        /// If true, the notification is always forwarded. If false, it is forwarded only if the other side has already received one
-        /// of these requests.
+        /// If true, the notification is always forwarded. If false, the notification is forwarded only if the other side has
+        /// already received one of these requests.
         passes: bool,
     },
     /// Call [`Handler::judge_notification`], and forward the notification that it returns.
@@ -123,7 +123,7 @@ pub struct UnsentRequest {
     pub answer: Bytes,
 }
 
-/// The context in which a handler asks rules or a person about a message. While the handler waits for the answer, it can use the
+/// The context in which a handler waits for rules or for a person to decide on a message. While the handler waits, it can use the
 /// context to let later messages pass.
 #[derive(Clone, Copy, Debug)]
 pub struct QuestionContext<'a> {
@@ -195,7 +195,7 @@ pub trait Handler: Send + Sync + 'static {
         message: &Message,
     ) -> RequestRoute<Self::ExpectedAnswer, Self::JudgedRequest>;
 
-    /// Asks rules about a request and returns the decision.
+    /// Lets rules decide on a request, and returns the decision.
     fn ask(
         &self,
         from: Side,
@@ -212,7 +212,7 @@ pub trait Handler: Send + Sync + 'static {
     /// Called after a notification of the other side has ended the request with this identifier ([`NotificationRoute::End`]).
     fn after_end(&self, _id: &Id) {}
 
-    /// Judges a notification, and returns the notification to forward.
+    /// Lets rules check a notification, and returns the notification to forward.
     ///
     /// # Errors
     /// The reason why the notification is not forwarded, as the end of a sentence.
@@ -224,11 +224,11 @@ pub trait Handler: Send + Sync + 'static {
         std::future::ready(Ok(message.into()))
     }
 
-    /// Records the parts of an answer that affect later messages. Returns `expected` if the answer must be judged by
+    /// Records the parts of an answer that affect later messages. Returns `expected` if the answer must be passed to
     /// [`judge_answer`](Self::judge_answer), or `None` if the answer must be forwarded unchanged.
     fn route_answer(&self, expected: Self::ExpectedAnswer, message: &Message) -> Option<Self::ExpectedAnswer>;
 
-    /// Judges an answer, and returns the answer to forward.
+    /// Lets rules check an answer, and returns the answer to forward.
     fn judge_answer(
         &self,
         id: &Id,

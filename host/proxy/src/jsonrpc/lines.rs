@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 pub enum Line {
     /// A line, without its line break.
     Whole(Bytes),
-    /// A line that is longer than the maximum length of a message. Only the two ends of the line were kept.
+    /// A line that is longer than the maximum length of a message. Only the two ends of the line were stored.
     TooLong {
         /// The first [`KEPT_END_SIZE`] bytes.
         head: Bytes,
@@ -24,7 +24,7 @@ pub enum Line {
 /// The byte order mark of UTF-8, which some programs write at the beginning of a stream.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Returns a line without its byte order mark. The first line of a stream can have one.
+/// Returns a line without its byte order mark. The first line of a stream can begin with such a mark.
 pub fn without_mark(line: Bytes) -> Bytes {
     if line.starts_with(BYTE_ORDER_MARK) { line.slice(BYTE_ORDER_MARK.len()..) } else { line }
 }

@@ -20,7 +20,7 @@ pub use outgoing::OutgoingMessage;
 /// Maximum length of a message, in bytes: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Number of bytes that are kept at each end of a message that is too long.
+/// Number of bytes that are stored of each end of a message that is too long.
 pub const KEPT_END_SIZE: usize = 1024;
 
 /// Facts that are guessed from an unreadable message. They are used only to send an error to the side that waits for an answer.
@@ -57,8 +57,8 @@ impl EnvelopeGuess {
 /// The members that determine the kind of a message.
 const ENVELOPE_KEYS: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
 
-/// Returns the error for a message that is too long. `head` and `tail` are the two ends of the message. If one of them contains the
-/// identifier, the error contains it too, so that the side that waits can get an answer.
+/// Returns the error for a message that is too long. `head` and `tail` are the two ends of the message. If one of the ends contains
+/// the identifier, the error contains the identifier too. Then the side that waits can get an answer.
 pub fn too_long(head: &[u8], tail: &[u8]) -> UnreadableMessage {
     let before = head.iter().skip(1).position(|byte| matches!(byte, b'{' | b'[')).map_or(head, |at| &head[..=at]);
     let after = tail.iter().rposition(|byte| matches!(byte, b'{' | b'[')).map_or(tail, |at| &tail[at..]);
@@ -135,7 +135,7 @@ pub struct UnreadableMessage {
 }
 
 impl UnreadableMessage {
-    /// Returns the identifiers of the requests of the other side that the message would have answered.
+    /// Returns the identifiers of those requests of the other side that the message would have answered.
     pub fn answered_requests(&self) -> impl Iterator<Item = &Id> {
         self.id.iter().filter(|_| self.is_answer).chain(&self.answers)
     }
@@ -195,7 +195,7 @@ impl Message {
         // This check is done only after the identifier is known, because the error then names the message that was refused.
         check(text).map_err(|why| refused(&format!("a message {why}")))?;
         if let Some(why) = members.ambiguity(ENVELOPE_KEYS) {
-            // No rule has judged the answer yet, so the error must not contain text of the answer.
+            // No rule has checked the answer yet, so the error must not contain text of the answer.
             let why = if is_answer { "has keys that differ in case alone" } else { &why };
             return Err(refused(&format!("a message {why}")));
         }
@@ -244,7 +244,7 @@ impl Message {
         }
     }
 
-    /// Returns the answer with this identifier instead of its own, so that the answer has the spelling that the request used.
+    /// Returns the answer with its identifier replaced by `id`, which has the spelling that the request used.
     #[must_use]
     pub fn with_id(self, id: &Id) -> Self {
         let is_as_asked = match (&self.kind, id) {
@@ -304,8 +304,8 @@ pub fn on_one_line(bytes: Bytes) -> Bytes {
 }
 
 /// Returns the members of a message that was corrected to follow JSON-RPC 2.0. Only clear deviations are corrected: a missing
-/// version, or an answer that contains both a result and an error of which one is `null`. Returns `None` if there is nothing to
-/// correct.
+/// version, or an answer that contains both a result and an error if one of the two is `null`. Returns `None` if there is nothing
+/// to correct.
 fn corrected(members: &Members) -> Option<Members> {
     let is_null = |key| members.get(key).is_some_and(|value| value.get() == "null");
     // A missing version is not added if there are unknown members, because the object may be a log entry of a server.

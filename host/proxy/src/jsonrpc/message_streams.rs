@@ -19,7 +19,7 @@ pub enum IncomingMessage {
     Unreadable {
         /// The reason, and the requests that wait for an answer.
         refused: UnreadableMessage,
-        /// The beginning of the message. The whole message, unless it is longer than a message may be.
+        /// The beginning of the message. This is the whole message unless the message exceeds the maximum length.
         head: Bytes,
         /// The end of the message, at most [`KEPT_END_SIZE`] bytes.
         tail: Bytes,

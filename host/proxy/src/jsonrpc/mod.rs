@@ -12,7 +12,7 @@
 //! | [`queue`] | the ordered queue of messages to one side |
 //! | [`work_counter`] | a counter of running work |
 //! | [`standard_streams`] | the standard input and output |
-//! | [`queue_place`] | the place in the queue of a message about which rules are asked |
+//! | [`queue_place`] | the place in the queue of a message on which rules are deciding |
 //! | [`client_requests`] | the proxy's own requests to the client |
 //! | [`unreadable_lines`] | lines that are not valid messages, and when to report them to the user |
 //! | [`handler`] | the trait that a proxy implements to decide on messages |

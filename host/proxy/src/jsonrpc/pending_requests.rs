@@ -23,7 +23,8 @@ const MAX_ANSWERED: usize = 100;
 /// The stage of a request.
 #[derive(Debug)]
 pub enum RequestStage<E> {
-    /// A task is asking rules about the request. The handle can abort the task. The other side has not received the request.
+    /// Rules are deciding on the request. The handle can abort the task that waits for the decision. The other side has not
+    /// received the request.
     Asking(AbortHandle),
     /// The request was sent to the other side. The value describes the expected answer.
     Sent(E),
@@ -51,7 +52,7 @@ pub struct PendingRequests<E> {
     /// Requests that were cancelled after the other side had received them. The other side may or may not answer such requests.
     cancelled: VecDeque<(Id, E, usize)>,
     cancelled_bytes: usize,
-    /// The last answered requests. They are kept so that a second answer to the same request can be recognised.
+    /// The last answered requests. They are stored because a second answer to the same request must be recognised.
     answered: VecDeque<Id>,
 }
 
@@ -119,7 +120,7 @@ impl<E> PendingRequests<E> {
 
     /// Returns the identifier of the request that an answer is for, in the spelling of the request. The request's identifier
     /// usually equals the identifier in the answer. Some programs write a number as a string, or the reverse. Such an identifier is
-    /// accepted too, unless a request has ever used the type that the answer uses.
+    /// accepted too, unless any request of this side has had an identifier of the answer's type.
     pub fn named(&self, id: &Id) -> Option<Id> {
         let known = |id: &Id| {
             let cancelled = || self.cancelled.iter().map(|(known, ..)| known).find(|known| *known == id);
@@ -192,7 +193,7 @@ impl<E> PendingRequests<E> {
         Some(expected)
     }
 
-    /// Cancels a request. Returns true if the other side has not received the request, so that it need not get the cancellation.
+    /// Cancels a request. Returns true if the other side has not received the request and so need not get the cancellation.
     /// Otherwise returns false. If the other side has received the request, a late answer to it is still recognised.
     pub fn cancel(&mut self, id: &Id) -> bool {
         match self.removed(id) {
@@ -218,7 +219,7 @@ impl<E> PendingRequests<E> {
         self.requests.is_empty()
     }
 
-    /// Removes all remaining requests, and aborts the tasks that ask rules about them.
+    /// Removes all remaining requests, and aborts the tasks that wait for decisions on them.
     pub fn take_all(&mut self) -> Vec<Id> {
         self.bytes = 0;
         let left = std::mem::take(&mut self.requests);

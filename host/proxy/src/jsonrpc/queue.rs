@@ -1,5 +1,5 @@
-//! The ordered queue of messages to one side. While rules are asked about a message, the message keeps its place in the queue, and
-//! later messages wait. The message gives up its place if a person must be asked, or if a model takes long to answer.
+//! The ordered queue of messages to one side. While rules decide on a message, the message keeps its place in the queue, and later
+//! messages wait. The message gives up its place if a person must be asked, or if a model takes long to answer.
 
 use crate::jsonrpc::message::OutgoingMessage;
 use crate::jsonrpc::message_streams::MessageSink;

@@ -1,6 +1,6 @@
-//! The place of a message in the queue while rules judge the message. If the proxy asks the client's user, the message gives up its
-//! place at once. If the resident host announces a long wait, the message keeps its place for one more second and then gives the
-//! place up.
+//! The place of a message in the queue while rules decide on the message. If the proxy asks the client's user, the message gives up
+//! its place at once. If the resident host announces a long wait, the message keeps its place for one more second and then gives
+//! the place up.
 
 use crate::jsonrpc::message::OutgoingMessage;
 use crate::jsonrpc::queue::{MessageQueue, QueueRoom, ReservedPlace};
@@ -34,7 +34,7 @@ impl QueuePlace {
         Self { place: Mutex::new(Some((place, None))), kept: room, takes_long: Notify::new() }
     }
 
-    /// Creates a value for a message that is judged but not forwarded. It reserves memory, but no place in the queue.
+    /// Creates a value for a message that is checked but not forwarded. The value reserves memory, but no place in the queue.
     pub fn none(room: Option<QueueRoom>) -> Self {
         Self { place: Mutex::default(), kept: room, takes_long: Notify::new() }
     }

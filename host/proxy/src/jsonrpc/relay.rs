@@ -21,7 +21,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time that a request stays open after the server sent an unreadable line that may be its answer.
 const LOST_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time after which the relay ends if the client has closed its output and waits for no more answers.
+/// Time after which the relay ends if the client has closed its output and no request of the client is pending.
 const IDLE_SERVER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Poll interval for conditions that cannot be awaited.
@@ -52,9 +52,9 @@ struct RelayInner<H: Handler> {
     to_client: MessageQueue,
     to_server: MessageQueue,
     client_requests: ClientRequests,
-    /// The requests about which rules are asked.
+    /// The requests on which rules are deciding.
     asks: WorkCounter,
-    /// The answers that are being judged.
+    /// The answers on which rules are deciding.
     answers: WorkCounter,
     state: Mutex<RelayState<H::ExpectedAnswer>>,
 }
@@ -63,8 +63,8 @@ struct RelayState<E> {
     of_client: PendingRequests<E>,
     of_server: PendingRequests<E>,
     unreadable: UnreadableLineCounter,
-    /// The reasons why answers of the server may be lost. Each belongs to a request that still has time to be answered. The oldest
-    /// is first.
+    /// The reasons why answers of the server may be lost. Each reason belongs to a request that may still be answered in time. The
+    /// oldest reason is first.
     lost_answers: VecDeque<String>,
 }
 
@@ -288,7 +288,7 @@ impl<H: Handler> Relay<H> {
     }
 
     /// Records that a line of the server may be an unreadable answer. If the oldest request of the client is not answered soon, the
-    /// request fails, because it might otherwise wait for ever.
+    /// request fails, because it might otherwise never be answered.
     fn lose_answer(&self, why: String) {
         let count = {
             let mut state = self.state();
@@ -337,7 +337,7 @@ impl<H: Handler> Relay<H> {
         let name = self.0.handler.side_name(from);
         let why = format!("the answer of the {name} cannot be passed on: {why}");
         let error = message::error(Some(id), INTERNAL_ERROR, &why);
-        // The server may have carried out the request, so the error that replaces the result is judged and recorded like a result.
+        // The server may have carried out the request, so the error that replaces the result is checked and recorded like a result.
         let judged = Message::of(error.clone()).ok().and_then(|answer| {
             let expected = self.0.handler.route_answer(expected, &answer)?;
             Some((expected, answer))
@@ -357,8 +357,8 @@ impl<H: Handler> Relay<H> {
         from == Side::Server && self.0.client_requests.has(id)
     }
 
-    /// Returns the identifier, or `None` if a pending request has the same identifier. An error with this identifier would be taken
-    /// for the answer to the pending request.
+    /// Returns the identifier, or `None` if a pending request has the same identifier. The client would treat an error with this
+    /// identifier as the answer to the pending request.
     fn unless_under_way<'a>(&self, from: Side, id: Option<&'a Id>) -> Option<&'a Id> {
         id.filter(|id| !self.table(from, |table| table.has(id)) && !self.is_own(from, id))
     }
@@ -421,7 +421,7 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Judges a notification and forwards the notification that the handler returns.
+    /// Lets the handler check a notification, and forwards the notification that the handler returns.
     async fn judge_notification(&self, from: Side, message: Message, room: Option<QueueRoom>) {
         let place = QueuePlace::of_answer(self.queue(from.other()).place().await, room);
         let relay = self.clone();
@@ -451,7 +451,7 @@ impl<H: Handler> Relay<H> {
         self.forward_judged(from, id, expected, message, room).await;
     }
 
-    /// Judges an answer and forwards the answer that the handler returns.
+    /// Lets the handler check an answer, and forwards the answer that the handler returns.
     async fn forward_judged(
         &self,
         from: Side,
@@ -469,8 +469,8 @@ impl<H: Handler> Relay<H> {
         });
     }
 
-    /// Judges an answer to a cancelled request, so that the answer is recorded. The answer is not forwarded, because the side that
-    /// cancelled the request may have used the identifier for another request meanwhile.
+    /// Lets the handler check an answer to a cancelled request, because the answer must be recorded. The answer is not forwarded,
+    /// because the side that cancelled the request may have used the identifier for another request meanwhile.
     fn route_late_answer(&self, from: Side, id: &Id, message: Message, room: Option<QueueRoom>) {
         let Some(expected) = self.table(from.other(), |table| table.take_cancelled(id)) else {
             self.tell_of(from, &format!(" answered {id}, which is no pending request: the answer was not passed on"));
@@ -484,7 +484,7 @@ impl<H: Handler> Relay<H> {
         self.judge_late_answer(id, expected, message, room);
     }
 
-    /// Judges an answer for which no side waits, without forwarding it.
+    /// Lets the handler check an answer for which no side waits. The answer is not forwarded.
     fn judge_late_answer(&self, id: &Id, expected: H::ExpectedAnswer, message: Message, room: Option<QueueRoom>) {
         let (relay, id) = (self.clone(), id.clone());
         self.0.answers.spawn(async move {

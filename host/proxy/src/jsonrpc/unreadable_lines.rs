@@ -1,10 +1,11 @@
 //! Handles unreadable lines of a program. Limits how many such lines are reported to the user, because a program that writes its
-//! log to its output produces many of them. Recognises lines that may be meant as the answer to a request.
+//! log to its output produces many of them. Recognises lines that a program may have meant as the answer to a request.
 
 use crate::jsonrpc::message::Members;
 use std::time::{Duration, Instant};
 
-/// Up to this number, all unreadable lines are reported. After that, at most one line is reported in each interval of this length.
+/// The first unreadable lines, up to this number, are all reported. After that, at most one line is reported in each interval of
+/// this length.
 const REPORT_LIMIT: (u32, Duration) = (20, Duration::from_secs(10));
 
 /// Maximum number of characters that are shown of a line.
@@ -39,7 +40,7 @@ pub fn lost_answer(line: &[u8]) -> Option<String> {
     (is_of_an_answer && !is_asking).then(|| format!("what it wrote is not one JSON message a line; it began {shown}"))
 }
 
-/// Counts the unreadable lines that were reported and those that were not.
+/// Counts the unreadable lines that were reported and the unreadable lines that were not reported.
 #[derive(Debug, Default)]
 pub struct UnreadableLineCounter {
     told: u32,

@@ -158,7 +158,7 @@ pub fn write_back(
         }
         Method::Elicit | Method::UpdateTask => return Err(cannot()),
     };
-    // Members that only control the treatment of the answer are kept.
+    // The new result keeps those members that only control how the client treats the answer.
     if let Some(time) = members.value("ttlMs").filter(Value::is_number) {
         result["ttlMs"] = time;
     }
@@ -177,8 +177,8 @@ pub fn tool_result(text: &str, is_error: bool) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "isError": is_error })
 }
 
-/// Returns the answer to a rejected request. For a call, the answer is a result, so that the model reads the reason. `is_stateless`
-/// is true for the revision of the protocol in which each result has the member `resultType`.
+/// Returns the answer to a rejected request. For a call, the answer is a result, because the model reads the reason only in a
+/// result. `is_stateless` is true for the revision of the protocol in which each result has the member `resultType`.
 pub fn rejected(method: Method, id: &Id, why: &str, is_stateless: bool) -> Bytes {
     match method {
         Method::CallTool => message::result(id, &typed(tool_result(why, true), is_stateless)),
@@ -190,7 +190,7 @@ pub fn rejected(method: Method, id: &Id, why: &str, is_stateless: bool) -> Bytes
     }
 }
 
-/// Returns the answer to a request for which a plugin gave the result, so that the request is not forwarded.
+/// Returns the answer to a request for which a plugin gave the result. Such a request is not forwarded.
 ///
 /// # Errors
 /// One sentence, if a result of this kind cannot contain `result`.
@@ -199,7 +199,7 @@ pub fn responded(operation: &Operation, id: &Id, result: &ToolResult, is_statele
     Ok(message::result(id, &typed(value, is_stateless)))
 }
 
-/// Returns the answer to a call of a tool that is not available to the client, because the tool is forbidden or unknown.
+/// Returns the answer to a call to a tool that is not available to the client. Such a tool is forbidden or unknown.
 pub fn no_such_tool(id: &Id, tool: &str) -> Bytes {
     message::error(Some(id), INVALID_PARAMS, &format!("Unknown tool: {tool}"))
 }

@@ -64,7 +64,7 @@ const HEADER_MISMATCH_CODE: i64 = -32_020;
 /// A function that creates the judge of a session.
 pub type NewJudge = Box<dyn Fn() -> Result<Judge, String> + Send + Sync>;
 
-/// The key that a client must send as `Authorization: Bearer …`. Only its digest is kept.
+/// The key that a client must send as `Authorization: Bearer …`. Only a digest of the key is stored.
 #[derive(Clone, Copy)]
 pub struct ClientKey([u8; 32]);
 
@@ -216,8 +216,8 @@ async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer 
             if bad.answered_requests().next().is_some()
                 && let Ok(session) = shared.session(&head.headers)
             {
-                // The service waits for the answers in this message. They are therefore passed to the proxy, which refuses them and
-                // reports the refusal. The other parts of a batch are refused here.
+                // The service waits for the answers in this message. The message is therefore passed to the proxy, which refuses
+                // the answers and reports the refusal. The other parts of a batch are refused here.
                 let refused = bad.answers_only();
                 session.say(IncomingMessage::Unreadable { refused, head: beginning, tail }).await;
             }
@@ -296,7 +296,7 @@ impl ServerShared {
         {
             let mut sessions = self.sessions();
             if sessions.len() >= MAX_SESSIONS {
-                // Of the sessions whose client reads no stream, the least recently used one is ended. Its client may have
+                // Among the sessions whose client reads no stream, the least recently used session is ended. Its client may have
                 // disappeared without closing the session.
                 let unread = sessions.iter().filter(|(_, session)| !lock(&session.streams).is_read());
                 let oldest = unread.min_by_key(|(_, session)| session.used_at()).map(|(id, _)| id.clone());

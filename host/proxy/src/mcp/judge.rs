@@ -1,5 +1,5 @@
-//! Decides on messages without knowledge of the transport. The judge forwards a message, changes it or answers it. For requests and
-//! answers that rules can decide on, the judge first asks the resident host.
+//! The judge, which decides on messages independently of the transport. The judge forwards a message, changes it or answers it. For
+//! requests and answers on which rules can decide, the judge first asks the resident host.
 
 mod listings;
 mod results;
@@ -84,7 +84,7 @@ pub struct Judge {
     notifier: UserNotifier,
 }
 
-/// What the judge remembers about the server.
+/// The data about the server that the judge keeps between messages.
 #[derive(Default)]
 struct ServerState {
     lock: Arc<LockFile>,
@@ -133,7 +133,7 @@ fn elicits(capabilities: Option<&Value>) -> bool {
     fields.is_some_and(|modes| modes.is_empty() || modes.contains_key("form"))
 }
 
-/// The kind of answer that a forwarded request will get. It determines how the answer is judged.
+/// The kind of answer that a forwarded request will get. It determines how the answer is checked.
 #[derive(Clone, Debug)]
 pub enum ExpectedAnswer {
     /// Any answer. It is forwarded unchanged.
@@ -142,15 +142,15 @@ pub enum ExpectedAnswer {
     Capabilities,
     /// The answer that ends a subscription. It is forwarded unchanged, and so are the earlier notifications of the subscription.
     Subscription,
-    /// An answer that must be withheld. It asks the client's user or model something, although no rule checks questions in answers
-    /// to this kind of request.
+    /// An answer that must be withheld, because it contains a question to the client's user or model. Rules do not check questions
+    /// in answers to this kind of request.
     Question,
     /// A listing of tools.
     Listing {
-        /// The requested page; `None` for the first one.
+        /// The cursor of the requested page, or `None` for the first page.
         cursor: Option<String>,
     },
-    /// The result of a request about which rules were asked.
+    /// The result of a request on which rules have decided.
     Result {
         /// The request as it was forwarded.
         operation: Operation,
@@ -220,10 +220,11 @@ impl Judge {
         self.notifier.tell(text);
     }
 
-    /// Tells the resident host that the session begins, unless it has already been told. Each event waits until this is done.
+    /// Reports to the resident host that the session begins, unless this has already been reported. Each event waits for this
+    /// report.
     ///
     /// # Errors
-    /// One sentence, if the resident host could not be told. The next event triggers another attempt.
+    /// One sentence, if the report failed. The next event triggers another attempt.
     pub async fn begin_session(&self) -> Result<(), String> {
         let begin = async || match self.ask_host_now(&self.event(Point::SessionStart, None), &|_| {}).await {
             ProxyReply::Failed { why } => Err(why),
@@ -232,7 +233,7 @@ impl Judge {
         self.session_begun.get_or_try_init(begin).await.copied()
     }
 
-    /// Tells the resident host that the session ends, if it has begun, and waits a short time for the reply.
+    /// If the session has begun, reports to the resident host that the session ends, and waits a short time for the reply.
     pub async fn end_session(&self) {
         if self.session_begun.initialized() {
             let _ = timeout(SESSION_END_TIMEOUT, self.ask_host(&self.event(Point::SessionEnd, None), &|_| {})).await;
@@ -285,7 +286,7 @@ impl Judge {
         let refused = |why: String| RequestRoute::answer(message::error(Some(id), INVALID_PARAMS, &why));
         let params = match message.params() {
             Ok(params) => params,
-            // The parameters of methods that are not judged can be an array.
+            // The parameters can be an array if rules do not decide on the method.
             Err(_) if Method::of(name).is_none() && name != "tools/list" => return forward(ExpectedAnswer::Anything),
             Err(why) => return refused(why),
         };
@@ -299,7 +300,7 @@ impl Judge {
                     Ok(cursor) => forward(ExpectedAnswer::Listing { cursor }),
                     Err(why) => refused(why),
                 },
-                // The answer contains the states of all tasks, and is judged as one result.
+                // The answer contains the states of all tasks, and rules check it as one result.
                 "tasks/list" => {
                     let operation = Operation {
                         method: Method::TaskResult,
@@ -334,7 +335,7 @@ impl Judge {
         RequestRoute::Ask(McpRequest { id, message, params, operation, client, is_of_client })
     }
 
-    /// Returns the route of a call of a tool that is not available to the client. The call is recorded before it is answered.
+    /// Returns the route of a call to a tool that is not available to the client. The call is recorded before it is answered.
     fn answer_missing(
         self: &Arc<Self>,
         missing: MissingTool,
@@ -466,7 +467,7 @@ impl Judge {
         let changed = if is_as_it_came { message.into() } else { message.with_params(&params) };
         let message = match changed.parse() {
             Ok(message) => message.into(),
-            // The server would not answer an invalid request, so the client would wait for ever.
+            // The server would not answer an invalid request, so the client would wait forever.
             Err(cannot) => {
                 let why = failed(&format!("a plugin changed the request to a message that cannot be sent: {cannot}"));
                 return RequestDecision::Answer(answer::rejected(operation.method, id, &why, is_stateless));
@@ -485,7 +486,7 @@ const NOT_AGREED: &str = "A person has to agree, and has not: do not try to do t
 /// The text for the model if a person would have to agree but cannot be asked.
 const NOT_ASKED: &str = "A person would have to agree, and cannot be asked: do not try to do the same in another way.";
 
-/// Returns the text of an answer for which the resident host made no decision.
+/// Returns the text of the answer to a request on which the resident host made no decision.
 fn unsettled(why: &str) -> String {
     failed(why) + " Tell the user: `hookhost serve --status` says more."
 }

@@ -109,7 +109,7 @@ impl ListingFilter<'_> {
             let pinned = pinned(&name, &definition);
             match self.objection(&name, &definition, &pinned, has_others, is_unclear) {
                 Some((why, is_final)) => {
-                    // A definition that cannot be approved is not stored, because nobody needs it and it can be large.
+                    // A definition that cannot be approved is not stored, because nobody needs the definition and it can be large.
                     let definition = if is_final { Value::Null } else { pinned };
                     listed.held.insert(name, HeldDefinition { why, is_final, definition });
                 }

@@ -1,5 +1,5 @@
 //! The lock file `hookhost-mcp.lock`. It contains the approved definitions of tools. Definitions up to a maximum size are stored in
-//! full, so that the user can be shown what has changed.
+//! full, because the user must see what has changed in them.
 //!
 //! Definitions that are not approved are held back. They are stored in the state directory, where `hookhost mcp approve` finds
 //! them.
@@ -33,11 +33,11 @@ const MAX_DEFINITION: usize = 64 * 1024;
 /// Maximum size of a fully stored definition as indented JSON, in bytes: 256 KiB. Deep nesting makes indented JSON much longer.
 const MAX_INDENTED: usize = 256 * 1024;
 
-/// Maximum size of a member that is kept in full if its definition is too large, as indented JSON, in bytes: 8 KiB. Larger members
-/// are replaced by a digest.
+/// Maximum size of a member as indented JSON, in bytes: 8 KiB. If a definition is too large, its larger members are replaced by a
+/// digest, and its other members are stored in full.
 const MAX_MEMBER: usize = 8 * 1024;
 
-/// Number of characters that are kept from the beginning of a member that is replaced by a digest.
+/// Number of characters at the beginning of a member that are stored together with the member's digest.
 const MAX_BEGINNING: usize = 1024;
 
 /// Definitions by the names of their tools.
@@ -163,7 +163,7 @@ pub struct HeldBackStore {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct HeldDefinition {
-    /// The reason, as the end of a sentence.
+    /// The reason why the definition is held back, as the end of a sentence.
     pub why: String,
     /// True if the definition cannot be approved.
     pub is_final: bool,
@@ -172,7 +172,7 @@ pub struct HeldDefinition {
 }
 
 impl HeldDefinition {
-    /// Returns the end of a sentence that tells the user how to get the tool listed, or that this is impossible.
+    /// Returns the end of a sentence. The sentence tells the user how to get the tool listed, or that the tool cannot be listed.
     pub fn remedy(&self, server: &ServerName) -> String {
         if self.is_final {
             "no approval changes that".to_owned()

@@ -1,6 +1,6 @@
-//! The proxy in front of MCP servers. It sends events about the messages to the resident host, which decides on them.
+//! The proxy in front of MCP servers. The proxy sends events about the messages to the resident host, which decides on the events.
 //!
-//! Messages about which no rule is asked are forwarded byte for byte. Other messages are rebuilt if plugins have changed them. The
+//! Messages on which no rule decides are forwarded byte for byte. Other messages are rebuilt if plugins have changed them. The
 //! process of the proxy is small, because it loads no plugins.
 //!
 //! Source of the protocol: the specification of 2025-06-18, of 2025-11-25 and of 2026-07-28.
@@ -10,10 +10,10 @@
 //! | module | content |
 //! |---|---|
 //! | `revision` | the revisions of the protocol |
-//! | [`operation`] | the requests about which rules are asked |
+//! | [`operation`] | the requests on which rules decide |
 //! | [`answer`] | converts the answers to these requests into results for plugins |
 //! | [`policy`] | the section `[mcp-proxy]` |
-//! | [`lock`] | the approved definitions of tools, and those that are held back |
+//! | [`lock`] | the definitions of tools that are approved, and the definitions that are held back |
 //! | [`listing`] | filters a listing of tools for the client |
 //! | [`question_state`] | questions to the client's user |
 //! | [`subscription`] | subscriptions and their notifications |

@@ -1,4 +1,4 @@
-//! The requests about which plugins are asked. Plugins see each request as a call of a tool.
+//! The requests on which plugins decide. Plugins see each request as a tool call.
 //!
 //! | request | tool | arguments |
 //! |---|---|---|
@@ -16,7 +16,7 @@ use hookhost_agents::json;
 use hookhost_contract::action::ActionMap;
 use serde_json::{Map, Value, json};
 
-/// The kinds of request about which plugins are asked.
+/// The kinds of request on which plugins decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// `tools/call`.
@@ -31,8 +31,8 @@ pub enum Method {
     Elicit,
     /// `tasks/update`: replies of a client's user and model to an earlier call.
     UpdateTask,
-    /// `tasks/result`, `tasks/get` and other requests about a task: the result of an earlier call. Plugins are asked only about the
-    /// answer, and not about the request.
+    /// `tasks/result`, `tasks/get` and other requests about a task: the result of an earlier call. Plugins check only the answer,
+    /// and not the request.
     TaskResult,
 }
 
@@ -65,14 +65,14 @@ impl Method {
 /// The members of parameters that determine what is requested. A key that differs from one of them only in case is an error.
 const PARAMS_KEYS: &[&str] = &["name", "arguments", "uri", "_meta", "task", "taskId", "requestState", "inputResponses"];
 
-/// Returns true if a server's tool cannot have this name, because plugins already see another kind of request under this name.
+/// Returns true if no tool of a server can have this name, because plugins see another kind of request under this name.
 pub fn is_reserved(tool: &str) -> bool {
     Method::of(tool).is_some_and(|method| method != Method::CallTool)
         || tool == Method::TaskResult.name()
         || tool == "tasks/list"
 }
 
-/// A request about which plugins are asked.
+/// A request on which plugins decide.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
     /// The kind of request.

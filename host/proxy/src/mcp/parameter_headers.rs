@@ -1,4 +1,5 @@
-//! HTTP headers that repeat parts of a request. Their values are taken from the body that is sent, which plugins may have changed.
+//! HTTP headers that repeat parts of a request. Their values are taken from the body that is sent, because plugins may have changed
+//! the client's body.
 
 use crate::jsonrpc::message::{Message, MessageKind};
 use base64::Engine as _;
@@ -119,8 +120,8 @@ impl ToolHeadersBuilder {
 }
 
 impl ParameterHeaders {
-    /// Reads a page of a listing of tools. The page is the one at this cursor; without a cursor, it is the first page. The headers
-    /// of tools from earlier listings stay valid until all pages were read, because a client may request only the first page.
+    /// Reads a page of a listing of tools. `cursor` identifies the page, and is `None` for the first page. The headers of tools
+    /// from earlier listings stay valid until all pages were read, because a client may request only the first page.
     ///
     /// Returns true if a tool of this page had to be left out and no tool of the listing was left out before.
     #[must_use]
@@ -242,8 +243,8 @@ pub struct HeaderMismatch {
     pub is_of_tool: bool,
 }
 
-/// Returns a contradiction between a request and its headers, if there is one. `header` returns the value of a header; its argument
-/// is the name in lower case.
+/// Returns a contradiction between a request and its headers, if there is one. `header` is a function that takes the name of a
+/// header in lower case and returns the value of the header.
 pub fn header_mismatch<'a>(
     parameter_headers: &ParameterHeaders,
     request: &Message,

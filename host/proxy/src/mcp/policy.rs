@@ -59,7 +59,7 @@ pub enum Mode {
     Audit,
 }
 
-/// How a tool's definition is approved.
+/// The way in which a tool's definition is approved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pinning {

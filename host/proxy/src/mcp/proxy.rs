@@ -1,4 +1,4 @@
-//! The proxy between a client and a server.
+//! The proxy between an MCP client and an MCP server.
 
 use crate::jsonrpc::handler::{Handler, NotificationRoute, QuestionContext, RequestDecision, RequestRoute, Side};
 use crate::jsonrpc::message::{Id, Message, MessageKind, OutgoingMessage};
@@ -22,7 +22,7 @@ const CHANGE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The notifications that contain the state of a task. The state may contain the result of the task.
 const TASK_NOTIFICATIONS: &[&str] = &["notifications/tasks", "notifications/tasks/status"];
 
-/// Runs the proxy until one side ends. Does not end the session of the judge, which can last longer.
+/// Runs the proxy until one side ends. Does not end the session of the judge, because that session can last longer than the proxy.
 pub async fn run<R, W>(
     judge: Arc<Judge>,
     client: (impl MessageSource, impl MessageSink),
@@ -66,8 +66,8 @@ impl Proxy {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the user if a side names no protocol revision or an unknown one, because the messages of that side may have a form
-    /// that the proxy does not know.
+    /// Tells the user if a side names no protocol revision or an unknown revision, because the messages of that side may have a
+    /// form that the proxy does not know.
     fn note_revision(&self, of: Side, said: Option<&Value>) {
         let revision = said.and_then(Value::as_str);
         if revision.is_some_and(|revision| KNOWN_REVISIONS.contains(&revision)) {
@@ -84,7 +84,8 @@ impl Proxy {
     }
 
     /// Returns the notifications that make the client request the listing again. There is one notification for each subscription to
-    /// changes of the tools. If the server sends notifications without a subscription, there is also one of this kind.
+    /// changes of the tools. If the server sends notifications without a subscription, there is also a notification without a
+    /// subscription.
     fn list_changed(&self) -> Vec<Bytes> {
         let all = self.tells_changes.load(Ordering::Relaxed);
         let told = all.then(|| Bytes::from_static(subscription::TOOLS_CHANGED.as_bytes()));
@@ -118,7 +119,7 @@ impl Handler for Proxy {
         let _ = self.judge.begin_session().await;
     }
 
-    /// Notifies the client when a new listing could differ from the last one.
+    /// Notifies the client when a new listing could differ from the last listing.
     async fn watch(&self, to_client: &MessageQueue) {
         let mut look = interval(CHANGE_POLL_INTERVAL);
         loop {

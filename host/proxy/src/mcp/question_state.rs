@@ -3,8 +3,8 @@
 //! The state passes through the client, which may change the state or send it twice. The state therefore contains the question, the
 //! request and an expiry time. It is valid only once, and it is authenticated with a key that only this process has.
 //!
-//! If the user agrees, the agreement is valid only for exactly this question. Before the request is forwarded, the rules are asked
-//! again. If their question is different now, the user is asked again.
+//! If the user agrees, the agreement is valid only for exactly this question. Before the request is forwarded, the rules decide on
+//! it again. If they now ask a different question, the user is asked again.
 
 use crate::mcp::listing::IsUnseen;
 use crate::mcp::operation::Operation;
@@ -28,7 +28,7 @@ const STATE_PREFIX: &str = "hookhost.1.";
 /// The key of this proxy's question in `inputRequests`, and of the user's reply in `inputResponses`.
 pub const QUESTION_KEY: &str = "hookhost";
 
-/// Time after the question in which the user's reply is valid.
+/// Time for which the user's reply is valid, counted from the question.
 const STATE_LIFETIME: Duration = Duration::from_secs(600);
 
 /// Maximum size of the arguments that a person is shown, in bytes. Larger arguments cannot be shown in full, and a person must not

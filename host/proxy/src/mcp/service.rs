@@ -124,14 +124,14 @@ struct SessionState {
 /// The HTTP response to a posted message.
 struct PostedMessage {
     response: Response,
-    /// The session in which the message was posted. `None` if the session has just begun, or if there is none.
+    /// The session in which the message was posted. `None` if the session has just begun, or if there is no session.
     session: Option<HeaderValue>,
 }
 
 /// The answer to a request, read from an HTTP response.
 struct ServiceAnswer {
     message: Message,
-    /// The new session, if the response begins one.
+    /// The new session, if the response begins a session.
     session: Option<HeaderValue>,
     /// The permit for the answer, if the answer is large.
     room: Option<OwnedSemaphorePermit>,
@@ -193,7 +193,7 @@ impl Service {
         Ok(Self::over(url, client.build()?, headers, shared))
     }
 
-    /// Returns a connection to the same service with its own session.
+    /// Returns another connection to the same service, which has a session of its own.
     pub fn in_another_session(&self) -> Self {
         let ServiceInner { url, client, headers, shared, .. } = &*self.0;
         Self::over(url.clone(), client.clone(), headers.clone(), shared.clone())
@@ -205,8 +205,8 @@ impl Service {
         Self(Arc::new(ServiceInner { url, client, headers, shared, state, output, renewing, begun, listens }))
     }
 
-    /// Returns the HTTP status with which the service refused this stateless request, and forgets the status. Returns `None` if a
-    /// different request was the last one that the service refused.
+    /// Returns the HTTP status with which the service refused this stateless request, and forgets the status. Returns `None` if the
+    /// service's last refusal was not about this request.
     pub(crate) fn refusal(&self, id: &Id) -> Option<StatusCode> {
         self.state().refusal.take().filter(|(of, _)| of == id).map(|(_, status)| status)
     }
@@ -286,7 +286,8 @@ impl Service {
                         state.stateless.insert(id, task);
                     }
                 }
-                // These messages are sent one after the other, because a later message may depend on an earlier one.
+                // Messages that are not requests are sent one after the other, because a later message may depend on an earlier
+                // message.
                 _ => {
                     let _ = timeout(NOTIFICATION_TIMEOUT, service.post(&message)).await;
                     if message.method() == Some("notifications/initialized") {
@@ -407,7 +408,8 @@ impl Service {
         let Some(lost) = session else { return Ok(PostedMessage { response, session: None }) };
         let (is_forgotten, response) = match response.status() {
             StatusCode::NOT_FOUND => (true, response),
-            // For a forgotten session, many services send this status although the protocol requires the status 404.
+            // If the service has forgotten the session, the protocol requires the status 404. Many services send this status
+            // instead.
             StatusCode::BAD_REQUEST => self.check_refusal(message, response).await?,
             _ => (false, response),
         };

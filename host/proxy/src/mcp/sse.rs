@@ -16,7 +16,7 @@ pub struct EventParser {
     is_other: bool,
     /// True if the first line was read. A byte order mark can precede the first line.
     has_begun: bool,
-    /// The identifier of the last event that has one. The stream can be resumed after this event.
+    /// The identifier of the last event that has an identifier. The stream can be resumed after this event.
     last_id: Option<String>,
     /// The last reconnection time that the stream contained.
     retry: Option<Duration>,
@@ -49,7 +49,7 @@ impl EventParser {
         Ok(events)
     }
 
-    /// Returns the identifier of the last event that has one.
+    /// Returns the identifier of the last event that has an identifier.
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }

@@ -67,8 +67,8 @@ impl Subscriptions {
     }
 }
 
-/// Returns the identifier of the request that this notification cancels or of the subscription that it ends. Returns `None` for
-/// other messages.
+/// Returns the identifier of the request that this notification cancels, or of the subscription that this notification ends.
+/// Returns `None` for other messages.
 pub fn cancelled(message: &Message) -> Option<Id> {
     let is_it = matches!(&message.kind, MessageKind::Notification { method } if method == "notifications/cancelled");
     if !is_it {

@@ -1,5 +1,6 @@
-//! A Guardian of the Agent Control Standard v0.1.0: `POST /acs`. Source: the specification "instrument" of
-//! GenAI-Security-Project/agent-control-standard. The adapter `acs` decodes hook calls and encodes the replies.
+//! A Guardian, which is a server of the Agent Control Standard v0.1.0 that decides on agents' requests. It answers `POST /acs`.
+//! Source: the specification "instrument" of GenAI-Security-Project/agent-control-standard. The adapter `acs` decodes hook calls
+//! and encodes the replies.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -7,8 +8,8 @@
 //! | [`signature`] | the secret, and the signatures made with it |
 //! | `sessions` | negotiated sessions, the requests already seen, and the chain of hashes |
 //!
-//! The Guardian fails closed. A request that is unreadable, unsigned or stale gets an error that the standard defines. An event on which
-//! hookhost cannot decide gets a `deny`.
+//! The Guardian fails closed. A request that is unreadable, unsigned or stale gets an error that the standard defines. If hookhost
+//! cannot decide on an event, the decision is `deny`.
 
 mod envelope;
 mod sessions;
@@ -91,8 +92,8 @@ impl Acs {
         self.signed(response, session.as_deref()).to_string()
     }
 
-    /// Records that hookhost did not decide on a request. Unauthenticated requests are counted instead of recorded one by one, so that they
-    /// cannot fill the log.
+    /// Records that hookhost did not decide on a request. Unauthenticated requests are counted instead of recorded one by one,
+    /// because they could otherwise fill the log.
     fn note(&self, settler: &Settler, home: &Path, is_known: bool, why: &str) {
         if is_known {
             settler.note_unread("acs", home, why);
@@ -205,7 +206,7 @@ impl Acs {
             "timeout_config": { "default_ms": DECISION_TIMEOUT_MS },
             "skew_window_ms": skew,
             "on_decision_failure": "deny",
-            // An earlier text of version 0.1.0 uses this name for the member above.
+            // An earlier draft of version 0.1.0 uses this name for the member above.
             "on_timeout": "deny",
             "approver_types_supported": [],
             "policy_requires_provenance": false,

@@ -30,7 +30,7 @@ struct SessionState {
     sessions: HashMap<String, RequestChain>,
     /// The sessions' ids, in the order in which the sessions were negotiated.
     begin_order: VecDeque<String>,
-    /// The remembered requests, each with the time until which the request would be accepted as fresh.
+    /// The remembered requests. The value is the time until which the request would be accepted as fresh.
     seen: HashMap<(String, Uuid), Timestamp>,
     /// The keys of `seen`, in the order in which the requests arrived.
     order: VecDeque<(String, Uuid)>,
@@ -180,7 +180,7 @@ mod tests {
         assert!(sessions.see("t", one, later).is_ok(), "it is one of each session");
         let two = Uuid::from_u128(2);
         assert!(sessions.see("u", two, now - SignedDuration::from_secs(1)).is_ok());
-        // A request that is no longer fresh need not be remembered, because it is refused by its time.
+        // A request that is no longer fresh need not be remembered, because its time alone is a reason to refuse it.
         assert_eq!(sessions.state().seen.len(), 3);
     }
 }

@@ -15,7 +15,7 @@ pub const ALGORITHM: &str = "HMAC-SHA256";
 /// Minimum length of a secret, in bytes. A shorter secret can be guessed.
 pub const MIN_SECRET: usize = 32;
 
-/// The id of the agent's key. The standard leaves the names of keys open.
+/// The id of the agent's key. The standard does not define the names of keys.
 const KEY_ID: &str = "default";
 
 /// The secret that an agent and the Guardian share.

@@ -115,7 +115,7 @@ impl Interceptors {
     }
 }
 
-/// The results of the interceptors of a chain that have already run.
+/// The results of those interceptors of a chain that have already run.
 #[derive(Default)]
 struct ChainResult {
     results: Vec<Value>,

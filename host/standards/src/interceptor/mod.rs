@@ -2,10 +2,9 @@
 //! `interceptor/executeChain`, as JSON-RPC. Source: modelcontextprotocol/experimental-ext-interceptors (SEP-1763,
 //! SEP-2624), a draft.
 //!
-//! In the draft, an interceptor is either a validator or a mutator, but a chain of plugins is both. So each chain is
-//! served under two names. Under the first name, the chain is a mutator, which changes a payload. Under the second
-//! name, the chain is a validator, which decides whether the payload may pass. If both names are invoked for the same
-//! payload, the plugins run only once.
+//! In the draft, an interceptor is either a validator or a mutator, but a chain of plugins is both. So each chain is served under
+//! two names. Under the first name, the chain is a mutator, which changes a payload. Under the second name, it is a validator,
+//! which decides whether the payload may pass. If both names are invoked for the same payload, the plugins run only once.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -34,7 +33,7 @@ const EXTENSION: &str = "io.modelcontextprotocol/interceptors";
 /// The session id for a client that names no session.
 const NO_SESSION: &str = "mcp";
 
-/// The error code for an interceptor that took longer than the invoker waits. The code comes from the extension's
+/// The error code in the answer for an interceptor that took longer than the invoker waited. The code comes from the extension's
 /// repository. A later draft uses the code -32603 with the same reason.
 const TIMEOUT_CODE: i32 = -32_000;
 
@@ -229,8 +228,8 @@ impl Interceptors {
         Ok(result)
     }
 
-    /// Returns the error for plugins that took longer than the invoker waits. Also records the failure, because the
-    /// engine's event was dropped and so the engine does not record it.
+    /// Returns the error for plugins that took longer than the invoker waited. Also records the failure, because the engine's event
+    /// was dropped and so the engine does not record it.
     fn too_late(&self, index: usize, message: &InterceptedMessage, limit: TimeLimit) -> RpcError {
         let (name, phase) = (&self.interceptors[index].name, message.phase.name());
         if let Ok(session) = self.session(index, message) {

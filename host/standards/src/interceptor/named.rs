@@ -9,7 +9,7 @@ const ALL: &str = "*";
 /// The type of an interceptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InterceptorKind {
-    /// Decides if a payload may pass.
+    /// Decides whether a payload may pass.
     Validation,
     /// Returns the payload, changed or unchanged.
     Mutation,
@@ -55,7 +55,7 @@ impl Phase {
 /// A named interceptor.
 #[derive(Clone, Debug)]
 pub struct NamedInterceptor {
-    /// The name. It must differ from the names of the other interceptors that are served together.
+    /// The name. No two interceptors that are served together may have the same name.
     pub name: String,
     /// The type of the interceptor.
     pub kind: InterceptorKind,
@@ -65,9 +65,9 @@ pub struct NamedInterceptor {
     pub phases: Vec<Phase>,
     /// True if the interceptor's result has no effect on the message.
     pub audit: bool,
-    /// True if a message passes when the interceptor fails. If this program runs the chain, a plugin's rejection still
-    /// stops the message. The draft's default is false. Invokers other than this program cannot distinguish a mutator's
-    /// rejection from a failure, so this field must be false for mutators that such an invoker uses.
+    /// True if a message passes although the interceptor has failed. If this program runs the chain, a plugin's rejection still
+    /// stops the message. The draft's default is false. Invokers other than this program cannot distinguish a mutator's rejection
+    /// from a failure, so this field must be false for mutators that such an invoker uses.
     pub fail_open: bool,
     /// The rules that apply. `None` means the host's rules.
     pub rules: Option<RuleSet>,

@@ -13,12 +13,12 @@ use serde_json::{Map, Value, json};
 
 /// The event of an intercepted payload.
 pub(super) enum InterceptedEvent {
-    /// A call before it is sent. `key` is the member of the parameters that has the arguments. If `key` is `None`, all
+    /// A call before it is sent. `key` is the member of the parameters that contains the arguments. If `key` is `None`, all
     /// parameters are the arguments.
     ToolCall { name: String, arguments: Value, key: Option<&'static str> },
     /// The result of a call.
     ToolResult { name: String, result: ToolResult },
-    /// A payload without a counterpart in the contract.
+    /// A payload for which the contract defines no event.
     Custom { name: String },
 }
 

@@ -1,9 +1,9 @@
 //! Finds two reasons why Codex does not run a hook: settings that disable hooks, and missing trust. Codex runs only
 //! hooks that its user has reviewed, and skips other hooks without a message.
 //!
-//! This module never marks a hook as trusted on behalf of the user. If the agent can list its hooks with their trust,
-//! this list is used instead of the agent's files. The files contain only hashes of the trusted hooks, and only the
-//! agent knows how to compute the hash of a hook.
+//! This module never marks a hook as trusted on behalf of the user. If the agent can list its hooks and report which of them are
+//! trusted, this list is used instead of the agent's files. The files contain only hashes of the trusted hooks, and only the agent
+//! knows how to compute the hash of a hook.
 
 use super::InstalledHook;
 use super::entries::{all_disabled, root, text};
@@ -169,9 +169,8 @@ fn keys_of(file: &FilePlan, project: Option<&Path>) -> Vec<[String; 2]> {
     keys
 }
 
-/// Asks the agent for its hooks in `directory`, and returns the trust state of each hook. Returns `None` if the agent
-/// does not answer. The agent is started in another directory, so that files in `directory` have no influence on its
-/// start.
+/// Asks the agent for its hooks in `directory`, and returns the trust state of each hook. Returns `None` if the agent does not
+/// answer. The agent is started in another directory, because files in `directory` must not influence its start.
 fn listed(program: &Path, directory: &Path, path: &OsStr) -> Option<BTreeMap<String, String>> {
     let words: [OsString; 2] = [program.into(), "app-server".into()];
     let client = json!({ "name": "hookhost", "title": "hookhost", "version": env!("CARGO_PKG_VERSION") });

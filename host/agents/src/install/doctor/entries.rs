@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// The result of comparing the entries of a plan with the files on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Presence {
-    /// Entries that the files contain in the form that would be written now. If a whole file belongs to hookhost, the
-    /// list contains the file's name.
+    /// Entries that the files contain in the form that this hookhost would write. If a whole file belongs to hookhost, the list
+    /// contains the file's name.
     pub there: Vec<String>,
     /// Entries that the files contain in a form that this hookhost would not write.
     pub other: Vec<String>,

@@ -9,7 +9,7 @@ use crate::plan::{Context, JsonDialect, Scope};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Returns a problem for each variable that sets other directories than the directories of the user.
+/// Returns a problem for each variable that sets a directory other than the user's directory.
 pub(super) fn problems(adapter: &Adapter, context: &Context<'_>) -> Vec<Check> {
     let home = |name: &str| (name == "HOME").then(|| context.home.as_os_str().to_owned());
     let variable = |name: &str| (context.variable)(name).map(PathBuf::into_os_string).or_else(|| home(name));

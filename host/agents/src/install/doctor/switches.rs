@@ -32,7 +32,7 @@ const DISABLING_SETTINGS: &[DisablingSetting] = &[
     DisablingSetting { agents: &["antigravity"], at: &["hookhost", "enabled"], off: false },
 ];
 
-/// Returns settings files that never contain hookhost's hook, but can contain a setting that disables it.
+/// Returns settings files that can contain a setting that disables hookhost's hook, although they never contain the hook itself.
 fn more_files(agent: &str, context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
     let both = |directory: &str, names: &[&str]| {
         let roots = [(Scope::User, context.home), (Scope::Project, context.project)];

@@ -1,4 +1,4 @@
-//! Decides on requests and answers by asking the rules.
+//! Lets the rules decide on requests and answers.
 
 use super::{AcpRequest, ExpectedAnswer, Proxy, RequestSubject, failed, unsettled};
 use crate::acp::coverage::{CoverageSummary, QuestionCounts};
@@ -152,7 +152,7 @@ impl Proxy {
         }
     }
 
-    /// Asks rules about an answer that contains the content of a file or the output of a terminal. Returns the answer that the
+    /// Lets rules decide on an answer that contains the content of a file or the output of a terminal. Returns the answer that the
     /// agent gets.
     pub(super) async fn decide_answer(
         &self,

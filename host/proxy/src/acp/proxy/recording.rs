@@ -9,8 +9,8 @@ use hookhost_contract::{Json, ToolResult};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Methods whose messages are not recorded, because they only begin a connection, may contain credentials for the agent's service,
-/// or are frequent.
+/// Methods whose messages are not recorded, because these messages only begin a connection, may contain credentials for the agent's
+/// service, or are frequent.
 const UNRECORDED_METHODS: &[&str] =
     &["initialize", "authenticate", "session/list", "terminal/wait_for_exit", "terminal/kill"];
 

@@ -35,7 +35,7 @@ impl<'de> Visitor<'de> for &mut Batch {
         f.write_str("a list")
     }
 
-    /// Reads one message after the other, and keeps only the identifiers of answers.
+    /// Reads one message after another, and stores only the identifiers of answers.
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         let mut count = 0;
         while let Some(message) = seq.next_element::<&RawValue>()? {

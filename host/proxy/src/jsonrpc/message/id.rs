@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// Maximum length of an identifier that is a string, in bytes. The length is limited because the proxy remembers many identifiers.
+/// Maximum length of an identifier that is a string, in bytes. The length is limited because the proxy stores many identifiers.
 pub const MAX_ID: usize = 1024;
 
 /// The identifier of a request. Two numbers with the same value are the same identifier, even if they are spelled differently.

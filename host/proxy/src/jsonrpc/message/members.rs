@@ -24,7 +24,7 @@ impl Members {
     /// # Errors
     /// If the text is not a JSON object, or if the object has a duplicate key. The error is the end of a sentence.
     pub fn of(text: &str) -> Result<Self, String> {
-        // The error of the JSON library is not used, because it would contain text that no rule has judged.
+        // The error of the JSON library is not used, because it would contain text that no rule has checked.
         if !text.trim_start().starts_with('{') {
             return Err("is not a JSON object".to_owned());
         }
@@ -68,9 +68,9 @@ impl Members {
         self.0.iter().map(|(key, _)| key.as_str())
     }
 
-    /// Returns the reason why a parser that ignores the case of keys could find other members, as the end of a sentence. The reason
-    /// is that two keys differ only in case, or that a key differs only in case from a `known` key. Returns `None` if the members
-    /// are unambiguous.
+    /// Returns the reason why a parser that ignores the case of keys could find other members. The reason is the end of a sentence.
+    /// It says that two keys differ only in case, or that a key differs only in case from a `known` key. Returns `None` if the
+    /// members are unambiguous.
     pub fn ambiguity(&self, known: &[&str]) -> Option<String> {
         let mut others = self.keys().filter(|key| !known.contains(key)).peekable();
         others.peek()?;
@@ -124,7 +124,7 @@ pub fn raw(value: &Value) -> Box<RawValue> {
     raw_text(value.to_string())
 }
 
-/// Returns a text as raw JSON. The text must have been written by this module, so that it is one valid JSON value.
+/// Converts a text to raw JSON. The text must be one valid JSON value that this module has written.
 pub(super) fn raw_text(text: String) -> Box<RawValue> {
     RawValue::from_string(text).unwrap_or_default()
 }
@@ -167,14 +167,14 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// The error for a duplicate key. The text does not contain the key, because the model may read the error and no rule has judged
+/// The error for a duplicate key. The text does not contain the key, because the model may read the error and no rule has checked
 /// the key. The JSON library appends the line and the column.
 const DUPLICATE_KEY: &str = "a key occurs twice in one object";
 
 /// The error for a duplicate `id`.
 pub(super) const DUPLICATE_ID: &str = "the key \"id\" occurs twice in one object";
 
-/// Returns the beginning of a key. It is enough for a person to find the key in the message.
+/// Returns the beginning of a key. The beginning is long enough for a person to find the key in the message.
 fn start(key: &str) -> String {
     key.chars().take(40).collect()
 }
@@ -189,7 +189,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks a value without building it. Only the keys of the objects that are still open are kept in memory. The number is the count
+/// Checks a value without building it. Only the keys of the objects that are still open are kept in memory. The field is the number
 /// of values that are still allowed.
 struct ValueCheck<'a>(&'a mut usize);
 

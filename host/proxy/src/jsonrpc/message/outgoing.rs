@@ -1,10 +1,10 @@
 use super::{Message, UnreadableMessage};
 use bytes::Bytes;
 
-/// A message that is sent. A message that is sent as it was read is not parsed again in this process.
+/// A message to send. A message that is sent unchanged is not parsed again in this process.
 #[derive(Clone, Debug)]
 pub enum OutgoingMessage {
-    /// A message that is sent as it was read.
+    /// A message that is sent unchanged.
     Read(Message),
     /// The bytes of a new or changed message.
     Written(Bytes),

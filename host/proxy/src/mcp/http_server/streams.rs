@@ -1,4 +1,4 @@
-//! The streams from which an HTTP client reads, and the messages that are kept until a stream is open.
+//! The streams from which an HTTP client reads, and the messages that are stored until a stream is open.
 
 use crate::jsonrpc::message::{
     self, INTERNAL_ERROR, Id, MAX_BYTES, Message, MessageKind, OutgoingMessage, UnreadableMessage,
@@ -9,14 +9,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// Maximum number of queued messages for one stream of a client. The same number of messages is kept for a client whose streams
-/// cannot take them.
+/// Maximum number of queued messages for one stream of a client. At most the same number of messages is stored for a client while
+/// none of its streams can accept a message.
 pub(super) const MAX_MESSAGES: usize = 1024;
 
 /// Maximum size of the queued messages for the streams of one client, in KiB: 32 MiB.
 const MAX_QUEUED_KIB: u32 = 32 * 1024;
 
-/// Maximum size of the messages that are kept for a client while it reads no stream, in bytes: 16 MiB.
+/// Maximum size of the messages that are stored for a client while the client reads no stream, in bytes: 16 MiB.
 const MAX_KEPT_BYTES: usize = MAX_BYTES;
 
 /// A message to a client.
@@ -31,7 +31,7 @@ pub(super) struct Delivery {
 /// The role of a message in its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeliveryKind {
-    /// A message that is not the last one.
+    /// A message that is not the last message.
     Event,
     /// The last message, which is an answer with a result or the end of a subscription.
     Last,
@@ -60,8 +60,8 @@ pub(super) struct OpenRequest {
     pub(super) id: Id,
     /// The token with which the progress of the request is reported.
     pub(super) token: Option<Id>,
-    /// True if the service may end the request by a `notifications/cancelled` message. If no such request has the identifier in the
-    /// notification, the identifier belongs to a request of the service.
+    /// True if the service may end the request by a `notifications/cancelled` message. If no request of this kind has the
+    /// identifier in the notification, the identifier belongs to a request of the service.
     pub(super) is_subscription: bool,
     pub(super) messages: mpsc::Sender<Delivery>,
 }
@@ -71,7 +71,7 @@ pub(super) struct OpenRequest {
 pub(super) struct ClientStreams {
     open_requests: Vec<OpenRequest>,
     listening: Option<mpsc::Sender<Delivery>>,
-    /// Messages that are kept for the client because no stream could take them.
+    /// Messages that are stored for the client because no stream could accept them.
     kept: VecDeque<Bytes>,
     kept_bytes: usize,
     /// Permits for queued messages, one for each KiB.

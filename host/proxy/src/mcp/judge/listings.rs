@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Returns the cursor of the requested page of a listing; `None` for the first page.
+/// Returns the cursor of the requested page of a listing, or `None` for the first page.
 ///
 /// # Errors
 /// One sentence, if the server could read another cursor from the parameters.
@@ -31,7 +31,7 @@ pub(super) fn cursor(params: &Members) -> Result<Option<String>, String> {
     }
 }
 
-/// The refusal of a call of a tool that is not available to the client.
+/// The refusal of a call to a tool that is not available to the client.
 #[derive(Debug)]
 pub(super) struct MissingTool {
     /// The answer.
@@ -41,7 +41,7 @@ pub(super) struct MissingTool {
 }
 
 impl Judge {
-    /// Returns the answer to a call of a tool that is not available to this client. Returns `None` if the tool is available.
+    /// Returns the answer to a call to a tool that is not available to this client. Returns `None` if the tool is available.
     pub(super) fn missing_tool(&self, id: &Id, tool: &str, is_stateless: bool) -> Option<MissingTool> {
         let rejected = |why: &str| answer::rejected(Method::CallTool, id, why, is_stateless);
         let refused = |answer: Bytes, reason: &'static str| Some(MissingTool { answer, reason: Some(reason) });
@@ -111,7 +111,8 @@ impl Judge {
     }
 
     /// Returns a number that changes when approvals or the configuration change, because the next listing could then differ from
-    /// the last one. Several sessions can share this judge, so each of them compares the number with the last number that it got.
+    /// the last listing. Several sessions can share this judge, so each of them compares the number with the last number that it
+    /// got.
     pub fn listing_changes(&self) -> u64 {
         let policy = self.rules.policy(&self.server);
         let mut state = self.state();
@@ -217,7 +218,7 @@ impl Judge {
             .filter(|(tool, held)| before.get(*tool) != Some(*held))
             .map(|(tool, held)| (tool.clone(), held.clone()))
             .collect();
-        // Another proxy in front of the same server may hold back other tools. The tools in the file that this proxy did not know
+        // Another proxy in front of the same server may hold back other tools. Tools in the file that are unknown to this proxy
         // stay in the file.
         let kept = self.held_back.read(self.server.as_str()).map_err(failed)?;
         let mut held = kept.clone();

@@ -1,4 +1,4 @@
-//! Judges each answer before it is forwarded. If a text replaces an answer, the text is recorded.
+//! Checks each answer before it is forwarded. If a text replaces an answer, the text is recorded.
 
 use super::{ExpectedAnswer, Judge, NOT_ASKED, failed, unsettled};
 use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Members, Message, OutgoingMessage, REJECTED, raw};
@@ -42,7 +42,7 @@ const RESULT_KEYS: &[&str] = &[
 /// The members of a server's question to the client's user or model.
 const INPUT_REQUEST_KEYS: &[&str] = &["method", "params"];
 
-/// The members of an answer that contains only the client's roots. Such an answer is not judged.
+/// The members of an answer that contains only the client's roots. Rules do not check such an answer.
 const ROOTS_KEYS: &[&str] = &["roots", "_meta"];
 
 /// The reason for withholding an answer that asks a question, if answers to this kind of request must not ask questions.
@@ -53,7 +53,7 @@ pub(super) const UNEXPECTED_QUESTION: &str =
 /// host.
 const MAX_INPUT_REQUESTS: usize = 64;
 
-/// The context in which an answer is judged.
+/// The context in which an answer is checked.
 #[derive(Clone, Copy)]
 pub(super) struct AnswerContext<'a> {
     /// The request as it was forwarded.
@@ -126,7 +126,7 @@ impl Judge {
                 Err(why) => return Err(self.record_substitute(context, why).await),
             };
         }
-        // A result that contains nothing but questions is not judged again as a result, because its questions were judged above.
+        // A result that contains only questions is not checked again as a result, because its questions were checked above.
         let is_question = result.text("resultType").as_deref() == Some("input_required")
             && result.keys().all(|key| QUESTION_KEYS.contains(&key));
         if !is_question && let Some(changed) = self.judge_members(context, &result).await? {
@@ -167,7 +167,7 @@ impl Judge {
         Err(self.record_substitute(context, why).await)
     }
 
-    /// Records that a result cannot be judged, and returns the text that replaces the result.
+    /// Records that a result cannot be checked, and returns the text that replaces the result.
     pub(super) async fn withhold(&self, context: AnswerContext<'_>, why: &str) -> String {
         let tool = &context.operation.tool;
         let why = why.trim_end_matches('.');
@@ -202,7 +202,7 @@ impl Judge {
         Ok(after.map(|after| json!({ "code": code(&whole), "message": after.text })))
     }
 
-    /// Judges the questions that the server asks the client's user and model before it gives a result.
+    /// Lets the rules check the questions that the server asks the client's user and model before it sends a result.
     pub(super) async fn judge_input_requests(
         &self,
         result: Members,
@@ -252,8 +252,8 @@ impl Judge {
         Ok(result.with("inputRequests", requests.to_raw()))
     }
 
-    /// Judges the replies of the client's user and model to questions of the server. Returns the parameters with the changed
-    /// replies.
+    /// Lets the rules check the replies of the client's user and model to questions of the server. Returns the parameters with the
+    /// changed replies.
     pub(super) async fn judge_input_responses(
         &self,
         params: Members,
@@ -343,7 +343,7 @@ pub(super) fn asks(result: &Members) -> bool {
     result.keys().any(|key| folded(key) == folded("inputRequests"))
 }
 
-/// Returns true if an answer asks the client's user or model something. Used for answers about which rules are not asked.
+/// Returns true if an answer asks the client's user or model something. Used for answers that rules do not check.
 pub fn is_question(answer: &Message) -> bool {
     answer.members.within("result").is_ok_and(|result| asks(&result))
 }

@@ -1,4 +1,4 @@
-//! Tasks, which are requests whose result arrives later, and the states by which the server reports the progress of a task.
+//! Tasks, which are requests whose result arrives later. The server reports the progress of a task as states of the task.
 
 use super::results::{AnswerContext, code};
 use super::{ExpectedAnswer, Judge, failed};
@@ -11,13 +11,13 @@ use hookhost_contract::ToolResult;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
 
-/// Maximum number of tasks for which the request that started them is remembered.
+/// Maximum number of tasks for which the proxy stores the request that started the task.
 const MAX_TASKS: usize = 1000;
 
 /// Maximum length of a task's name, in bytes.
 const MAX_TASK_NAME: usize = 1024;
 
-/// Maximum total size of the arguments of the remembered requests, in bytes: 64 MiB.
+/// Maximum total size of the arguments of these requests, in bytes: 64 MiB.
 const MAX_ARGUMENTS: usize = 64 * 1024 * 1024;
 
 /// The values of `resultType`.
@@ -41,8 +41,7 @@ pub(super) struct StartedTasks {
 }
 
 impl StartedTasks {
-    /// Remembers the request that has started a task. Returns false if a different request has already started a task with this
-    /// key.
+    /// Stores the request that has started a task. Returns false if a different request has already started a task with this key.
     fn insert(&mut self, key: TaskKey, operation: &Operation) -> bool {
         if let Some((known, _)) = self.operations.get(&key) {
             return known == operation;
@@ -64,7 +63,7 @@ impl StartedTasks {
 }
 
 impl Judge {
-    /// Returns the expected answer to a request about a task. `name` is the method of this request. The answer is judged as a
+    /// Returns the expected answer to a request about a task. `name` is the method of this request. Rules check the answer as a
     /// result of the request that started the task.
     ///
     /// # Errors
@@ -94,7 +93,7 @@ impl Judge {
         operation.map(|operation| (key.1, operation)).ok_or_else(|| unknown.to_owned())
     }
 
-    /// If the result says that a request has started a task, remembers the request.
+    /// If the result says that a request has started a task, stores the request.
     ///
     /// # Errors
     /// If the task's name is too long to be stored, or if another request has started a task with the same name. In the latter
@@ -133,8 +132,8 @@ impl Judge {
         Ok(message.with_result_or_as_it_came(&state))
     }
 
-    /// Judges a notification of a task's state. Returns the notification with the changes that plugins made. `on_wait` is called
-    /// before a long wait.
+    /// Lets the rules check a notification of a task's state. Returns the notification with the changes that plugins made.
+    /// `on_wait` is called before a long wait.
     ///
     /// # Errors
     /// The reason why the notification is not forwarded.
@@ -153,7 +152,7 @@ impl Judge {
         Ok(if judged.to_json() == state.to_json() { message.into() } else { message.with_params(&judged) })
     }
 
-    /// Judges the whole state as one result, because the model can read all parts of the state.
+    /// Lets the rules check the whole state as one result, because the model can read all parts of the state.
     async fn judge_task_state(
         &self,
         context: AnswerContext<'_>,
@@ -191,7 +190,7 @@ fn read(method: Method, state: &Members, result: Option<&Members>) -> Result<Too
         match (key.as_str(), value) {
             ("statusMessage", Value::String(text)) => said.push(text.clone()),
             ("error", error) => said.push(answer::said(error)),
-            // The result was converted above, and each question is judged separately.
+            // The result was converted above, and rules check each question separately.
             ("result" | "inputRequests", Value::Object(_)) | ("taskId", Value::String(_)) => {}
             (key, value) if is_bare(key, value) => {}
             (key, value) => said.push(format!("{key}: {value}")),
@@ -238,7 +237,7 @@ fn write_back(
     for (key, value) in &written {
         members = members.with(key, raw(value));
     }
-    // The questions are kept, because each of them was judged separately.
+    // The questions are kept, because rules have checked each of them separately.
     Ok(match state.get("inputRequests") {
         Some(requests) => members.with("inputRequests", requests.to_owned()),
         None => members,

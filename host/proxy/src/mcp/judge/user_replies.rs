@@ -1,5 +1,5 @@
-//! Questions that rules want to ask a person. The proxy sends such a question to the client's user in an answer, and the client
-//! repeats its request with the user's reply.
+//! Handles questions that rules want to ask a person. The proxy sends such a question to the client's user in an answer, and the
+//! client repeats its request with the user's reply.
 
 use super::{ExpectedAnswer, Judge, McpRequest, NOT_AGREED};
 use crate::jsonrpc::handler::RequestDecision;
@@ -73,7 +73,7 @@ impl Judge {
     }
 }
 
-/// The reason why a request that the client has sent again is refused before the rules are asked.
+/// The reason why a request that the client has sent again is refused before the rules decide on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyRefusal {
     Bad(question_state::StateError),

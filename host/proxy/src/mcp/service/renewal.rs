@@ -1,4 +1,4 @@
-//! Begins a new session if the service has forgotten the old one.
+//! Begins a new session if the service has forgotten the old session.
 
 use super::streams::is_stream;
 use super::{SESSION_HEADER, Service, is_answer_to};
@@ -9,12 +9,12 @@ use reqwest::header::HeaderValue;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Timeout of beginning a new session. The time is limited because all messages wait until the session has begun.
+/// Maximum time for beginning a new session. The time is limited because all messages wait until the session has begun.
 const SESSION_RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Service {
-    /// Returns true if the response says that the service does not know the session. Also returns the response itself. A valid
-    /// answer to the message never means this, because the service has then processed the message.
+    /// Returns true if the response says that the service does not know the session. Also returns the response itself. If the
+    /// response is a valid answer to the message, returns false, because the service has processed the message.
     pub(super) async fn check_refusal(
         &self,
         message: &Message,
@@ -31,14 +31,14 @@ impl Service {
         Ok((is_forgotten, again.map(|()| body).into()))
     }
 
-    /// Begins a new session in place of a forgotten one, within a time limit.
+    /// Begins a new session in place of a forgotten session, within a time limit.
     pub(super) async fn renew_in_time(&self, lost: &HeaderValue) -> Result<bool, String> {
         let renewed = timeout(SESSION_RENEWAL_TIMEOUT, self.renew(lost)).await;
         renewed.map_err(|_| "the service did not begin a new session in time".to_owned())?
     }
 
-    /// Begins a new session in place of a forgotten one. Returns false if the service refuses. In this case, the forgotten session
-    /// remains the current one, and the next message triggers another attempt.
+    /// Begins a new session in place of a forgotten session. Returns false if the service refuses. In this case, the forgotten
+    /// session remains the current session, and the next message triggers another attempt.
     pub(super) async fn renew(&self, forgotten: &HeaderValue) -> Result<bool, String> {
         let _one = self.0.renewing.lock().await;
         let hello = {

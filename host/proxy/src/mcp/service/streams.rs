@@ -18,7 +18,7 @@ const RECONNECT_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration
 /// Number of times in a row that a stream may end without an event before it is no longer requested again.
 const MAX_EMPTY_STREAMS: u32 = 5;
 
-/// Minimum pause before a stream is requested again, even if the service asks for a shorter one.
+/// Minimum pause before a stream is requested again, even if the service asks for a shorter pause.
 const MIN_RECONNECT_PAUSE: Duration = Duration::from_millis(100);
 
 const LAST_EVENT_HEADER: HeaderName = HeaderName::from_static("last-event-id");
@@ -62,7 +62,7 @@ impl Service {
                 let message = match IncomingMessage::of(data) {
                     IncomingMessage::Message(message) => message,
                     IncomingMessage::Unreadable { refused, head, tail } => {
-                        // The client gets an error, because otherwise it would wait for the answer for ever.
+                        // The client gets an error, because otherwise it would wait for the answer forever.
                         if asked.is_some_and(|(id, _)| refused.answered_requests().any(|of| of == id)) {
                             return Err(format!("the service's answer cannot be passed on: {refused}"));
                         }
@@ -125,7 +125,7 @@ impl Service {
         }
     }
 
-    /// Requests a stream. With `after`, requests the rest of a stream after this event.
+    /// Requests a stream. If `after` is given, requests only the part of a stream that follows this event.
     pub(super) async fn get(&self, after: Option<&str>) -> reqwest::Result<Response> {
         let mut request = self.0.client.get(self.0.url.clone()).headers(self.0.headers.clone());
         request = request.header(ACCEPT, "text/event-stream");
