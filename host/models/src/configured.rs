@@ -94,8 +94,8 @@ impl ProviderSection {
         self.key_variable.as_deref().into_iter().chain(of_program.filter(|name| !COMMON_VARIABLES.contains(name)))
     }
 
-    /// Returns the section with its unset fields filled in from the variant file. Limits from the file are added, and replace the
-    /// section's limits of the same model.
+    /// Returns the section with its unset fields filled in from the variant file. The limits of a model in the section replace those
+    /// in the file.
     fn with_variant(&self, name: &str, file: &Path) -> Result<Self, ProviderError> {
         let unusable = |reason: String| {
             let (provider, program) = (name.to_owned(), file.display().to_string());
@@ -112,7 +112,8 @@ impl ProviderSection {
         section.base_url = section.base_url.or(variant.base_url);
         section.key_variable = section.key_variable.or(variant.key_variable);
         section.model = section.model.or(variant.model);
-        section.limits.extend(variant.limits);
+        let own = std::mem::replace(&mut section.limits, variant.limits);
+        section.limits.extend(own);
         Ok(section)
     }
 

@@ -141,6 +141,9 @@ fn a_variant_says_where_a_protocol_is_spoken_and_counts_by_its_digest() {
     let chosen = section(&pinned(&file)).choose(&Overrides::default()).unwrap();
     assert_eq!(chosen.model, "openai/gpt-oss-120b");
     assert_eq!(chosen.limits.max_output_tokens.map(std::num::NonZeroU32::get), Some(4096));
+    let limits = "[providers.mine.limits.'openai/gpt-oss-120b']\nmax-output-tokens = 512\n";
+    let own = section(&format!("{}\n{limits}", pinned(&file))).choose(&Overrides::default()).unwrap();
+    assert_eq!(own.limits.max_output_tokens.map(std::num::NonZeroU32::get), Some(512), "the user's own limits count");
     let of_variant = section(&pinned(&file)).provider("mine").unwrap();
     assert_eq!(of_variant.base_url.as_deref(), Some("http://localhost:9/openai/v1"));
     for (text, why) in [
