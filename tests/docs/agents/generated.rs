@@ -117,7 +117,11 @@ fn install(adapter: &Adapter) -> String {
 fn coverage(adapter: &Adapter) -> String {
     let agent = adapter.agent();
     let mut text = String::new();
-    for covered in [Covered::Gated, Covered::Observed, Covered::Blind] {
+    for (covered, label) in [
+        (Covered::Gated, "hookhost can stop"),
+        (Covered::Observed, "hookhost only sees"),
+        (Covered::Blind, "hookhost does not see"),
+    ] {
         let kinds = agent.coverage.iter().filter(|coverage| coverage.covered == covered);
         let kinds = kinds.map(|coverage| match coverage.note {
             "" => coverage.tools.to_owned(),
@@ -125,7 +129,7 @@ fn coverage(adapter: &Adapter) -> String {
         });
         let kinds: Vec<_> = kinds.collect();
         if !kinds.is_empty() {
-            let _ = writeln!(text, "- {}: {}.", sentence(covered.name()).trim_end_matches('.'), kinds.join("; "));
+            let _ = writeln!(text, "- {label}: {}.", kinds.join("; "));
         }
     }
     text
@@ -222,7 +226,7 @@ fn proof(adapter: &Adapter) -> String {
     }
 }
 
-/// All agents, with what is not gated.
+/// All agents, with the steps that hookhost cannot stop.
 fn overview() -> String {
     let mut text = String::new();
     for adapter in all() {
@@ -232,9 +236,9 @@ fn overview() -> String {
             kinds.map(|coverage| coverage.tools).collect::<Vec<_>>().join("; ")
         };
         let _ = write!(text, "- [{}](agents/{}.md)", agent.title, agent.name);
-        for (label, kinds) in [("observed", kinds(Covered::Observed)), ("blind", kinds(Covered::Blind))] {
+        for (label, kinds) in [("Only seen", kinds(Covered::Observed)), ("Not seen", kinds(Covered::Blind))] {
             if !kinds.is_empty() {
-                let _ = write!(text, ", {label}: {kinds}");
+                let _ = write!(text, ". {label}: {kinds}.");
             }
         }
         text.push('\n');
