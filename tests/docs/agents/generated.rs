@@ -117,17 +117,18 @@ fn install(adapter: &Adapter) -> String {
 fn coverage(adapter: &Adapter) -> String {
     let agent = adapter.agent();
     let mut text = String::new();
-    for (covered, label) in [
-        (Covered::Gated, "hookhost can stop"),
-        (Covered::Observed, "hookhost only sees"),
-        (Covered::Blind, "hookhost does not see"),
-    ] {
+    for covered in [Covered::Gated, Covered::Observed, Covered::Blind] {
         let kinds = agent.coverage.iter().filter(|coverage| coverage.covered == covered);
         let kinds = kinds.map(|coverage| match coverage.note {
             "" => coverage.tools.to_owned(),
             note => format!("{} ({note})", coverage.tools),
         });
         let kinds: Vec<_> = kinds.collect();
+        let label = match covered {
+            Covered::Gated => "hookhost can stop",
+            Covered::Observed => "hookhost only sees",
+            Covered::Blind => "hookhost does not see",
+        };
         if !kinds.is_empty() {
             let _ = writeln!(text, "- {label}: {}.", kinds.join("; "));
         }

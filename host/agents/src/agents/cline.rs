@@ -57,7 +57,7 @@ static AGENT: Agent = Agent {
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
-        Coverage::blind("tools that the model's provider runs", "no hook is called"),
+        Coverage::blind("tools that the model's provider runs", "without a hook"),
         Coverage::gated("sub-agents", "their calls are reported with `parent_agent_id`"),
         Coverage::observed(
             "prompts in the command-line agent",
@@ -67,7 +67,7 @@ static AGENT: Agent = Agent {
     gaps: &[
         "if a hook crashes, takes too long or prints no valid reply, the call runs; no setting prevents this",
         "a rejection ends the run, and only the user gets the reason",
-        "if several hooks of the user run at the same time, the extension may lose a rejection",
+        "if several user hooks run at the same time, the extension may lose a rejection",
         "the extension asks its user to approve a call before it runs the hook",
     ],
 };

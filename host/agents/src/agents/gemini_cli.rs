@@ -52,7 +52,7 @@ static AGENT: Agent = Agent {
         Coverage::gated("requests to the model", "a rule can refuse one, or answer it"),
         Coverage::gated(
             "sub-agents",
-            "Gemini CLI reports the call that starts a sub-agent; whether it reports the sub-agent's own calls is unknown",
+            "the call that starts one is reported; it is unknown if its own calls are reported",
         ),
     ],
     gaps: &[

@@ -37,7 +37,7 @@ static AGENT: Agent = Agent {
         Coverage::gated("MCP tools", ""),
         Coverage::gated(
             "sub-agents",
-            "Grok Build reports the call that starts a sub-agent; whether it reports the sub-agent's own calls is unknown",
+            "the call that starts one is reported; it is unknown if its own calls are reported",
         ),
         Coverage::observed("prompts", "a prompt cannot be refused"),
         Coverage::observed("results of tools", "the model gets them unchanged"),

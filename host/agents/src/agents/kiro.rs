@@ -40,7 +40,7 @@ static AGENT: Agent = Agent {
         Coverage::gated("MCP tools", "the tool is called `@server/tool`"),
         Coverage::gated(
             "sub-agents",
-            "Kiro reports the call that starts a sub-agent; whether it reports the sub-agent's own calls is unknown",
+            "the call that starts one is reported; it is unknown if its own calls are reported",
         ),
         Coverage::observed("results of tools", "the model gets them unchanged"),
     ],

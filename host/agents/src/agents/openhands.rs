@@ -34,7 +34,7 @@ static AGENT: Agent = Agent {
         Coverage::gated("MCP tools", ""),
         Coverage::gated(
             "sub-agents",
-            "OpenHands reports the call that starts a sub-agent; whether it reports the sub-agent's own calls is unknown",
+            "the call that starts one is reported; it is unknown if its own calls are reported",
         ),
         Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
