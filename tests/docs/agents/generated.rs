@@ -125,9 +125,9 @@ fn coverage(adapter: &Adapter) -> String {
         });
         let kinds: Vec<_> = kinds.collect();
         let label = match covered {
-            Covered::Gated => "Gated",
-            Covered::Observed => "Observed",
-            Covered::Blind => "Not reported",
+            Covered::Gated => "hookhost can stop",
+            Covered::Observed => "hookhost only sees",
+            Covered::Blind => "hookhost does not see",
         };
         if !kinds.is_empty() {
             let _ = writeln!(text, "- {label}: {}.", kinds.join("; "));
@@ -227,7 +227,7 @@ fn proof(adapter: &Adapter) -> String {
     }
 }
 
-/// All agents, with what is not gated.
+/// All agents, with the steps that hookhost cannot stop.
 fn overview() -> String {
     let mut text = String::new();
     for adapter in all() {
@@ -237,9 +237,9 @@ fn overview() -> String {
             kinds.map(|coverage| coverage.tools).collect::<Vec<_>>().join("; ")
         };
         let _ = write!(text, "- [{}](agents/{}.md)", agent.title, agent.name);
-        for (label, kinds) in [("observed", kinds(Covered::Observed)), ("blind", kinds(Covered::Blind))] {
+        for (label, kinds) in [("Only seen", kinds(Covered::Observed)), ("Not seen", kinds(Covered::Blind))] {
             if !kinds.is_empty() {
-                let _ = write!(text, ", {label}: {kinds}");
+                let _ = write!(text, ". {label}: {kinds}.");
             }
         }
         text.push('\n');

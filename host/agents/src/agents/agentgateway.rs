@@ -25,8 +25,8 @@ static AGENT: Agent = Agent {
         Coverage::blind("calls that a client makes without a model", "no gateway sees them"),
     ],
     gaps: &[
-        "the gateway does not see clients that do not use it",
-        "messages name no session, so all clients of the gateway share one",
+        "the gateway sees only clients that use it",
+        "messages name no session, so all clients of the gateway share one session",
         "with `failureMode: failOpen`, the gateway continues if it gets no answer",
         "with `messageFormat: raw`, a reply cannot refuse; use the guardrail format",
     ],

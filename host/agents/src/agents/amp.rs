@@ -101,7 +101,7 @@ const ACKNOWLEDGEMENT: &str = "// @i-know-the-amp-plugin-api-is-wip-and-very-exp
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let user = context.directory("XDG_CONFIG_HOME", ".config").join("amp");
-    let managed = Err("Amp loads no plugins for a whole machine: install the plugin for each user");
+    let managed = Err("Amp loads no plugins for a whole machine, so install the plugin for each user");
     let path = context.path(user, ".amp", managed)?.join("plugins/hookhost.ts");
     let content = file(&AGENT, context, Runtime::Node, ACKNOWLEDGEMENT, PLUGIN);
     Ok(Plan::new(vec![FilePlan::whole(path, content)])

@@ -39,7 +39,7 @@ static AGENT: Agent = Agent {
         Coverage::blind("prompts", "there is no hook point"),
     ],
     gaps: &[
-        "there is no neutral reply, so the hook replies `allow` if no rule objects; 1.1.2 still asks its user, but another \
+        "there is no neutral reply, so the hook replies `allow` if no rule objects; version 1.1.2 still asks its user, but another \
          version may take `allow` as the user's permission",
         "one invalid hook in the file makes the agent ignore the whole file, without a message",
         "some versions ignore a project's `.agents/hooks.json`, and read such a file only in installed plugins",
@@ -148,7 +148,7 @@ fn decide(decision: &str, reason: &str) -> Reply {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let managed = Err("Antigravity has no hooks for a whole machine: install them for each user");
+    let managed = Err("Antigravity has no hooks for a whole machine, so install them for each user");
     let path = context.path(".gemini/config/hooks.json", ".agents/hooks.json", managed)?;
     let entries = groups(&AGENT, &["hookhost"], Some("*"), |point| context.command_hook(&AGENT, point));
     let plan = Plan::new(vec![FilePlan::Json { path, entries }]);

@@ -80,7 +80,7 @@ static AGENT: Agent = Agent {
     ],
     gaps: &[
         "from 2.1.295 on, `onFailure: \"block\"` stops the call if the hook crashes or is missing; older versions run the call",
-        "if `MessageDisplay` is installed, a rule gets each chunk of a text alone, and cannot match across chunks",
+        "with `MessageDisplay`, a rule gets each chunk alone, and cannot match across chunks",
         "the model gets the result of a failed tool unchanged",
         "Claude Code ignores a settings file that is not strict JSON, or in which a known key has a wrong type",
         "a mod can answer `tool.check` after the hook; only managed hooks have priority over mods",

@@ -49,7 +49,7 @@ static AGENT: Agent = Agent {
     ],
     gaps: &[
         "a mod with a higher priority, or one loaded outside, may answer before this mod is asked",
-        "the agent does not notice if the mod fails to load: also use the settings hooks",
+        "the agent does not notice if the mod fails to load, so also use the settings hooks",
     ],
 };
 

@@ -52,11 +52,11 @@ static AGENT: Agent = Agent {
         HookPoint::new("session_shutdown", EventKind::SessionEnd, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::gated("shell commands", "one call may have several commands"),
+        Coverage::gated("shell commands", "one call may have several"),
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
-        Coverage::blind("tools that the model's provider runs", "no hook is called for them"),
+        Coverage::blind("tools that the model's provider runs", "without a hook"),
         Coverage::gated("sub-agents", "their calls are reported with `parent_agent_id`"),
         Coverage::observed(
             "prompts in the command-line agent",
@@ -65,7 +65,7 @@ static AGENT: Agent = Agent {
     ],
     gaps: &[
         "if a hook crashes, takes too long or prints no valid reply, the call runs; no setting prevents this",
-        "a rejection ends the run; the user gets the reason, and the model does not",
+        "a rejection ends the run, and only the user gets the reason",
         "if several user hooks run at the same time, the extension may lose a rejection",
         "the extension asks its user to approve a call before it runs the hook",
     ],
@@ -223,7 +223,7 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let managed = Err("Cline has no hooks for a whole machine: install them for each user");
+    let managed = Err("Cline has no hooks for a whole machine, so install them for each user");
     let directory = context.path(".cline/hooks", ".clinerules/hooks", managed)?;
     let files = AGENT.installed().map(|point| FilePlan::Whole {
         path: directory.join(point.name),

@@ -50,7 +50,7 @@ static AGENT: Agent = Agent {
     gaps: &[
         "if a hook crashes, is missing or takes too long, the call runs; no setting prevents this",
         "Crush does not report calls of sub-agents: if this matters, reject the tools `agent` and `agentic_fetch`",
-        "a plugin cannot remove an argument: hookhost rejects the call, and the reason contains the changed call",
+        "if a plugin removes an argument, hookhost rejects the call, and the reason contains the changed call",
     ],
 };
 
@@ -109,7 +109,7 @@ fn denies(point: &str, reply: &Reply) -> bool {
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let user = (context.variable)("CRUSH_GLOBAL_CONFIG");
     let user = user.unwrap_or_else(|| context.directory("XDG_CONFIG_HOME", ".config").join("crush"));
-    let managed = Err("Crush has no hooks for a whole machine: install them for each user or project");
+    let managed = Err("Crush has no hooks for a whole machine, so install them for each user or project");
     let path = context.path(user.join("crush.json"), "crush.json", managed)?;
     let entries = elements(
         &AGENT,

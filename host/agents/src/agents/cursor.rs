@@ -66,13 +66,13 @@ static AGENT: Agent = Agent {
         Coverage::observed("files that Tab completion writes", "reported after the write"),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", "Cursor sends the command or address of the server, not its name"),
-        Coverage::gated("sub-agents", "only their start"),
+        Coverage::gated("sub-agents", "only their start is reported"),
     ],
     gaps: &[
         "if a hook fails or is missing, Cursor stops the call only if the hook's entry has `failClosed`; by default, hookhost sets this key in its entries",
         "users have reported versions that do not load `hooks.json`: test the hook after each update",
         "cloud agents run only some of the hooks of the project",
-        "Cursor reports the texts of the agent after the user has seen them",
+        "Cursor reports the agent's texts after the user has seen them",
     ],
 };
 

@@ -46,7 +46,7 @@ static AGENT: Agent = Agent {
         Coverage::gated("shell commands", ""),
         Coverage::gated("files read and written by tools", ""),
         Coverage::blind("files named in a prompt with @", "the agent reads them without a tool"),
-        Coverage::gated("web pages", "`web_fetch` contains the address within a text"),
+        Coverage::gated("web pages", "a call of `web_fetch` contains the address within a text"),
         Coverage::gated("MCP tools", "with the name of the server"),
         Coverage::gated("requests to the model", "a rule can refuse one, or answer it"),
         Coverage::gated(
@@ -56,7 +56,7 @@ static AGENT: Agent = Agent {
     ],
     gaps: &[
         "if a hook exits with 1, prints no JSON or takes too long, the call runs; no setting prevents this",
-        "a plugin cannot remove an argument: hookhost rejects the call, and the reason contains the changed call",
+        "if a plugin removes an argument, hookhost rejects the call, and the reason contains the changed call",
     ],
 };
 

@@ -126,7 +126,7 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let managed = Err("goose has no hooks for a whole machine: install them for each user");
+    let managed = Err("goose has no hooks for a whole machine, so install them for each user");
     let root = context.path(".agents/plugins/hookhost", ".agents/plugins/hookhost", managed)?;
     let hooks = hook_lists(&AGENT, |point| {
         let mut hook = context.command_hook(&AGENT, point);

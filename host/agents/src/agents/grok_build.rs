@@ -45,7 +45,7 @@ static AGENT: Agent = Agent {
     gaps: &[
         "if a hook crashes, is missing or takes too long, the call runs; no setting prevents this",
         "versions before 1.0.0 did not call hooks in every mode",
-        "the agent also runs the hooks of Claude Code and Cursor, with its own messages: if two hooks report a call, hookhost decides on it once",
+        "the agent also runs the hooks of Claude Code and Cursor, with its own messages; if two hooks report the same call, hookhost decides on it once",
     ],
 };
 
@@ -91,7 +91,7 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let managed = Err("Grok Build has no hooks for a whole machine: install them for each user or project");
+    let managed = Err("Grok Build has no hooks for a whole machine, so install them for each user or project");
     let path = context.path(".grok/hooks/hookhost.json", ".grok/hooks/hookhost.json", managed)?;
     let hooks = hook_lists(&AGENT, |point| json!({ "hooks": [context.command_hook(&AGENT, point)] }));
     let trust = "Type /hooks-trust in Grok Build, which runs no hooks of untrusted projects";

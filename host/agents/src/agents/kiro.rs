@@ -45,7 +45,7 @@ static AGENT: Agent = Agent {
         Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
     gaps: &[
-        "if a hook crashes, is missing or takes too long, the call runs; one version waited only ten seconds",
+        "if a hook crashes, is missing or takes too long, the call runs; one version of Kiro waited only ten seconds for its hook",
         "versions before 3.0 cannot refuse a prompt, and read hooks only from the file of each agent",
     ],
 };
@@ -77,7 +77,7 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let managed = Err("Kiro has no hooks for a whole machine: install them for each user or project");
+    let managed = Err("Kiro has no hooks for a whole machine, so install them for each user or project");
     let path = context.path(".kiro/hooks/hookhost.json", ".kiro/hooks/hookhost.json", managed)?;
     let hooks = AGENT.installed().map(|point| {
         json!({

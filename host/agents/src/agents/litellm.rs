@@ -31,7 +31,7 @@ static AGENT: Agent = Agent {
         Coverage::blind("calls that a client makes without a model", "no gateway sees them"),
     ],
     gaps: &[
-        "the proxy does not see clients that do not use it",
+        "the proxy sees only clients that use it",
         "with `unreachable_fallback: fail_open` or `fail_on_error: false` in its configuration, the proxy continues if it gets no answer",
         "in mode `logging_only` the guardrail gets no request; without `default_on` it gets only requests that name the guardrail",
         "the proxy's settings for streams decide how a streamed response is checked",

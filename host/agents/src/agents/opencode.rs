@@ -119,7 +119,7 @@ const PLUGIN: &str = include_str!("plugins/opencode.js");
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let user = (context.variable)("OPENCODE_CONFIG_DIR");
     let user = user.unwrap_or_else(|| context.directory("XDG_CONFIG_HOME", ".config").join("opencode"));
-    let managed = Err("OpenCode loads no plugins for a whole machine: install the plugin for each user");
+    let managed = Err("OpenCode loads no plugins for a whole machine, so install the plugin for each user");
     let path = context.path(user, ".opencode", managed)?.join("plugins/hookhost.js");
     let content = file(&AGENT, context, Runtime::Node, "", PLUGIN);
     Ok(Plan::new(vec![FilePlan::whole(path, content)]).step("Restart OpenCode to load the plugin."))

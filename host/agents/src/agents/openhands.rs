@@ -30,7 +30,7 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", "the tool is called `terminal`"),
-        Coverage::gated("files read and written by tools", "both by `file_editor`"),
+        Coverage::gated("files read and written by tools", "`file_editor` does both"),
         Coverage::gated("web pages", "as calls of the browser's tools"),
         Coverage::gated("MCP tools", ""),
         Coverage::gated(
@@ -83,7 +83,7 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let managed = Err("OpenHands has no hooks for a whole machine: install them for each user or project");
+    let managed = Err("OpenHands has no hooks for a whole machine, so install them for each user or project");
     let path = context.path(".openhands/hooks.json", ".openhands/hooks.json", managed)?;
     let entry = |point: &HookPoint| {
         let group = json!({ "matcher": "*", "hooks": [context.command_hook(&AGENT, point)] });

@@ -102,7 +102,7 @@ fn text(content: &Value) -> String {
 const PLUGIN: &str = include_str!("plugins/pi.ts");
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let managed = Err("pi loads no extensions for a whole machine: install the extension for each user");
+    let managed = Err("pi loads no extensions for a whole machine, so install the extension for each user");
     let directory = context.path(context.directory("PI_CODING_AGENT_DIR", ".pi/agent"), ".pi", managed)?;
     let path = directory.join("extensions/hookhost.ts");
     let content = file(&AGENT, context, Runtime::Node, "", PLUGIN);

@@ -54,7 +54,7 @@ static AGENT: Agent = Agent {
     ],
     gaps: &[
         "if a hook crashes, is missing or takes too long, the call runs; no setting prevents this",
-        "a call cannot be changed: hookhost rejects it, and the reason contains the changed call",
+        "if a plugin changes a call, hookhost rejects the call, and the reason contains the changed call",
         "`disableAllHooks` in a settings file turns off all hooks",
     ],
 };
