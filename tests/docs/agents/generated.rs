@@ -239,10 +239,10 @@ fn overview() -> String {
         let _ = write!(text, "- [{}](agents/{}.md)", agent.title, agent.name);
         for (label, kinds) in [("Only seen", kinds(Covered::Observed)), ("Not seen", kinds(Covered::Blind))] {
             if !kinds.is_empty() {
-                let _ = write!(text, ". {label}: {kinds}.");
+                let _ = write!(text, ". {label}: {kinds}");
             }
         }
-        text.push('\n');
+        text.push_str(".\n");
     }
     text
 }
