@@ -49,7 +49,9 @@ fn without_a_key_nothing_is_asked_and_the_variable_is_named() {
         assert!(server.requests().is_empty());
         assert!(user.sessions().is_empty());
     }
-    User::new().run(["run", "go"]).expect(1, &["no model is ready", "try: hookhost auth set PROVIDER, of anthropic"]);
+    User::new()
+        .run(["run", "go"])
+        .expect(1, &["no model is ready", "try: hookhost auth set PROVIDER, where PROVIDER is one of anthropic"]);
 }
 
 #[test]

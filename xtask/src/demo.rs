@@ -144,7 +144,11 @@ impl Demo {
                 "the token is nowhere but in settings.env and the audit log",
                 !kept.contains(&self.secret) && !said.contains(&self.secret),
             ),
-            ("redact-secrets", "what is left of it is in the transcript", kept.contains("[redacted: github-token]")),
+            (
+                "redact-secrets",
+                "the transcript contains only the redacted token",
+                kept.contains("[redacted: github-token]"),
+            ),
         ];
         let mut failed = Vec::new();
         for (plugin, fact, holds) in facts {

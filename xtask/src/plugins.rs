@@ -59,7 +59,7 @@ pub fn build(workspace: &Workspace) -> Outcome<PathBuf> {
         }
         fs::write(&to, bytes).map_err(failed(&to))?;
     }
-    say(&format!("they are in {}", workspace.show(&directory)));
+    say(&format!("the plugins are in {}", workspace.show(&directory)));
     Ok(directory)
 }
 
@@ -147,7 +147,7 @@ pub fn examples(workspace: &Workspace) -> Outcome<Vec<Plugin>> {
     let directory = workspace.root.join("example-plugins");
     let shell = directory.join("shell");
     let mut plugins = in_directory(&directory)?;
-    // In a comparison, an older commit may not have this directory.
+    // Benchmarks also build older commits to compare them, and these commits may not have this directory.
     if shell.is_dir() {
         plugins.extend(in_directory(&shell)?);
     }
@@ -155,7 +155,7 @@ pub fn examples(workspace: &Workspace) -> Outcome<Vec<Plugin>> {
     Ok(plugins)
 }
 
-/// Runs clippy on the code that only guests compile.
+/// Runs clippy on the code that is compiled only for guests.
 pub fn clippy(workspace: &Workspace) -> Outcome {
     add_target(workspace)?;
     let plugins = [examples(workspace)?, in_directory(&workspace.root.join("tests/plugins"))?].concat();

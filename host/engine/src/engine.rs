@@ -1,4 +1,4 @@
-//! The resources that all rules of a process share: pools of instances with their clocks, and compiled code.
+//! The resources that all rules of a process share: pools of instances with their timers, and compiled code.
 
 use crate::config::{CodeId, Digest, Entry};
 use crate::locked::locked;
@@ -8,7 +8,7 @@ use crate::sandbox::{PoolSize, Sandbox, SandboxError, SharedSandbox};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
-/// Pools of instances, their clocks, and compiled code. An engine is cheap to clone, and all clones are the same
+/// Pools of instances, their timers, and compiled code. An engine is cheap to clone, and all clones are the same
 /// engine.
 ///
 /// A pool reserves a terabyte of address space, so a process can have about a hundred pools. Hosts and rule sets that

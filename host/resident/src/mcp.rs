@@ -29,7 +29,7 @@ pub(crate) async fn answer(settler: &Settler, request: &Value, home: &Path, time
     let parameters = object.get("params").and_then(Value::as_object);
     let twin = |object: &Map<String, Value>| twin(object.keys().map(String::as_str)).is_some();
     if twin(object) || parameters.is_some_and(twin) {
-        return Some(error(&Value::Null, -32600, "the request has keys that differ in case alone"));
+        return Some(error(&Value::Null, -32600, "the request has keys that differ only in case"));
     }
     let method = object.get("method").and_then(Value::as_str).unwrap_or_default();
     let Some(id) = object.get("id").filter(|id| !id.is_null()) else {

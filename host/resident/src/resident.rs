@@ -32,7 +32,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(28);
 /// Time after [`DRAIN_TIMEOUT`] in which events that are still pending are rejected.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Poll interval while the host waits for pending events at its end.
+/// Poll interval while a host that is about to end waits for pending events.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Interval at which the host checks whether there is a reason to end.
@@ -280,8 +280,8 @@ impl std::fmt::Debug for ResidentHost {
 }
 
 /// Listens on the socket in the host's directory. Removes an existing socket file, because the lock proves that no other host uses
-/// it. If the file system does not support sockets (for example FAT), listens in the user's runtime directory and writes a file
-/// that names the socket.
+/// it. Some file systems (for example FAT) do not support sockets. In this case, the function listens in the user's runtime
+/// directory, and writes a file that contains the path of the socket.
 fn listen(place: &HostPaths) -> io::Result<(UnixListener, PathBuf)> {
     remove(&place.socket_name())?;
     let socket = place.socket();

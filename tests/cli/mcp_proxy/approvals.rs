@@ -219,7 +219,7 @@ fn an_argument_in_a_rule_that_no_definition_has_is_reported_with_one_like_it() {
     ] {
         check(tool, argument).expect(0, &[]);
     }
-    let whose = "plugin policy, rule production: no definition of files has it";
+    let whose = "plugin policy, rule production: no matching tool or method of files has this argument";
     for (tool, argument, near) in [
         ("mcp__files__query", "databse.name", ": did you mean database?"),
         ("mcp__files__query", "database.nmae", ": did you mean database.name?"),
@@ -232,6 +232,6 @@ fn an_argument_in_a_rule_that_no_definition_has_is_reported_with_one_like_it() {
         assert_eq!(found.stdout, format!("no argument {argument} of {tool}, {whose}{near}\n"));
     }
     let found = check("mcp__files__qurey", "sql");
-    let said = "no tool mcp__files__qurey plugin policy, rule production: files lists none that fits\n";
+    let said = "no tool mcp__files__qurey plugin policy, rule production: the server files has no matching tool\n";
     assert_eq!((found.code, found.stdout.as_str()), (Some(1), said));
 }

@@ -175,7 +175,7 @@ fn keys_that_differ_in_case_alone_are_refused() {
     ] {
         proxied.send_line(line);
         let answer = proxied.answer_to(&json!(60));
-        assert!(answer["error"]["message"].as_str().unwrap().contains("in case alone"), "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("only in case"), "{answer}");
     }
     assert!(proxied.told_of("tools/call").is_empty() && proxied.told_of("ping").is_empty());
 }

@@ -64,7 +64,7 @@ fn an_answer_of_a_client_to_a_question_is_judged_whatever_it_has_besides() {
     for (response, why) in [
         (json!({ "roots": [], "content": key }), "a key"),
         (json!({ "roots": [], "content": "sk-1" }), "a key"),
-        (json!({ "action": "accept", "content": {}, "Content": { "x": "y" } }), "in case alone"),
+        (json!({ "action": "accept", "content": {}, "Content": { "x": "y" } }), "only in case"),
     ] {
         let answer = ask(response);
         assert!(answer["result"]["isError"] == true && text(&answer).contains(why), "{answer}");
@@ -125,7 +125,7 @@ fn a_question_of_the_server_with_two_methods_is_not_passed_on() {
             &format!(r#"{{"resultType":"input_required","inputRequests":{{"a":{request}}}}}"#),
         );
         let answer = proxied.call("say", &json!({}));
-        assert!(text(&answer).contains("in case alone"), "{answer}");
+        assert!(text(&answer).contains("only in case"), "{answer}");
     }
 }
 

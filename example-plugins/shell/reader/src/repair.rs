@@ -12,8 +12,8 @@ enum Case {
     Body,
 }
 
-/// Returns `text` with two changes: a `(` before each pattern of a `case`, which the parser needs in `$(…)`, and a space in the `;;` of
-/// `for ((;;))`. Returns `None` if nothing changes.
+/// Returns `text` with two changes, or `None` if nothing changes. The function adds a `(` before each pattern of a `case`, because the parser
+/// needs this bracket inside `$(…)`. It also adds a space in the `;;` of `for ((;;))`.
 pub(super) fn repaired(text: &str) -> Option<String> {
     if !text.contains("case ") && !text.contains(";;") {
         return None;

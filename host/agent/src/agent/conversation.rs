@@ -1,5 +1,5 @@
-//! Messages of a session. Requests and plugins read the messages in memory. Each message is also on disk before the run
-//! continues.
+//! Messages of a session. The messages are kept in memory for requests to the model and for plugins. Each message is also
+//! written to disk before the run continues.
 
 use crate::session_store::{Ending, Generation, SessionStoreError, SessionWriter};
 use hookhost::capability::{self, Reminder};
@@ -15,8 +15,8 @@ in it is an instruction or a decision of the user.]";
 /// Last line of a summary.
 const SUMMARY_END: &str = "[Here the summary ends.]";
 
-/// Start of the line that stands for a tool call in the answers that plugins read. After it, the line has an object
-/// with `name` and `arguments`, and a `]`.
+/// When a plugin reads a message of the model, each tool call of the message appears as a line that starts with this
+/// text. The rest of the line is an object with `name` and `arguments`, and a `]`.
 const CALLS: &str = "[calls ";
 
 /// The messages of a session.
@@ -177,7 +177,7 @@ fn without_signed_thinking(mut message: Message) -> Message {
 }
 
 /// Returns the text with a backslash before each line that looks like a tool call, so that text cannot imitate a call.
-/// A line in which backslashes already precede something like a call gets another backslash.
+/// A line that already has backslashes before such text gets one more.
 fn unlike_calls(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for line in text.split_inclusive(is_line_break) {

@@ -120,8 +120,8 @@ impl Limits {
         let tells = self.unbounded && !self.told_unbounded.swap(true, Ordering::Relaxed);
         Spawn::Counted(tells.then(|| {
             format!(
-                "the run starts sub-agents, and neither `max-tokens` nor `max-time` is set: it ends after {} requests \
-                 to models (`max-requests`) at the latest",
+                "the run starts sub-agents, but neither `max-tokens` nor `max-time` is set. The run ends after at most {} \
+                 requests to models (`max-requests`)",
                 self.max_requests
             )
         }))

@@ -13,7 +13,7 @@ pub(super) struct FileText {
     pub(super) size: u64,
 }
 
-/// A directory whose files are read without leaving it.
+/// A directory in which files are read. A symbolic link that leads out of the directory is an error.
 #[derive(Debug)]
 pub(super) struct ProjectDirectory {
     root: PathBuf,

@@ -76,7 +76,7 @@ static AGENT: Agent = Agent {
         Coverage::blind("files named in a prompt with @", "the agent reads them without a tool"),
         Coverage::gated("web pages", "searches on the vendor's servers are reported as `WebSearch` calls"),
         Coverage::gated("MCP tools", ""),
-        Coverage::gated("sub-agents", "their calls are reported with `agent_id`"),
+        Coverage::gated("sub-agents", "including their calls, which contain `agent_id`"),
     ],
     gaps: &[
         "from 2.1.295 on, `onFailure: \"block\"` stops the call if the hook crashes or is missing; older versions run the call",

@@ -44,7 +44,7 @@ static AGENT: Agent = Agent {
         Coverage::blind("files named in a prompt with @", "the agent reads them without a tool"),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", "but not calls of another mod with `$.mcp.call`"),
-        Coverage::gated("sub-agents", "their calls are reported with `agentId`"),
+        Coverage::gated("sub-agents", "including their calls, which contain `agentId`"),
         Coverage::observed("texts of the agent", "reported at the end of the turn"),
     ],
     gaps: &[

@@ -57,7 +57,7 @@ static AGENT: Agent = Agent {
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
         Coverage::blind("tools that the model's provider runs", "without a hook"),
-        Coverage::gated("sub-agents", "their calls are reported with `parent_agent_id`"),
+        Coverage::gated("sub-agents", "including their calls, which contain `parent_agent_id`"),
         Coverage::observed(
             "prompts in the command-line agent",
             "the agent does not wait for the hook, and does not run it for a prompt on the command line",

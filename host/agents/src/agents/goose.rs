@@ -40,7 +40,7 @@ static AGENT: Agent = Agent {
     ],
     gaps: &[
         "`on_failure: \"block\"` stops the call if the hook crashes or is missing; versions up to 1.47.0 ignore this setting",
-        "other programs that read the directory of Open Plugins run the same hooks with their own messages",
+        "other programs that read the directory of Open Plugins also run these hooks, but send them messages in other formats",
         "goose runs hooks with `sh`, which Windows does not have",
     ],
 };

@@ -37,7 +37,7 @@ static AGENT: Agent = Agent {
         Coverage::gated("MCP tools", ""),
         Coverage::gated(
             "sub-agents",
-            "the call that starts one is reported; it is unknown if its own calls are reported",
+            "the call that starts a sub-agent is reported; it is unknown whether the sub-agent's calls are reported",
         ),
         Coverage::observed("prompts", "a prompt cannot be refused"),
         Coverage::observed("results of tools", "the model gets them unchanged"),
@@ -45,7 +45,7 @@ static AGENT: Agent = Agent {
     gaps: &[
         "if a hook crashes, is missing or takes too long, the call runs; no setting prevents this",
         "versions before 1.0.0 did not call hooks in every mode",
-        "the agent also runs the hooks of Claude Code and Cursor, with its own messages; if two hooks report the same call, hookhost decides on it once",
+        "the agent also runs the hooks of Claude Code and Cursor, and sends them messages in its own format; if two hooks report the same call, hookhost decides only once",
     ],
 };
 

@@ -1,6 +1,6 @@
 //! The adapter of LiteLLM's guardrail interface, `POST /beta/litellm_basic_guardrail_api`. Sources: the vendor's page on this
-//! interface, which says that the interface is a beta, and BerriAI/litellm,
-//! `litellm/proxy/guardrails/guardrail_hooks/generic_guardrail_api/`.
+//! interface, and the directory `litellm/proxy/guardrails/guardrail_hooks/generic_guardrail_api/` of BerriAI/litellm. The
+//! vendor's page says that the interface is a beta.
 //!
 //! The LiteLLM proxy calls the guardrail before it sends a request to a model, and before it returns a response to the
 //! client. The module [`gateway`](super::gateway) defines the events. In a call of the guardrail, `texts` contains the
@@ -94,10 +94,10 @@ fn final_text(place: usize, text: &str) -> MessagePart {
 
 fn texts(fields: &Fields) -> Result<Vec<&str>, Unreadable> {
     let texts = list(fields, "texts")?.iter().map(|text| text.as_str());
-    texts.collect::<Option<_>>().ok_or_else(|| Unreadable::new("`texts` has something else than texts"))
+    texts.collect::<Option<_>>().ok_or_else(|| Unreadable::new("`texts` contains an element that is not a string"))
 }
 
-/// Returns a list, which may be missing or `null`.
+/// Returns the list in a field, or an empty list if the field is missing or `null`.
 fn list<'a>(fields: &'a Fields, key: &str) -> Result<&'a [Value], Unreadable> {
     match fields.get(key) {
         None | Some(Value::Null) => Ok(&[]),

@@ -49,7 +49,7 @@ static AGENT: Agent = Agent {
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
-        Coverage::gated("sub-agents", "their calls are reported with `agent_id`"),
+        Coverage::gated("sub-agents", "including their calls, which contain `agent_id`"),
         Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
     gaps: &[

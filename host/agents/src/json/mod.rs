@@ -305,7 +305,7 @@ impl Fields {
     /// Returns an error message if two keys differ only in case.
     fn twin(&self) -> Option<String> {
         let twin: String = twin(self.object.keys().map(String::as_str))?.chars().take(40).collect();
-        Some(format!("the message has the key {twin:?}, which differs from another one in case alone"))
+        Some(format!("the message has the key {twin:?}, which differs from another one only in case"))
     }
 
     /// Returns the fields of the object at `key`. If the value at `key` is not an object, the result has no fields.

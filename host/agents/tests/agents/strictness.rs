@@ -86,7 +86,7 @@ fn an_argument_that_rules_read_in_two_spellings_that_differ_in_case_is_refused_b
     ] {
         for (agent, point, message) in calls(&twins) {
             let why = decode(by_name(agent).unwrap(), &message.to_string(), point).expect_err(agent).why;
-            assert!(why.contains("in case alone"), "{agent}: {why}");
+            assert!(why.contains("only in case"), "{agent}: {why}");
             seen.insert(agent);
         }
     }
@@ -115,11 +115,11 @@ fn an_envelope_with_two_spellings_of_a_key_is_refused_by_each_agent() {
         let twin = if *key == key.to_uppercase() { key.to_lowercase() } else { key.to_uppercase() };
         let text = format!("{{{}:1,{}", json!(twin), &fixture["input"].to_string()[1..]);
         let why = decode(adapter, &text, fixture["point"].as_str()).expect_err(&name).why;
-        assert!(why.contains("in case alone"), "{agent}/{name}: {why}");
+        assert!(why.contains("only in case"), "{agent}/{name}: {why}");
     }
     let nested =
         r#"{"hookhost":{"point":"tool_call"},"event":{"toolName":"bash","TOOLNAME":"read","input":{"command":"ls"}}}"#;
-    assert!(read("pi", nested).unwrap_err().why.contains("in case alone"));
+    assert!(read("pi", nested).unwrap_err().why.contains("only in case"));
 }
 
 #[test]

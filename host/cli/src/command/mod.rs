@@ -82,8 +82,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
     }
 }
 
-/// Returns the names of the user's own programs that are commands of `hookhost`, one per line. The text is empty if there are no such
-/// programs.
+/// Returns the names of the external subcommands, one per line. An external subcommand is a program of the user that `hookhost NAME` starts.
+/// The text is empty if there are no such programs.
 pub(crate) fn programs() -> String {
     external::names().iter().map(|name| format!("  {}\n", output::one_line(name))).collect()
 }

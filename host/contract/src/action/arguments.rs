@@ -104,7 +104,7 @@ impl ActionMap {
         let mut twins = members.keys().filter(|key| !seen.insert(folded(key)));
         let twin = twins.find(|key| self.is_read(&folded(key)))?;
         let shown: String = twin.chars().take(40).collect();
-        Some(format!("has the argument {shown:?}, which differs from another one in case alone"))
+        Some(format!("has the argument {shown:?}, which differs from another one only in case"))
     }
 
     fn is_read(&self, folded: &str) -> bool {

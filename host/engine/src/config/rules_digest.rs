@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 impl Config {
     /// Computes the digest of everything in the configuration that affects decisions: the loaded entries with the
     /// digests of their code, the ask rules, the settings, and the layer of each entry and rule. The digest does not
-    /// depend on positions within a file, on comments, or on the caller's own sections. A native rule contributes only
-    /// its name and settings, because its code is a part of the program.
+    /// depend on positions within a file, on comments, or on sections of the file that belong to the embedding program.
+    /// A native rule contributes only its name and settings, because its code is a part of the program.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let rules = json!({

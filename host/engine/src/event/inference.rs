@@ -36,7 +36,7 @@ fn changed(request: &Inference, changes: InferenceChanges, validator: &CallValid
     let mut request = request.clone();
     if let Some(tools) = changes.tools {
         if let Some(more) = tools.iter().find(|tool| !request.tools.contains(tool)) {
-            return Err(format!("added the tool `{more}` to a request; tools can only become fewer"));
+            return Err(format!("added the tool `{more}` to a request; a plugin can only remove tools"));
         }
         request.tools.retain(|tool| tools.contains(tool));
     }
@@ -45,7 +45,7 @@ fn changed(request: &Inference, changes: InferenceChanges, validator: &CallValid
     request.model = changes.model.unwrap_or(request.model);
     if moves && !validator.knows_model(&request.provider, &request.model) {
         return Err(format!(
-            "moved a request to `{}` of `{}`, which is not a configured model",
+            "changed the model of a request to `{}` of `{}`, which is not configured",
             request.model, request.provider
         ));
     }

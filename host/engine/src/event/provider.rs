@@ -83,7 +83,7 @@ fn changed(
         let model = body.value.get("model").and_then(Value::as_str).unwrap_or_default();
         if !validator.knows_model(&request.provider, model) {
             return Err(format!(
-                "moved a request to `{model}` of `{}`, which is not a configured model",
+                "changed the model of a request to `{model}` of `{}`, which is not configured",
                 request.provider
             ));
         }

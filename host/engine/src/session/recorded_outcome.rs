@@ -37,8 +37,8 @@ pub struct RecordedOutcome<O> {
     /// The answer of a person, if `record` says that the event was escalated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<ApprovalRecord>>,
-    /// If the plugins were asked again after an approval, the earlier records of the event, in order, each with its
-    /// approval.
+    /// The earlier records of the event, in order, each with its approval. The list is empty unless the plugins were
+    /// asked again after an approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<(EventRecord, ApprovalRecord)>,
 }

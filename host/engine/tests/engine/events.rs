@@ -267,9 +267,9 @@ async fn a_request_is_modified_or_answered() {
 #[tokio::test]
 async fn a_request_gets_no_more_tools_and_no_model_that_is_not_configured() {
     for (field, value, why) in [
-        ("tools", json!(["a", "new"]), "tools can only become fewer"),
-        ("model", json!("other"), "not a configured model"),
-        ("provider", json!("other"), "not a configured model"),
+        ("tools", json!(["a", "new"]), "a plugin can only remove tools"),
+        ("model", json!("other"), "which is not configured"),
+        ("provider", json!("other"), "which is not configured"),
     ] {
         let changes = json!({ field: value });
         let behaviour = json!({"before-inference": {"verdict": "modify", "value": changes}});
@@ -323,8 +323,8 @@ async fn a_change_that_leads_out_of_what_is_configured_is_a_failure() {
     let change = |verdict: &str, value: Value| json!({"verdict": verdict, "value": value});
     for (event, behaviour, why) in [
         (EventKind::ProviderResolve, change("modify", json!({"provider": "p", "model": "x"})), "is not a candidate"),
-        (EventKind::RequestSend, change("modify", json!({"model": "x"})), "not a configured model"),
-        (EventKind::RequestSend, change("modify", json!({})), "not a configured model"),
+        (EventKind::RequestSend, change("modify", json!({"model": "x"})), "which is not configured"),
+        (EventKind::RequestSend, change("modify", json!({})), "which is not configured"),
         (EventKind::RequestSend, change("modify", json!([1])), "not a JSON object"),
         (EventKind::RequestSend, json!({"misbehave": "invalid-json"}), "not JSON"),
         (EventKind::ResponseReceive, change("replace", json!("text")), "not a JSON object"),

@@ -71,7 +71,7 @@ async fn a_call_whose_arguments_rules_and_tool_could_read_differently_is_invalid
         let outcome = session.check_tool(tool, &arguments).await.outcome;
         let cause = outcome.rejection().map(|rejection| rejection.cause);
         assert_eq!(cause, Some(Cause::Invalid), "{tool} {arguments}: {outcome}");
-        assert!(outcome.to_string().contains("in case alone"), "{outcome}");
+        assert!(outcome.to_string().contains("only in case"), "{outcome}");
     }
     let arguments = json!({ "text": "x", "guid": "a", "Guid": "b" });
     assert!(session.check_tool("mcp__x__echo", &arguments).await.outcome.is_allowed());

@@ -16,8 +16,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
 /// Makes this process adopt its descendants when their parent ends. [`kill_started`](super::kill_started) then also finds
-/// descendants that have left their process group, such as daemons. Use this function only in a program in which tools and MCP
-/// servers start all child processes, because [`kill_started`](super::kill_started) then kills every descendant.
+/// descendants that have left their process group, such as daemons. Use this function only if all child processes
+/// of the program belong to tools or MCP servers, because [`kill_started`](super::kill_started) then kills every descendant.
 ///
 /// Returns false and changes nothing on systems other than Linux. The same happens if this process had children before its program
 /// was started (as with `server & exec hookhost …`), because it must not kill these children.

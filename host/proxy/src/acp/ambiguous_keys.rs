@@ -19,7 +19,7 @@ pub fn check_keys(value: &Value, known: &[&str]) -> Result<(), String> {
             for (key, value) in fields {
                 let is_known = known.contains(&key.as_str());
                 if !is_known && !seen.insert(folded(key)) {
-                    return Err("has keys that differ in case alone".to_owned());
+                    return Err("has keys that differ only in case".to_owned());
                 }
                 if !OPAQUE_KEYS.contains(&key.as_str()) {
                     check_keys(value, &[])?;

@@ -196,7 +196,7 @@ impl Message {
         check(text).map_err(|why| refused(&format!("a message {why}")))?;
         if let Some(why) = members.ambiguity(ENVELOPE_KEYS) {
             // No rule has checked the answer yet, so the error must not contain text of the answer.
-            let why = if is_answer { "has keys that differ in case alone" } else { &why };
+            let why = if is_answer { "has keys that differ only in case" } else { &why };
             return Err(refused(&format!("a message {why}")));
         }
         let mended = corrected(&members);
@@ -489,7 +489,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","x":1,"X":2}"#,
         ] {
             let refused = read(text).unwrap_err();
-            assert!(refused.why.contains("in case alone") && refused.id == Some(Id::from(1)), "{text}: {refused}");
+            assert!(refused.why.contains("only in case") && refused.id == Some(Id::from(1)), "{text}: {refused}");
         }
     }
 

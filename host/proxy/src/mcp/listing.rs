@@ -70,7 +70,7 @@ impl ListingFilter<'_> {
         let unreadable = |why: String| format!("the listing of the MCP server {} {why}", self.server);
         let tools = result.get("tools").ok_or_else(|| unreadable("has no `tools`".to_owned()))?;
         if result.ambiguity(LISTING_KEYS).is_some() {
-            return Err(unreadable("has keys that differ in case alone".to_owned()));
+            return Err(unreadable("has keys that differ only in case".to_owned()));
         }
         // The error of the JSON library is not used, because it would contain text of the server.
         let tools: Vec<Box<RawValue>> =
@@ -152,9 +152,7 @@ impl ListingFilter<'_> {
             return never("its name is that of a method of the protocol, so the server has to give it another one");
         }
         if is_unclear {
-            return never(
-                "its definition has keys that differ in case alone, so the server has to define it otherwise",
-            );
+            return never("its definition has keys that differ only in case, so the server has to define it otherwise");
         }
         let is_unseen = has_unseen(definition, self.is_unseen);
         if is_unseen && self.policy.unseen == UnseenCharacters::Refuse {
@@ -320,11 +318,11 @@ mod tests {
         let (lock, is_unseen) = (LockFile::default(), char::is_control as fn(char) -> bool);
         let filter = ListingFilter { lock: &lock, server: &server, policy: &policy, is_first: true, is_unseen };
         let of = |text: &str| filter.filter(&Members::of(text).unwrap());
-        assert!(of(r#"{"tools":[],"Tools":[{"name":"evil"}]}"#).unwrap_err().contains("in case alone"));
+        assert!(of(r#"{"tools":[],"Tools":[{"name":"evil"}]}"#).unwrap_err().contains("only in case"));
         assert!(of(r#"{"tools":"sk-1"}"#).is_err_and(|why| !why.contains("sk-1")));
         let listed = of(r#"{"tools":[{"name":"a","Name":"b"},{"name":"c"}]}"#).unwrap();
         assert_eq!(listed.tools, ["c"]);
-        assert!(why(&listed, "a").contains("in case alone") && listed.held["a"].is_final);
+        assert!(why(&listed, "a").contains("only in case") && listed.held["a"].is_final);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 
-/// The member of `_meta` with which a notification names the request that began its subscription.
+/// The key in `_meta` whose value is the id of the request that began the subscription.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// The notification that the tools have changed, in revisions without subscriptions.
@@ -140,7 +140,11 @@ mod tests {
         assert_eq!(cancelled(&Message::of(ended(&id)).unwrap()), Some(id));
         let request =
             json!({ "jsonrpc": "2.0", "id": 5, "method": "notifications/cancelled", "params": { "requestId": 1 } });
-        assert_eq!(cancelled(&Message::of(request.to_string().into()).unwrap()), None, "it waits for an answer");
+        assert_eq!(
+            cancelled(&Message::of(request.to_string().into()).unwrap()),
+            None,
+            "a message with an id is a request"
+        );
     }
 
     #[test]

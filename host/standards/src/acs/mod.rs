@@ -149,7 +149,8 @@ impl Acs {
         let signature = envelope["params"].as_object_mut().and_then(|params| params.remove("signature"));
         secret.verify(envelope, signature.as_ref(), &session).map_err(|why| Refusal::signature(&why))?;
         if signature::is_ambiguous(envelope) {
-            // The canonical form writes such an integer as the nearest double, so the signature would also fit other numbers.
+            // The canonical form writes an integer beyond ±(2^53 - 1) as the nearest double, so the signature would also fit other
+            // numbers.
             return Err(Refusal::params("an integer lies beyond ±(2^53 - 1): send it as a text"));
         }
         Ok(())
@@ -191,8 +192,8 @@ impl Acs {
         let methods: Vec<&str> = offered("methods_implemented")
             .filter(|method| *method == PING || known.iter().any(|point| point.name == *method))
             .collect();
-        // If the agent wraps other protocols, the profile also requires methods for the agent's MCP messages. This Guardian does not have
-        // such methods.
+        // If the agent wraps other protocols, the profile `acs-core` also requires methods for the agent's MCP messages. This Guardian does
+        // not have such methods.
         let wraps = offered("wrapped_protocols").next().is_some();
         let is_core = self.is_signed() && !wraps && offered("profiles_supported").any(|profile| profile == "acs-core");
         let accepted: &[&str] = if is_core { &["acs-core"] } else { &[] };
@@ -248,7 +249,7 @@ impl Acs {
         let mut result = decided
             .unwrap_or_else(|why| denied("evaluation_failed", &format!("hookhost's decision cannot be read: {why}")));
         if self.is_signed() && signature::is_ambiguous(&result) {
-            let why = "A plugin gave an integer beyond ±(2^53 - 1), whose signature is also that of its neighbours.";
+            let why = "A plugin gave an integer beyond ±(2^53 - 1). A signature cannot distinguish such an integer from its neighbours.";
             result = denied("modify_unsupported", why);
         }
         result["metadata"] = json!({ "evaluator": "deterministic", "evaluator_version": env!("CARGO_PKG_VERSION") });

@@ -157,7 +157,7 @@ fn check_keys(value: &Value) -> Result<(), String> {
     let keys = value.as_object().into_iter().flat_map(Map::keys);
     let mut others = keys.filter(|key| !KEYS.contains(&key.as_str()));
     match others.find(|key| KEYS.contains(&folded(key).as_str())) {
-        Some(key) => Err(format!("the payload has the key {key:?}, which differs from another one in case alone")),
+        Some(key) => Err(format!("the payload has the key {key:?}, which differs from another one only in case")),
         None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the command that a wrapper of the tables in `wrappers.toml` runs.
+//! For a wrapper that is listed in `wrappers.toml`, reads the command that the wrapper runs.
 
 use super::FILE;
 use crate::Command;
@@ -8,7 +8,7 @@ use crate::word::{UNKNOWN, Word, joined};
 use crate::wrappers::{Location, Runs, Wrapper};
 
 impl Reader<'_> {
-    /// Reads the command that a wrapper of the tables runs. `args` are the words after the subcommand.
+    /// Reads the command that a listed wrapper runs. `args` are the words after the subcommand.
     pub(super) fn unwrap(
         &mut self,
         name: &str,
@@ -172,7 +172,7 @@ impl Reader<'_> {
                 }
                 words = rest;
             }
-            // Options after an operand belong either to the wrapper or to the default command of an image.
+            // If the next word is an option, there is no command: in `docker run IMAGE -x`, the image's default command gets `-x`.
             if words.first().is_some_and(|word| !word.text.starts_with('-')) {
                 self.wrapped(name, words, inner)?;
             }
@@ -191,7 +191,7 @@ impl Reader<'_> {
     }
 }
 
-/// Maximum number of programs that run each other: `sudo nice env …`. The message below repeats the number.
+/// Maximum number of wrappers in a chain such as `sudo nice env …`. The error message in `wrapped` repeats this number.
 const MAX_WRAPPERS: usize = 8;
 
 /// Returns the text that the keys type. `Enter` gives a line end, and other keys with a name give no text.

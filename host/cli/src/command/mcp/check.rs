@@ -60,7 +60,7 @@ impl Report {
         match listed {
             Some(server) if self.fits_any(rule, &server) => self.arguments(rule, &server),
             Some(server) => {
-                self.say("no tool", &rule.text, &format!("{}: {server} lists none that fits", rule.name));
+                self.say("no tool", &rule.text, &format!("{}: the server {server} has no matching tool", rule.name));
             }
             None if self.known.contains(named) => {}
             // An unknown name can belong to a server of an agent that has no proxy. Therefore an unknown name is reported only if it
@@ -79,7 +79,7 @@ impl Report {
         of_protocol(rule, server).is_some() || tools.any(|(tool, _)| rule.fits(server, tool))
     }
 
-    /// Reports each argument of a rule that none of the matching tool definitions has.
+    /// Reports each argument that a rule names but that no matching tool or protocol method has.
     fn arguments(&mut self, rule: &Rule, server: &str) {
         let schemas = self.schemas(rule, server);
         for argument in &rule.arguments {
@@ -87,7 +87,11 @@ impl Report {
             let Some(each) = each.filter(|each| !each.is_empty()) else { continue };
             let near = each.iter().find_map(|missing| missing.nearest.as_deref());
             let near = near.map(|near| format!(": did you mean {}?", one_line(near))).unwrap_or_default();
-            let more = format!("of {}, {}: no definition of {server} has it{near}", one_line(&rule.text), rule.name);
+            let more = format!(
+                "of {}, {}: no matching tool or method of {server} has this argument{near}",
+                one_line(&rule.text),
+                rule.name
+            );
             self.say("no argument", argument, &more);
         }
     }
@@ -106,7 +110,11 @@ impl Report {
     fn section(&mut self, section: &Section) -> Result<(), CliError> {
         for server in section.servers().filter(|server| !self.known.contains(*server)).collect::<Vec<_>>() {
             let near = known_servers(server, &self.known);
-            self.say("no server", server, &format!("[mcp-proxy.servers]: none of that name was listed{near}"));
+            self.say(
+                "no server",
+                server,
+                &format!("[mcp-proxy.servers]: no tools of a server with this name are stored{near}"),
+            );
         }
         for pattern in section.patterns().filter(|pattern| self.known.contains(pattern.server)).collect::<Vec<_>>() {
             // The server's list also contains tools that are held back.
@@ -114,7 +122,8 @@ impl Report {
             let approved = self.lock.servers.get(pattern.server).into_iter().flat_map(|tools| tools.keys());
             if !approved.chain(held.keys()).any(|tool| pattern.fits(tool)) {
                 let server = pattern.server;
-                let more = format!("[mcp-proxy.servers.{server}] {}: {server} lists none that fits", pattern.key);
+                let more =
+                    format!("[mcp-proxy.servers.{server}] {}: the server {server} has no matching tool", pattern.key);
                 self.say("no tool", pattern.text, &more);
             }
         }

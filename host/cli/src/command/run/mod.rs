@@ -94,7 +94,7 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
 
 /// Returns the error for Ctrl-C before the first prompt, for example while MCP servers start.
 pub(crate) fn interrupted() -> CliError {
-    CliError::new(Exit::Interrupted, anyhow!("interrupted before it had begun"))
+    CliError::new(Exit::Interrupted, anyhow!("interrupted during startup"))
 }
 
 /// Turns an error that prevented the start of a run into an error of the command.
@@ -206,9 +206,9 @@ fn no_provider(section: &AgentSection) -> CliError {
     let names = auth::providers_with_a_key(section).join(", ");
     let why = "no model is ready: no provider has a key, and no server on this machine answers";
     CliError::new(Exit::Failed, anyhow!("{why}"))
-        .advise(format!("hookhost auth set PROVIDER, of {names}"))
+        .advise(format!("hookhost auth set PROVIDER, where PROVIDER is one of {names}"))
         .advise("ollama serve, or llama.cpp or vLLM on this machine")
-        .advise("hookhost run \"…\" --script FILE, which plays a file in the place of a model")
+        .advise("hookhost run \"…\" --script FILE, which takes the answers from a file instead of a model")
 }
 
 /// Returns the tools of a run, and prints a notice for each tool that is left out.

@@ -76,7 +76,7 @@ impl Members {
         others.peek()?;
         let mut seen: HashSet<String> = known.iter().map(|key| folded(key)).collect();
         let mut unclear = others.filter(|key| !seen.insert(folded(key)));
-        unclear.next().map(|key| format!("has the key {:?}, which differs from another one in case alone", start(key)))
+        unclear.next().map(|key| format!("has the key {:?}, which differs from another one only in case", start(key)))
     }
 
     /// Returns a copy of the members in which `key` has this value. The member is added or its value is replaced.

@@ -102,7 +102,7 @@ impl Judge {
     /// Returns the answer with the changes that plugins made.
     ///
     /// # Errors
-    /// The text that replaces the answer.
+    /// If the answer must not be forwarded, the error is the text that replaces it.
     async fn judge_result(
         &self,
         operation: &Operation,
@@ -140,7 +140,7 @@ impl Judge {
     /// Returns the members of a result, if every JSON parser finds the same members in it.
     ///
     /// # Errors
-    /// The text that replaces the answer.
+    /// If the answer must not be forwarded, the error is the text that replaces it.
     pub(super) async fn unambiguous(
         &self,
         context: AnswerContext<'_>,
@@ -148,7 +148,7 @@ impl Judge {
     ) -> Result<Members, String> {
         match result.map(|result| (result.ambiguity(RESULT_KEYS).is_none(), result)) {
             Ok((true, result)) => Ok(result),
-            Ok((false, _)) => Err(self.withhold(context, "the result has keys that differ in case alone").await),
+            Ok((false, _)) => Err(self.withhold(context, "the result has keys that differ only in case").await),
             Err(why) => Err(self.withhold(context, &why).await),
         }
     }
@@ -161,8 +161,8 @@ impl Judge {
         }
         let tool = &context.operation.tool;
         let why = format!(
-            "The result of {tool} has {bytes} bytes, and {max} are the most that is passed on (`max-result-bytes` of \
-             `[mcp-proxy]`): ask for less."
+            "The result of {tool} has {bytes} bytes, but at most {max} bytes are passed on (`max-result-bytes` of \
+             `[mcp-proxy]`). Ask for less."
         );
         Err(self.record_substitute(context, why).await)
     }
@@ -216,7 +216,7 @@ impl Judge {
         for key in keys {
             let request = requests.within(&key).map_err(|_| failed("a question of the server is not an object"))?;
             if request.ambiguity(INPUT_REQUEST_KEYS).is_some() {
-                return Err(failed("a question of the server has keys that differ in case alone"));
+                return Err(failed("a question of the server has keys that differ only in case"));
             }
             let name = request.text("method").unwrap_or_default();
             let params = request.within("params").map_err(|why| failed(&why))?;
@@ -297,7 +297,7 @@ impl Judge {
     /// Returns the result with the changes that plugins made, or `None` if they did not change it.
     ///
     /// # Errors
-    /// The text that replaces the answer.
+    /// If the answer must not be forwarded, the error is the text that replaces it.
     async fn judge_members(&self, context: AnswerContext<'_>, result: &Members) -> Result<Option<Value>, String> {
         let before = match answer::read(context.operation.method, result) {
             Ok(before) => before,
@@ -310,7 +310,7 @@ impl Judge {
     /// Returns the result with which plugins replace this result, or `None` if they allow it unchanged.
     ///
     /// # Errors
-    /// The text that replaces the answer.
+    /// If the answer must not be forwarded, the error is the text that replaces it.
     pub(super) async fn ask_about_result(
         &self,
         context: AnswerContext<'_>,
@@ -332,13 +332,14 @@ impl Judge {
 /// Checks that each reply of the client to a question of the server is an object.
 ///
 /// # Errors
-/// One sentence, if a reply is not an object.
+/// Fails if a reply is not an object. The error is one sentence.
 pub(super) fn check_responses(params: &Members) -> Result<(), String> {
     let responses = params.within("inputResponses")?;
     responses.keys().try_for_each(|key| responses.within(key).map(drop))
 }
 
-/// Returns true if a client could find questions to its user or model in a result, even if it ignores the case of keys.
+/// Returns true if a result contains questions to the client's user or model. The case of keys is ignored, because some clients
+/// ignore it.
 pub(super) fn asks(result: &Members) -> bool {
     result.keys().any(|key| folded(key) == folded("inputRequests"))
 }

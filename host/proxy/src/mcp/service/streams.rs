@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 /// The first and the longest pause before a stream of the service is opened again.
 const RECONNECT_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Number of times in a row that a stream may end without an event before it is no longer requested again.
+/// Maximum number of times in a row that a stream may end without an event. After that, the stream is not requested again.
 const MAX_EMPTY_STREAMS: u32 = 5;
 
 /// Minimum pause before a stream is requested again, even if the service asks for a shorter pause.
@@ -69,7 +69,7 @@ impl Service {
                         if !refused.is_answer {
                             // The answers in a batch belong to requests of other streams, so the proxy must not process them.
                             let refused = UnreadableMessage { answers: Box::default(), ..refused };
-                            // The invalid message is sent on, because the proxy refuses and reports it.
+                            // The invalid message is forwarded to the part of the proxy that refuses and reports such messages.
                             self.forward(IncomingMessage::Unreadable { refused, head, tail }).await;
                         }
                         continue;
