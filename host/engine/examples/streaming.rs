@@ -1,5 +1,4 @@
-//! An example of an answer that streams in. It shows, under three configurations, which text is shown and how much text
-//! is held back.
+//! An example of an answer that streams in: which text is shown, and how much is held back, under three configurations.
 //!
 //! `cargo run -p hookhost --example streaming`
 //!

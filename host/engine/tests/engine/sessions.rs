@@ -612,7 +612,10 @@ async fn a_directory_that_is_not_absolute_opens_no_session() {
             *if is_workspace { &mut spec.workspace } else { &mut spec.cwd } = path.into();
             let what = if is_workspace { "workspace" } else { "working directory" };
             let error = host.open_session(spec).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("the {what} `")) && error.contains("not an absolute path"), "{error}");
+            assert!(
+                error.starts_with(&format!("the {what} `")) && error.contains("must be an absolute path"),
+                "{error}"
+            );
         }
     }
 }

@@ -81,6 +81,9 @@ fn id_in(text: &[u8]) -> Option<Id> {
     Id::of(&value)
 }
 
+/// Memory that each member of a message takes in addition to its text, in bytes.
+const MEMBER_SIZE: usize = 100;
+
 /// The kind of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageKind {
@@ -105,7 +108,7 @@ pub enum MessageKind {
     ErrorAboutNoRequest,
 }
 
-/// A message, with its original bytes. Cloning it copies none of its text.
+/// A message, with its original bytes. Clones share the bytes and the members.
 #[derive(Clone, Debug)]
 pub struct Message {
     /// The kind of the message.
@@ -223,6 +226,12 @@ impl Message {
             (None, ..) => return Err(refused("a message is neither a request nor one answer")),
         };
         Ok(Self { kind, members, bytes })
+    }
+
+    /// Returns the approximate memory that the message takes, in bytes: its text, the copy of the text in the members, and the members
+    /// themselves.
+    pub fn memory_size(&self) -> usize {
+        2 * self.bytes.len() + MEMBER_SIZE * self.members.len()
     }
 
     /// Returns the method of a request or a notification.

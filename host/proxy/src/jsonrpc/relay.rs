@@ -149,16 +149,18 @@ where
         // The last answers of a server that has ended may still be waiting for a decision.
         let judged = async {
             tokio::select! {
-                () = relay.0.answers.idle() => {}
-                _ = &mut write_client => {}
+                () = relay.0.answers.idle() => false,
+                _ = &mut write_client => true,
             }
         };
-        let _ = timeout(patience, judged).await;
-        let last = async {
-            relay.answer_open_requests().await;
-            relay.0.to_client.end().await;
-        };
-        let _ = timeout(FLUSH_TIMEOUT, async { tokio::join!(last, write_client) }).await;
+        let vanished = timeout(patience, judged).await == Ok(true);
+        if !vanished {
+            let last = async {
+                relay.answer_open_requests().await;
+                relay.0.to_client.end().await;
+            };
+            let _ = timeout(FLUSH_TIMEOUT, async { tokio::join!(last, write_client) }).await;
+        }
     }
     begin.abort();
     ended
@@ -186,7 +188,7 @@ impl<H: Handler> Relay<H> {
         loop {
             match messages.next().await {
                 Ok(Some(IncomingMessage::Message(message))) => {
-                    let room = self.queue(from.other()).room(message.bytes.len()).await;
+                    let room = self.queue(from.other()).room(message.memory_size()).await;
                     self.route(from, message, room).await;
                 }
                 Ok(Some(IncomingMessage::Unreadable { refused, head, tail })) => {

@@ -63,6 +63,11 @@ impl Members {
         }
     }
 
+    /// Returns the number of members.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Returns the keys, in order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(key, _)| key.as_str())

@@ -1,3 +1,5 @@
+//! Messages that are sent.
+
 use super::{Message, UnreadableMessage};
 use bytes::Bytes;
 

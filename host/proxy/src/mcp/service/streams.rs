@@ -2,11 +2,12 @@
 //! initiative.
 
 use super::{SESSION_HEADER, Service, ServiceAnswer, SessionState, VERSION_HEADER, cause, is_answer_to};
-use crate::jsonrpc::message::{Id, Message, MessageKind, UnreadableMessage};
+use crate::jsonrpc::message::{Id, Message, MessageKind};
 use crate::jsonrpc::message_streams::IncomingMessage;
 use crate::mcp::request_headers::is_media_type;
 use crate::mcp::sse::EventParser;
 use crate::mcp::subscription::{LISTEN, cancelled};
+use bytes::Bytes;
 use reqwest::Response;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use std::time::Duration;
@@ -59,6 +60,9 @@ impl Service {
             };
             for data in events.take(&part).map_err(|error| error.to_string())? {
                 silent = 0;
+                if data.iter().all(u8::is_ascii_whitespace) {
+                    continue;
+                }
                 let message = match IncomingMessage::of(data) {
                     IncomingMessage::Message(message) => message,
                     IncomingMessage::Unreadable { refused, head, tail } => {
@@ -67,10 +71,13 @@ impl Service {
                             return Err(format!("the service's answer cannot be passed on: {refused}"));
                         }
                         if !refused.is_answer {
-                            // The answers in a batch belong to requests of other streams, so the proxy must not process them.
-                            let refused = UnreadableMessage { answers: Box::default(), ..refused };
+                            // The answers in a batch belong to requests of other streams, so the proxy must not see them.
+                            let unreadable = match &*refused.answers {
+                                [] => IncomingMessage::Unreadable { refused, head, tail },
+                                _ => IncomingMessage::of(Bytes::from_static(b"[]")),
+                            };
                             // The invalid message is forwarded to the part of the proxy that refuses and reports such messages.
-                            self.forward(IncomingMessage::Unreadable { refused, head, tail }).await;
+                            self.forward(unreadable).await;
                         }
                         continue;
                     }
@@ -147,4 +154,23 @@ impl Service {
 /// Returns true if an answer is a stream of events.
 pub(super) fn is_stream(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|kind| is_media_type(kind, "text/event-stream"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{IncomingMessage, Service};
+    use crate::jsonrpc::unreadable_lines::lost_answer;
+
+    #[tokio::test]
+    async fn answers_in_a_batch_on_a_stream_reach_no_request_of_another_stream() {
+        let service = Service::new("http://127.0.0.1:9/mcp", None, &[], |_| {}).unwrap();
+        let mut streams = service.connect();
+        let batch = r#"[{"jsonrpc":"2.0","method":"x"},{"jsonrpc":"2.0","id":9,"result":{}}]"#;
+        let events = format!("data:  \n\ndata: {batch}\n\n");
+        assert!(service.stream(hyper::http::Response::new(events).into(), None).await.is_ok());
+        let Some(IncomingMessage::Unreadable { refused, head, .. }) = streams.output.recv().await else {
+            panic!("the batch was not reported")
+        };
+        assert!(refused.answered_requests().next().is_none() && lost_answer(&head).is_none());
+    }
 }
