@@ -286,7 +286,10 @@ fn a_result_that_is_too_large_is_not_passed_on() {
     let mut proxied = Proxied::start(&user, &script);
     proxied.begin(&json!({}));
     let answer = proxied.call("big", &json!({}));
-    assert!(answer["result"]["isError"] == true && text(&answer).contains("at most 1000 bytes are passed on"), "{answer}");
+    assert!(
+        answer["result"]["isError"] == true && text(&answer).contains("at most 1000 bytes are passed on"),
+        "{answer}"
+    );
     assert!(text(&answer).contains("`max-result-bytes` of `[mcp-proxy]`"), "{answer}");
     assert_eq!(text(&proxied.call("say", &json!({}))), "ran say {}");
 }

@@ -71,8 +71,7 @@ impl Config {
     /// Creates a configuration from a program's own entries.
     ///
     /// # Errors
-    /// - [`ConfigError::Entry`] if an entry breaks a rule for entries in files, or if two entries have the same name or
-    /// file.
+    /// - [`ConfigError::Entry`] if an entry breaks a rule for entries in files, or if two entries have the same name or file.
     /// - [`ConfigError::Settings`] if a setting is out of range.
     pub fn from_entries(entries: Vec<Entry>, settings: Settings) -> Result<Self, ConfigError> {
         settings.check_ranges().map_err(|why| ConfigError::Settings { why })?;
