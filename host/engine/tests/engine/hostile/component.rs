@@ -123,7 +123,9 @@ pub(crate) fn neighbour() -> Shape {
 
 /// The directory of the files.
 pub(crate) fn directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/hostile")
+    // The benchmarks compile this file, too, and their package is in another directory.
+    let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|directory| directory.join("tests/hostile"));
+    above.find(|directory| directory.is_dir()).expect("the directory tests/hostile")
 }
 
 /// The component around a core module; what is one already is left as it is.
