@@ -61,7 +61,7 @@ pub(crate) struct Host {
     pub(crate) is_shown: bool,
     /// The host's copy of the session's row, with changes that are not written yet.
     pub(crate) copy: Row,
-    /// How many event numbers are taken in the copy, but not yet in the row.
+    /// Number of event numbers that are taken in the copy, but not yet in the row.
     pub(crate) unwritten: u8,
     /// True if the copy has been read.
     pub(crate) has_copy: bool,
@@ -72,7 +72,7 @@ pub(crate) struct Host {
 pub(crate) struct Row {
     /// The events whose effects the row contains, with one bit per event.
     pub(crate) effects: u8,
-    /// How many event numbers are taken.
+    /// Number of event numbers that are taken.
     pub(crate) numbers: u8,
 }
 
@@ -134,7 +134,7 @@ pub(crate) struct Event {
     pub(crate) answer: Option<bool>,
     /// True if the answer is in the log.
     pub(crate) is_answer_recorded: bool,
-    /// What the event will commit.
+    /// The content that the event will commit.
     pub(crate) plan: Plan,
     pub(crate) has_run: bool,
 }

@@ -2,7 +2,7 @@
 
 use super::wrappers::Location;
 
-/// What a path denotes, seen from the workspace.
+/// The kind of place that a path names, seen from the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The root of a file system.

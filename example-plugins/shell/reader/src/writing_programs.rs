@@ -1,6 +1,6 @@
 //! The programs that are known to write files, and how each program uses its words.
 
-/// How a command uses its words, which are names of files. Options are not counted as words here.
+/// The use of the words of a command as names of files. Options are not counted as words here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WritingKind {
     /// Writes every word.

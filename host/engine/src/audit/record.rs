@@ -32,7 +32,7 @@ pub enum Record {
     Observed(Observed),
     /// Events were not passed to observers.
     Dropped(Dropped),
-    /// What the agent received or did differs from the outcome.
+    /// The agent received or did something else than the outcome says.
     Delivery(Delivery),
     /// A changed configuration was loaded.
     RulesChanged(RulesChanged),

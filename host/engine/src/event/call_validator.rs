@@ -37,8 +37,8 @@ impl Schemas {
 }
 
 impl CallValidator<'_> {
-    /// Returns the map from the agent's tools to actions. This map is looked up only when it is needed, because most
-    /// events are not about a tool call.
+    /// Returns the map from the agent's tools to actions. Looks the map up at each use, because most events are not
+    /// about a tool call.
     fn actions(&self) -> AgentActions<'_> {
         self.actions.of(self.agent)
     }

@@ -153,7 +153,7 @@ fn place(path: Option<&Path>) -> std::borrow::Cow<'_, str> {
     path.map_or("the component in the program".into(), Path::to_string_lossy)
 }
 
-/// What the user can do about a [`LoadError`].
+/// The next step of a user after a [`LoadError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Advice<'a> {

@@ -32,7 +32,7 @@ impl Side {
 /// Work that must be complete before an answer is sent.
 pub type WorkBeforeAnswer = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What the relay does with a new request. `E` describes the expected answer to a forwarded request. `J` describes a request on
+/// The relay's next step with a new request. `E` describes the expected answer to a forwarded request. `J` describes a request on
 /// which rules decide.
 pub enum RequestRoute<E, J> {
     /// Forward the request.
@@ -84,7 +84,7 @@ pub enum RequestDecision<E> {
     Answer(Bytes),
 }
 
-/// What the relay does with a notification.
+/// The relay's next step with a notification.
 #[derive(Debug)]
 pub enum NotificationRoute {
     /// Forward the notification.

@@ -122,7 +122,7 @@ const MATCH_OPTIONS: MatchOptions =
 pub struct Policy {
     /// The effect of a rejection.
     pub mode: Mode,
-    /// How definitions are approved.
+    /// The way in which definitions are approved.
     pub definitions: Pinning,
     /// The treatment of definitions that contain invisible characters.
     pub unseen: UnseenCharacters,

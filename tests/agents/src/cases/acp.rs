@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 
-/// What the editor observed during a prompt.
+/// The observations of the editor during a prompt.
 #[derive(Debug, Default)]
 struct Seen {
     /// The reason for the end of the prompt.

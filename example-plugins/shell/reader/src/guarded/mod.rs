@@ -110,7 +110,7 @@ pub fn is_keys(path: &Normal, workspace: &str) -> bool {
     found(path).iter().any(is_one) || (is_own && found(&within).iter().any(|one| is_one(one) && one.parts.len() > 2))
 }
 
-/// How a command writes a path, and what it affects.
+/// The effect of a command on a path that it writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reach {
     /// The part of the path that the command writes.

@@ -334,7 +334,7 @@ pub(crate) struct Program {
     pub(crate) subcommands: BTreeMap<Text, Words>,
 }
 
-/// How a program spells its options.
+/// The spelling of a program's options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Style {

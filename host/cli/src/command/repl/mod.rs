@@ -310,7 +310,7 @@ impl<'a> Repl<'a> {
     }
 }
 
-/// How a turn ended, as far as this matters for the next line.
+/// The end of a turn, as far as it matters for the next line.
 enum Turn {
     Ended,
     Leaves,

@@ -154,7 +154,7 @@ pub(crate) fn overrides(args: &AgentOptions) -> Overrides {
     Overrides::new(args.provider.clone(), args.model.clone(), args.script.clone())
 }
 
-/// What to do if the user names no provider and no provider has a key.
+/// The reaction if the user names no provider and no provider has a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WithoutKey {
     /// Asks the person at the terminal for a key.
