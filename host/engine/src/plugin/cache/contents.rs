@@ -13,8 +13,7 @@ use std::time::Duration;
 pub(super) fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64) -> io::Result<()> {
     let mut files = Vec::new();
     for path in kept_in(directory)? {
-        // Another process may have removed the file in the meantime.
-        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+        let Some(metadata) = unless_removed(fs::symlink_metadata(&path))? else { continue };
         let used = metadata.modified()?;
         files.push((used, metadata.len(), path));
     }
@@ -23,10 +22,8 @@ pub(super) fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64)
     for (used, length, path) in files {
         let is_old = used.elapsed().is_ok_and(|ago| ago > age);
         if (is_old || total > bytes) && path != written {
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => total -= length,
-            }
+            unless_removed(fs::remove_file(&path))?;
+            total -= length;
         }
     }
     Ok(())
@@ -61,11 +58,14 @@ pub fn cache_files(directory: &Path) -> io::Result<CacheFiles> {
     }
     let cache = Cache::open(directory)?;
     for path in kept_in(directory)? {
-        found.files += u64::from(is_code(&path));
-        found.bytes += fs::symlink_metadata(&path)?.len();
-        if let Err(error) = cache.vouched_for(&path) {
-            found.unusable.push((path, error.to_string()));
+        let Some(bytes) = unless_removed(fs::symlink_metadata(&path))?.map(|metadata| metadata.len()) else { continue };
+        match unless_removed(cache.vouched_for(&path)) {
+            Ok(Some(_)) => {}
+            Ok(None) => continue,
+            Err(error) => found.unusable.push((path.clone(), error.to_string())),
         }
+        found.files += u64::from(is_code(&path));
+        found.bytes += bytes;
     }
     Ok(found)
 }
@@ -81,12 +81,23 @@ pub fn clear_cache(directory: &Path) -> io::Result<CacheFiles> {
         return Ok(removed);
     }
     for path in kept_in(directory)? {
-        let bytes = fs::symlink_metadata(&path)?.len();
-        fs::remove_file(&path)?;
+        let Some(bytes) = unless_removed(fs::symlink_metadata(&path))?.map(|metadata| metadata.len()) else { continue };
+        if unless_removed(fs::remove_file(&path))?.is_none() {
+            continue;
+        }
         removed.files += u64::from(is_code(&path));
         removed.bytes += bytes;
     }
     Ok(removed)
+}
+
+/// Returns `None` if the file no longer exists: another process may remove a file after it was listed.
+fn unless_removed<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn is_code(path: &Path) -> bool {

@@ -1,4 +1,6 @@
-use super::{Cache, CacheFile, CacheFiles, OUTCOME, Outcome, Stamp, TAG, cache_files, clear_cache, counted, evict};
+use super::{
+    CODE, Cache, CacheFile, CacheFiles, OUTCOME, Outcome, Stamp, TAG, cache_files, clear_cache, counted, evict,
+};
 use crate::config::{Code, Digest, Entry};
 use std::fs;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -311,6 +313,27 @@ fn what_is_there_can_be_counted_and_cleared() {
     assert_eq!(clear_cache(&place.place()).unwrap(), sound);
     assert_eq!(cache_files(&place.place()).unwrap(), CacheFiles::default());
     place.filled();
+}
+
+#[test]
+fn a_file_that_another_process_removes_meanwhile_is_not_counted() {
+    let place = Place::new();
+    let path = place.filled();
+    let passing = place.place().join(format!("passing.{CODE}"));
+    let bytes = fs::metadata(&path).unwrap().len();
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            for _ in 0..2000 {
+                fs::write(&passing, "x").unwrap();
+                fs::remove_file(&passing).unwrap();
+            }
+        });
+        while !other.is_finished() {
+            let found = cache_files(&place.place()).unwrap();
+            assert!(found.files >= 1 && found.bytes >= bytes, "{found:?}");
+        }
+    });
+    assert_eq!(clear_cache(&place.place()).unwrap().files, 1);
 }
 
 #[test]
