@@ -141,12 +141,15 @@ impl Hook<'_> {
             return Err(io::Error::other("no directory for it is known: set HOME or HOOKHOST_STATE_DIR").into());
         };
         let reply = Deadline::within(self.reply_timeout(), Some(self.interrupted));
-        let mut connection = None;
+        let (mut connection, mut log_length) = (None, None);
         for started in 0..=MAX_HOSTS {
             match send_event(&paths, connection.take(), request, deadline, reply) {
                 Attempt::Answered(answered) => return answered,
                 _ if started == MAX_HOSTS => break,
-                Attempt::Died => connection = Some(self.connect_to_new_host(&paths, None)?),
+                Attempt::Died => {
+                    log_length.get_or_insert_with(|| start::log_length(&paths));
+                    connection = Some(self.connect_to_new_host(&paths, None)?);
+                }
                 Attempt::Stuck { process } => {
                     start::end_stuck(process, &paths);
                     connection = Some(self.connect_to_new_host(&paths, process)?);
@@ -155,7 +158,9 @@ impl Hook<'_> {
             deadline =
                 deadline.restarted(self.call_timeout().min(self.agent_timeout().saturating_sub(began.elapsed())));
         }
-        Err(ConnectionError::Closed)
+        // A host listens before it opens its log, so a host that cannot start may have accepted the connection.
+        let error = log_length.and_then(|length| start::last_error(&paths.log(), length));
+        Err(error.map_or(ConnectionError::Closed, ConnectionError::NotStarted))
     }
 
     /// Connects to a resident host that this hook or another process starts. Ignores the process `stuck`, which does not respond.

@@ -125,19 +125,24 @@ impl StartingHost {
         match self.process.try_wait()? {
             None => Ok(false),
             Some(status) if status.success() => Ok(true),
-            Some(status) => Err(ConnectionError::NotStarted(self.error().unwrap_or_else(|| status.to_string()))),
+            Some(status) => Err(ConnectionError::NotStarted(last_error(&self.log, self.log_length).unwrap_or_else(|| status.to_string()))),
         }
     }
+}
 
-    /// Returns the last error that the process printed.
-    fn error(&self) -> Option<String> {
-        let mut log = File::open(&self.log).ok()?;
-        log.seek(SeekFrom::Start(self.log_length)).ok()?;
-        let mut printed = Vec::new();
-        log.take(MAX_LOG).read_to_end(&mut printed).ok()?;
-        let printed = String::from_utf8_lossy(&printed);
-        printed.lines().rev().find_map(|line| line.strip_prefix("error: ")).map(str::to_owned)
-    }
+/// Returns the length of the resident host's log, in bytes. It is 0 if there is no log.
+pub(crate) fn log_length(paths: &HostPaths) -> u64 {
+    paths.log().metadata().map_or(0, |log| log.len())
+}
+
+/// Returns the last error that resident hosts have printed to their log after this length.
+pub(crate) fn last_error(log: &Path, log_length: u64) -> Option<String> {
+    let mut log = File::open(log).ok()?;
+    log.seek(SeekFrom::Start(log_length)).ok()?;
+    let mut printed = Vec::new();
+    log.take(MAX_LOG).read_to_end(&mut printed).ok()?;
+    let printed = String::from_utf8_lossy(&printed);
+    printed.lines().rev().find_map(|line| line.strip_prefix("error: ")).map(str::to_owned)
 }
 
 /// Opens the resident host's log for appending. Empties the log if it is larger than [`MAX_LOG`].

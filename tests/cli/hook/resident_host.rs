@@ -77,12 +77,7 @@ fn a_host_that_cannot_start_is_a_no_that_says_why_and_never_a_hang() {
     // A log that is none. It is there before the lock is free: the host that waits for the lock must not make one.
     fs::write(home.user.log_file(), "garbage").unwrap();
     drop(lock);
-    let reply = home.asked("s", "2", "ls");
-    reply.could_not_be_settled("");
-    // On a busy machine, a host can already listen when it finds that the log is none.
-    let reason = reply.denial();
-    let says = ["no resident host could be started: ", "the resident host ended before it answered"];
-    assert!(says.iter().any(|says| reason.contains(says)), "{reason}");
+    home.asked("s", "2", "ls").could_not_be_settled("no resident host could be started: ");
     fs::remove_file(home.user.log_file()).unwrap();
     home.asked("s", "3", "touch denied.txt").is_denied_by_policy();
     home.deliveries(2);
