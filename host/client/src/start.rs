@@ -125,7 +125,9 @@ impl StartingHost {
         match self.process.try_wait()? {
             None => Ok(false),
             Some(status) if status.success() => Ok(true),
-            Some(status) => Err(ConnectionError::NotStarted(last_error(&self.log, self.log_length).unwrap_or_else(|| status.to_string()))),
+            Some(status) => Err(ConnectionError::NotStarted(
+                last_error(&self.log, self.log_length).unwrap_or_else(|| status.to_string()),
+            )),
         }
     }
 }

@@ -84,6 +84,24 @@ fn a_host_that_cannot_start_is_a_no_that_says_why_and_never_a_hang() {
 }
 
 #[test]
+fn hosts_that_accept_the_connection_and_then_end_are_a_no_that_says_why() {
+    let home = Home::new();
+    fs::create_dir_all(home.run_directory()).unwrap();
+    let listener = UnixListener::bind(home.socket()).unwrap();
+    let log = home.run_directory().join("host.log");
+    let message = home.call("s", "1", "ls").to_string();
+    let hook = started(&mut home.hook(&HOOK), message.as_bytes());
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut log = fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
+            log.write_all(b"error: the log is none\n").unwrap();
+            drop(connection);
+        }
+    });
+    Reply::of(hook).could_not_be_settled("no resident host could be started: the log is none");
+}
+
+#[test]
 fn an_outcome_that_a_host_has_settled_before_it_was_killed_is_that_of_the_next_host() {
     let home = Home::new();
     home.asked("s", "1", "touch denied.txt").is_denied_by_policy();
