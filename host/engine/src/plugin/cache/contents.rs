@@ -59,12 +59,13 @@ pub fn cache_files(directory: &Path) -> io::Result<CacheFiles> {
     let cache = Cache::open(directory)?;
     for path in kept_in(directory)? {
         let Some(bytes) = unless_removed(fs::symlink_metadata(&path))?.map(|metadata| metadata.len()) else { continue };
+        let is_code = is_code(&path);
         match unless_removed(cache.vouched_for(&path)) {
             Ok(Some(_)) => {}
             Ok(None) => continue,
-            Err(error) => found.unusable.push((path.clone(), error.to_string())),
+            Err(error) => found.unusable.push((path, error.to_string())),
         }
-        found.files += u64::from(is_code(&path));
+        found.files += u64::from(is_code);
         found.bytes += bytes;
     }
     Ok(found)
