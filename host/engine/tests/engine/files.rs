@@ -7,6 +7,7 @@ use hookhost::replay::replay;
 use hookhost::{Config, FailureKind, Session, TransformOutcome};
 use serde_json::{Value, json};
 use std::fs;
+use std::num::NonZeroU64;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -445,12 +446,16 @@ async fn a_plugin_holds_only_so_many_files_open() {
 async fn an_endless_writer_is_stopped_by_its_limits() {
     let house = House::new();
     let mut entry = writing("/out", &house.path("inside"));
-    entry.limits.deadline = Some(Duration::from_millis(200));
-    entry.limits.compute = Some(Duration::from_millis(200));
+    // Long enough for the read below, also while other tests compile.
+    entry.limits.deadline = Some(Duration::from_secs(2));
+    entry.limits.compute = Some(Duration::from_secs(2));
+    // On a fast machine, the default would end before the time does.
+    entry.limits.fuel = NonZeroU64::new(1 << 60).unwrap();
     let session = session(vec![entry]).await;
-    let steps = Value::Array(vec![json!({"write-file": ["/out/new", "x".repeat(100)]}); 4_000]);
+    // Each step writes the whole list of steps, about 640 kB, so that all steps write 10 GB.
+    let steps = Value::Array(vec![json!({"write-file": ["/out/new", "{value}"]}); 16_000]);
     let settled = session.prompt_submit(steps.to_string()).await;
-    let failure = settled.record.calls[0].failure.as_ref().expect("4 000 files in 200 ms are too many");
+    let failure = settled.record.calls[0].failure.as_ref().expect("no machine writes 10 GB in 2 s");
     assert!(failure.kind.is_timeout(), "{failure:?}");
     assert_eq!(does_one(&session, json!({"read-file": "/out/note"})).await, "a note");
 }
