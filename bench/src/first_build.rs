@@ -22,7 +22,7 @@ type Part = (&'static str, fn(&Workspace) -> Outcome);
 const PARTS: [Part; 2] = [("demo", demo), ("embed", embedders)];
 
 /// Maximum duration of `cargo xtask demo` on a machine of two processors, in seconds, and maximum number of crates of `hookhost`.
-const MAX_SECONDS: u64 = 6 * 60;
+const MAX_SECONDS: u64 = 5 * 60;
 const MAX_CRATES: usize = 300;
 
 /// Measures both parts, or only the named part: `[demo] [embed]`.

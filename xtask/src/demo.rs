@@ -37,16 +37,17 @@ struct Demo {
 }
 
 pub(crate) fn demo(workspace: &Workspace) -> Outcome {
-    let built = plugins::build(workspace)?;
+    let mut examples = plugins::examples(workspace)?;
+    examples.retain(|plugin| PLUGINS.contains(&plugin.package.as_str()));
+    plugins::build_only(workspace, &examples)?;
     // Only one binary is built, but the command names the whole workspace, so that the dependencies get the features that all packages of
     // the workspace need.
     let mut cargo = workspace.cargo(&["build", "--workspace", "--bin", "hookhost"]);
     run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)?;
     let demo = Demo::prepare(workspace)?;
     say(&format!("a fresh project is in {}", workspace.show(&demo.project)));
-    let examples = plugins::examples(workspace)?;
-    for plugin in examples.iter().filter(|plugin| PLUGINS.contains(&plugin.package.as_str())) {
-        demo.allow(&plugin.package, &built.join(plugin.file_name()))?;
+    for plugin in &examples {
+        demo.allow(&plugin.package, &workspace.plugins().join(plugin.file_name()))?;
     }
     let said = demo.watch()?;
     demo.prove(&said)

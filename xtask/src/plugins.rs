@@ -31,11 +31,21 @@ impl Plugin {
 
 /// Builds all plugins and returns their directory, `target/plugins`, which contains nothing else.
 pub fn build(workspace: &Workspace) -> Outcome<PathBuf> {
-    add_target(workspace)?;
     let plugins = [examples(workspace)?, in_directory(&workspace.root.join("tests/plugins"))?].concat();
+    let directory = workspace.plugins();
+    if directory.exists() {
+        fs::remove_dir_all(&directory).map_err(|error| format!("cannot clear {}: {error}", directory.display()))?;
+    }
+    build_only(workspace, &plugins)?;
+    Ok(directory)
+}
+
+/// Builds the given plugins into `target/plugins`. Other plugins in this directory stay as they are.
+pub fn build_only(workspace: &Workspace, plugins: &[Plugin]) -> Outcome {
+    add_target(workspace)?;
     let mut cargo = workspace.cargo(&["build", "--profile", "plugin", "--target", TARGET]);
     let places = places(workspace)?;
-    cargo.args(["--config", &remapped(&places)]).args(packages(&plugins));
+    cargo.args(["--config", &remapped(&places)]).args(packages(plugins));
     let target = workspace.target_of_guests();
     cargo.env("CARGO_TARGET_DIR", &target);
     run(&format!("building {} plugins for {TARGET}", plugins.len()), &mut cargo)?;
@@ -46,11 +56,8 @@ pub fn build(workspace: &Workspace) -> Outcome<PathBuf> {
         let path = path.to_owned();
         move |error| format!("cannot write {}: {error}", path.display())
     };
-    if directory.exists() {
-        fs::remove_dir_all(&directory).map_err(failed(&directory))?;
-    }
     fs::create_dir_all(&directory).map_err(failed(&directory))?;
-    for plugin in &plugins {
+    for plugin in plugins {
         let (from, to) = (built.join(plugin.file_name()), directory.join(plugin.file_name()));
         let bytes = fs::read(&from).map_err(|error| format!("cannot read {}: {error}", from.display()))?;
         let bytes = without_names(&bytes).ok_or_else(|| format!("{} is no component", from.display()))?;
@@ -60,7 +67,7 @@ pub fn build(workspace: &Workspace) -> Outcome<PathBuf> {
         fs::write(&to, bytes).map_err(failed(&to))?;
     }
     say(&format!("the plugins are in {}", workspace.show(&directory)));
-    Ok(directory)
+    Ok(())
 }
 
 /// A directory of this machine, and the path that replaces it in components.
