@@ -26,11 +26,20 @@ pub fn rejected(rejection: &Rejection) -> String {
         Cause::NotApproved | Cause::TooManyQuestions => {
             "A person has to agree, and has not: do not try to do the same in another way."
         }
+        Cause::Overridable => {
+            "The user can let exactly this call pass once: ask the user, or do the task without it. Do not try to do the \
+             same in another way."
+        }
         Cause::NotRecorded => "Tell the user: nothing runs until it can be written again.",
         _ if rejection.refusal.retryable => "The same call may be tried again later.",
         _ => "Tell the user: this is about the rules, not about the call.",
     };
     format!("{}{}", sentence(&said), next)
+}
+
+/// Returns the text for the user alone about a rejected call that the user can let pass once by this code.
+pub fn allow_once(code: &str) -> String {
+    format!("To let exactly this call pass once, run `hookhost allow-once {code}` in a terminal within ten minutes.")
 }
 
 /// Returns the text of the questions for an agent's user.

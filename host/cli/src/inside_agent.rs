@@ -68,13 +68,19 @@ impl fmt::Display for Sign {
     }
 }
 
+/// Returns true if an agent has started this process.
+pub(crate) fn is_inside() -> bool {
+    find_sign().is_some()
+}
+
+fn find_sign() -> Option<Sign> {
+    sign(|variable| std::env::var_os(variable).is_some_and(|value| !value.is_empty()), parents())
+}
+
 /// Refuses a command that loosens rules if an agent has started it. `does` completes the sentence "a command that …", such as
 /// `allows a plugin`.
 pub(crate) fn refuse(does: &str) -> Result<(), CliError> {
-    let Some(sign) = sign(|variable| std::env::var_os(variable).is_some_and(|value| !value.is_empty()), parents())
-    else {
-        return Ok(());
-    };
+    let Some(sign) = find_sign() else { return Ok(()) };
     let error = anyhow!("this runs {sign}, and a command that {does} is for a person: nothing was changed");
     let words = std::env::args_os().skip(1).map(|word| output::quoted(&word.to_string_lossy())).collect::<Vec<_>>();
     let command = format!("hookhost {}, in a terminal that no agent has opened", words.join(" "));

@@ -205,6 +205,9 @@ pub enum Cause {
     Disagreement,
     /// A person denied the event, or nobody answered.
     NotApproved,
+    /// The rules ask a person about this tool call, but `on-question` rejects questions. If the host shares its
+    /// questions, a person can let exactly this call pass once.
+    Overridable,
     /// After each approval of a person, changed rules or a changed state led to new questions, until the limit was
     /// reached.
     TooManyQuestions,
@@ -291,7 +294,7 @@ impl Rejection {
             Cause::Failed(FailureKind::Oversized) => "oversized",
             Cause::Failed(_) => "failed",
             Cause::Disagreement => "disagreed",
-            Cause::NotApproved => "not approved",
+            Cause::NotApproved | Cause::Overridable => "not approved",
             Cause::TooManyQuestions => "asked too often",
             Cause::NotRecorded => "not recorded",
             Cause::Ended => "ended",
@@ -313,7 +316,9 @@ impl std::fmt::Display for Rejection {
             }
             Cause::Failed(kind) => write!(f, "Rejected because the plugin {by} {}{reason}", kind.opening()),
             Cause::Disagreement => write!(f, "Rejected because {by} did not agree: {reason}"),
-            Cause::NotApproved => write!(f, "Rejected: not approved (asked by {by}): {reason}"),
+            Cause::NotApproved | Cause::Overridable => {
+                write!(f, "Rejected: not approved (asked by {by}): {reason}")
+            }
             Cause::TooManyQuestions => write!(f, "Rejected because {by} asked too often: {reason}"),
             Cause::NotRecorded => write!(f, "Rejected because the audit log cannot be written: {reason}"),
             Cause::Ended => write!(f, "Rejected because the session has ended: {reason}"),

@@ -6,7 +6,7 @@
 //! plugins were replaced one at a time, an event could run through a chain that no configuration describes.
 
 use crate::audit::LoadedPlugin;
-use crate::config::{AskRule, Code, Config, Entry, Settings};
+use crate::config::{AskRule, Code, Config, Digest, Entry, Settings};
 use crate::contract::{EventKind, ToolSpec};
 use crate::engine::Engine;
 use crate::locked::locked;
@@ -115,6 +115,11 @@ impl ActiveConfig {
 
     pub(crate) fn has_subscriber(&self, event: EventKind) -> bool {
         !self.chain(event).is_empty()
+    }
+
+    /// Returns the digest of the rules ([`Config::digest`]).
+    pub(crate) fn digest(&self) -> Digest {
+        self.config.digest()
     }
 
     pub(crate) fn asks(&self) -> &[AskRule] {

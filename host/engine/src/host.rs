@@ -4,7 +4,7 @@ pub use crate::active_config::{Changes, RuleSet, RuleSource};
 
 use crate::active_config::{ActiveConfig, Loading, NotActive};
 use crate::approval::{Approval, ApprovalRequest, Approver};
-use crate::audit::{AuditSink, RulesChanged, ToRecord as _};
+use crate::audit::{AuditSink, OperatorAction, RulesChanged, ToRecord as _};
 use crate::config::{Config, Entry, Settings};
 use crate::contract::action::ActionMap;
 use crate::contract::{EventKind, ToolCall, ToolCallVerdict};
@@ -22,7 +22,7 @@ use crate::sandbox::http::Resolver;
 use crate::session::{
     Clock, Notice, ObserverTasks, QuestionGone, Services, Session, SessionError, SessionSpec, SystemClock,
 };
-use crate::store::{KeptOutcome, LateWrite, OutcomeChange, Store, StoreError};
+use crate::store::{KeptOutcome, LateWrite, OutcomeChange, Store, StoreError, Unit};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -313,12 +313,24 @@ impl Host {
     }
 
     /// Answers a question of this process, or of another process with the same store. If there are several answers,
-    /// the first counts. The process that asked then decides the event and records it.
+    /// the first counts. The process that asked then decides the event and records it. If the question is about a call
+    /// that was rejected ([`ApprovalRequest::is_overridable`]), nobody waits for the answer, so it is recorded here.
     ///
     /// # Errors
     /// If the question no longer waits for an answer, or the answer cannot be written.
     pub async fn answer(&self, id: &str, approval: Approval) -> Result<(), QuestionGone> {
         self.shared.services.answer(id, approval).await
+    }
+
+    /// Records a change that the user made to hookhost itself. This method sets the time of the record.
+    ///
+    /// # Errors
+    /// If the record cannot be written.
+    pub async fn record_operator_action(&self, action: OperatorAction) -> Result<(), StoreError> {
+        let services = &self.shared.services;
+        let action = OperatorAction { time: services.now(), ..action };
+        let records = vec![action.body(&services.rules.settings().audit)];
+        services.store.commit(&Unit { records, time: action.time, ..Unit::default() }).await
     }
 
     /// Queues the outcome of a call for the store. Later hosts with the same store can read the outcome with

@@ -15,9 +15,10 @@ use hookhost::event_types::{
 };
 use hookhost::session::DispatchOptions;
 use hookhost::{EventType, OpenOutcome, PendingApproval, RecordedOutcome};
-use hookhost_agents::{Abilities, Adapter, Answer, HookCall, HookEvent, Outcome, ToolUse};
+use hookhost_agents::{Abilities, Adapter, Answer, HookCall, HookEvent, Outcome, ToolUse, reason};
 use serde::Serialize;
 use serde_json::Value;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,8 @@ pub(crate) struct SessionEvent<'a> {
     pub(crate) plugin_time: Duration,
     /// True if a person has approved the event.
     pub(crate) is_approved: AtomicBool,
+    /// The code with which the user can let the rejected call pass once.
+    pub(crate) code: OnceLock<String>,
 }
 
 /// An answer to the agent, and the identifier of the event's record if the event was recorded.
@@ -84,6 +87,10 @@ impl SessionEvent<'_> {
             }
         }
         if self.abilities.tells_user {
+            // The model must not see the code, so it is not part of the reason.
+            if let Some(code) = self.code.get() {
+                outcome = outcome.notice(reason::allow_once(code));
+            }
             let notices = self.handle.session.take_notices().into_iter().map(|notice| notice.text);
             let notices = notices.chain(self.handle.take_deferred_notices());
             for text in self.notes.iter().cloned().chain(notices) {
@@ -275,15 +282,19 @@ impl SessionEvent<'_> {
             },
             false => self.decided(open, on_wait).await,
         };
-        let RecordedOutcome { outcome, record, .. } = settled;
-        let EventRecord { id: event, changed_by, approved_by, questions, .. } = *record;
+        let RecordedOutcome { outcome, record, code, .. } = settled;
+        let EventRecord { id: event, changed_by, approved_by, questions, kept, .. } = *record;
+        self.is_approved.fetch_or(!kept.is_empty(), Ordering::Relaxed);
+        if let Some(code) = code {
+            let _ = self.code.set(code);
+        }
         let answer = match outcome {
             Decision::Allowed { .. } if changed_by.is_empty() => {
                 self.remember(tool, arguments);
                 match (approved_by, &self.call.event) {
                     (Some(by), _) => Answer::Approved { by },
                     // A person has just agreed to this call, so the agent need not ask its user.
-                    (None, HookEvent::PermissionRequest(_)) if !questions.is_empty() => {
+                    (None, HookEvent::PermissionRequest(_)) if !(questions.is_empty() && kept.is_empty()) => {
                         Answer::Approved { by: "a person".to_owned() }
                     }
                     _ => Answer::Neutral,
@@ -437,6 +448,7 @@ mod tests {
                 deadline: Instant::now() + Duration::from_secs(60),
                 plugin_time: Duration::ZERO,
                 is_approved: AtomicBool::new(false),
+                code: OnceLock::new(),
             };
             let settled = event.outcome(&|_| {}).await.unwrap_or_else(|error| panic!("{kind}: {error}"));
             assert!(settled.event.is_some(), "{kind}");

@@ -19,7 +19,7 @@ use hookhost_client::hook;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OnceCell, watch};
 
@@ -309,6 +309,7 @@ impl Settler {
             deadline,
             plugin_time: rules.plugin_time,
             is_approved: AtomicBool::new(false),
+            code: OnceLock::new(),
         };
         event.start_session().await;
         if let HookEvent::AfterToolCall { call: tool, .. } = &call.event {

@@ -13,6 +13,7 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["install", "claude-code"], "changes the settings of agents"),
     (&["uninstall", "claude-code"], "removes the hook from the settings of agents"),
     (&["approvals", "yes", "claude-code:1.2"], "answers a question of an agent"),
+    (&["allow-once", "1f3a9c07"], "lets a rejected call pass"),
 ];
 
 #[test]

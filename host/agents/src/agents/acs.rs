@@ -293,7 +293,7 @@ fn rejected(rejection: &Rejection) -> Value {
     let code = match (&rejection.refusal.code, rejection.cause) {
         (Some(code), _) => code.as_str(),
         (None, Cause::Verdict | Cause::Disagreement) => "rejected",
-        (None, Cause::NotApproved | Cause::TooManyQuestions) => "not_approved",
+        (None, Cause::NotApproved | Cause::Overridable | Cause::TooManyQuestions) => "not_approved",
         _ => NOT_SETTLED,
     };
     deny(&reason::rejected(rejection), code, &rejection.by)

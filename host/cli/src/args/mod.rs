@@ -12,7 +12,7 @@ pub(crate) use acp::AcpArgs;
 pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
 pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ShowArgs, TailArgs, VerifyArgs};
 pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
-pub(crate) use resident::{ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
+pub(crate) use resident::{AllowOnceArgs, ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
 pub(crate) use rule::{ExplainArgs, RuleArgs, RuleCommand};
 pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs};
 
@@ -86,6 +86,7 @@ pub(crate) enum Command {
     Acp(AcpArgs),
     Mcp(McpArgs),
     Approvals(ApprovalsArgs),
+    AllowOnce(AllowOnceArgs),
     Audit(AuditArgs),
     Replay(ReplayArgs),
     Cache(CacheArgs),

@@ -97,6 +97,18 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+const ALLOW_ONCE_EXAMPLES: &str = "\
+Examples:
+  hookhost allow-once 1f3a9c07";
+
+/// Let exactly one rejected call pass once; the call must come within ten minutes, from the same session, under the same rules
+#[derive(Debug, Args)]
+#[command(after_help = ALLOW_ONCE_EXAMPLES)]
+pub(crate) struct AllowOnceArgs {
+    /// The code of the rejection, as your agent or `hookhost approvals` shows it
+    pub(crate) code: String,
+}
+
 const APPROVALS_EXAMPLES: &str = "\
 Examples:
   hookhost approvals

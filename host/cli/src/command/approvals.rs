@@ -1,12 +1,12 @@
-//! `hookhost approvals`: shows the questions that agents could not show to the user, each with the exact call. The user answers a question
-//! by its code.
+//! `hookhost approvals`: shows the questions that agents could not show to the user, and the rejected calls that the user can let pass once,
+//! each with the exact call. The user answers a question by its code.
 
 use crate::args::{ApprovalsArgs, ApprovalsCommand};
 use crate::exit::{CliError, Exit};
 use crate::output::{
     self, one_line,
     question::{asked, describe, headline},
-    style::{DIM, NAME},
+    style::{DIM, NAME, WARNING},
 };
 use crate::{audit_log, inside_agent};
 use anyhow::anyhow;
@@ -19,9 +19,11 @@ pub(crate) async fn run(args: &ApprovalsArgs) -> Result<Exit, CliError> {
     if matches!(args.command, Some(ApprovalsCommand::Yes { .. })) {
         inside_agent::refuse("answers a question of an agent")?;
     }
-    let builder = Host::builder(Config::empty()).store(audit_log::prepared()?).share_questions();
-    let host = builder.build().await.map_err(anyhow::Error::new)?;
-    let open = host.questions().await.map_err(|error| audit_log::unusable(&error))?;
+    let (host, mut open) = open_questions().await?;
+    if inside_agent::is_inside() {
+        // An agent that runs this command must not learn the codes by which its rejected calls can pass.
+        open.iter_mut().filter(|request| request.is_overridable()).for_each(|request| request.code.clear());
+    }
     match &args.command {
         None if args.json => output::print_json(&Value::Array(open.iter().map(|request| json!(request)).collect()))?,
         None => output::print(&list(&open))?,
@@ -31,29 +33,49 @@ pub(crate) async fn run(args: &ApprovalsArgs) -> Result<Exit, CliError> {
         }
         Some(ApprovalsCommand::Yes { code }) => {
             let request = named(&open, code)?;
-            answer(&host, request, Approval::yes()).await?;
+            if request.is_overridable() {
+                let error = CliError::usage(
+                    "this call was rejected, so it cannot run now: it can only pass once when it comes again",
+                );
+                return Err(error.advise(format!("hookhost allow-once {code}")));
+            }
+            answer(&host, request, Approval::yes(), "hookhost approvals").await?;
             output::print(&format!("It may run, once: {}\n", headline(request)))?;
         }
         Some(ApprovalsCommand::No { code, because }) => {
             let no = because.iter().fold(Approval::no(), |no, because| no.because(because.clone()));
             let request = named(&open, code)?;
-            answer(&host, request, no).await?;
+            answer(&host, request, no, "hookhost approvals").await?;
             output::print(&format!("It does not run: {}\n", headline(request)))?;
         }
     }
     Ok(Exit::Done)
 }
 
-async fn answer(host: &Host, request: &ApprovalRequest, approval: Approval) -> Result<(), CliError> {
+/// Opens the store, and returns its open questions.
+pub(super) async fn open_questions() -> Result<(Host, Vec<ApprovalRequest>), CliError> {
+    let builder = Host::builder(Config::empty()).store(audit_log::prepared()?).share_questions();
+    let host = builder.build().await.map_err(anyhow::Error::new)?;
+    let open = host.questions().await.map_err(|error| audit_log::unusable(&error))?;
+    Ok((host, open))
+}
+
+/// Answers a question in the user's name. `via` is the command that the user has run.
+pub(super) async fn answer(
+    host: &Host,
+    request: &ApprovalRequest,
+    approval: Approval,
+    via: &str,
+) -> Result<(), CliError> {
     let person = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default();
-    let approval = approval.via("hookhost approvals");
+    let approval = approval.via(via);
     let approval = if person.is_empty() { approval } else { approval.by(person) };
     let answered = host.answer(&request.id, approval).await;
     answered.map_err(|error| CliError::from(anyhow!(error)).advise("hookhost approvals"))
 }
 
 /// Finds a question by its full code. No other name is accepted, because a person who types the code has seen the question.
-fn named<'a>(open: &'a [ApprovalRequest], code: &str) -> Result<&'a ApprovalRequest, CliError> {
+pub(super) fn named<'a>(open: &'a [ApprovalRequest], code: &str) -> Result<&'a ApprovalRequest, CliError> {
     let code = code.trim();
     let found = open.iter().find(|request| !code.is_empty() && request.code == code);
     found.ok_or_else(|| {
@@ -74,7 +96,10 @@ fn list(open: &[ApprovalRequest]) -> String {
     }
     let mut text = String::new();
     for request in open {
-        let _ = writeln!(text, "{NAME}{}{NAME:#}  {}", one_line(&request.code), headline(request));
+        let _ = writeln!(text, "{NAME}{}{NAME:#}  {}", shown_code(request), headline(request));
+        if request.is_overridable() {
+            let _ = writeln!(text, "    {WARNING}rejected{WARNING:#}; hookhost allow-once CODE lets it pass once");
+        }
         text.extend(asked(request).lines().map(|line| format!("    {line}\n")));
         let _ = writeln!(text, "    {DIM}in the session {}{DIM:#}", one_line(&request.session));
     }
@@ -85,8 +110,13 @@ fn list(open: &[ApprovalRequest]) -> String {
     text
 }
 
+/// Returns the code, or a note that it is hidden from the agent that runs this command.
+fn shown_code(request: &ApprovalRequest) -> String {
+    if request.code.is_empty() { "(code hidden from agents)".to_owned() } else { one_line(&request.code) }
+}
+
 fn show(request: &ApprovalRequest) -> String {
-    let (code, session) = (one_line(&request.code), one_line(&request.session));
+    let (code, session) = (shown_code(request), one_line(&request.session));
     format!(
         "{NAME}{code}{NAME:#}  {DIM}{}, in the session {session}{DIM:#}\n{}",
         one_line(&request.id),

@@ -3,6 +3,7 @@
 mod acp;
 mod agents;
 mod allow;
+mod allow_once;
 mod approvals;
 mod audit;
 mod auth;
@@ -71,6 +72,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
             None => wait_here_for(mcp::proxy(&args)),
         },
         Command::Acp(args) => wait_here_for(acp::proxy(&args)),
+        Command::AllowOnce(args) => wait_here_for(allow_once::run(&args)),
         Command::Approvals(args) => wait_here_for(approvals::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),
         Command::Replay(args) => wait_for(replay::run(&args)),

@@ -4,8 +4,8 @@ use super::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use super::truncate::{SHOWN, cut, short, tool};
 use super::{difference, one_line, time};
 use hookhost::audit::{
-    ApprovalRecord, CallRecord, Delivery, Dropped, EventRecord, Header, Line, LoadedPlugin, Observed, Record,
-    RulesChanged, SessionOpened, ToolRun,
+    ApprovalRecord, CallRecord, Delivery, Dropped, EventRecord, Header, Line, LoadedPlugin, Observed, OperatorAction,
+    OperatorActionKind, Record, RulesChanged, SessionOpened, ToolRun,
 };
 use hookhost::config::Mode;
 use hookhost::contract::{AnswerKind, OutcomeKind};
@@ -36,6 +36,7 @@ pub(crate) fn describe(line: &Line) -> String {
         Record::Dropped(record) => dropped(&mut text, record),
         Record::Delivery(record) => delivery(&mut text, record),
         Record::RulesChanged(changed) => taken_up(&mut text, changed),
+        Record::Operator(action) => operator(&mut text, action),
         other => {
             let _ = writeln!(text, "{}", other.kind());
         }
@@ -216,6 +217,28 @@ fn taken_up(text: &mut String, changed: &RulesChanged) {
         let code = cut(&one_line(&code.to_string()), SHOWN);
         let _ = writeln!(text, "    {NAME}{}{NAME:#} {DIM}({code}{audit}){DIM:#}", one_line(plugin));
     }
+}
+
+fn operator(text: &mut String, operator: &OperatorAction) {
+    let OperatorAction { action, by, until, agents, .. } = operator;
+    let done = match action {
+        OperatorActionKind::On => "was switched on",
+        OperatorActionKind::Off => "was switched off",
+        OperatorActionKind::Pause => "was paused",
+        OperatorActionKind::Resume => "continues before the end of its pause",
+        _ => "was changed",
+    };
+    let _ = write!(text, "{CHANGED}hookhost {done}{CHANGED:#}");
+    if !agents.is_empty() {
+        let _ = write!(text, " for {}", one_line(&agents.join(", ")));
+    }
+    if let Some(until) = until {
+        let _ = write!(text, " until {}", time::utc(*until));
+    }
+    if let Some(by) = by {
+        let _ = write!(text, " by {}", cut(&one_line(by), SHOWN));
+    }
+    text.push('\n');
 }
 
 fn called(text: &mut String, call: &CallRecord) {

@@ -118,6 +118,10 @@ pub struct ApprovalRequest {
     /// serialised as `deadline-ms`, in milliseconds.
     #[serde(rename = "deadline-ms", serialize_with = "milliseconds", deserialize_with = "from_milliseconds")]
     pub deadline: Duration,
+    /// Digest of exactly the call and the rules for which an approval is valid, if the call was rejected and a person
+    /// can let it pass once. `None` if the event waits for the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terms: Option<Digest>,
 }
 
 impl ApprovalRequest {
@@ -128,6 +132,12 @@ impl ApprovalRequest {
         self.code = Digest::of_bytes(&content).to_string();
         self.code.truncate(CODE_LENGTH);
         self
+    }
+
+    /// Returns true if the call was rejected, and an approval lets the same call pass once when it is made again.
+    #[must_use]
+    pub fn is_overridable(&self) -> bool {
+        self.terms.is_some()
     }
 
     /// Returns the tool call that would run; `None` if the request is about another event.
@@ -173,6 +183,7 @@ impl ApprovalRequest {
             response: None,
             questions: Vec::new(),
             deadline: self.deadline,
+            terms: None,
         }
     }
 }

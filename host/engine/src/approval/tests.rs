@@ -26,6 +26,7 @@ fn request(id: &str, deadline: Duration) -> ApprovalRequest {
         response: None,
         questions: vec![question(Asker::Plugin("careful".to_owned()))],
         deadline,
+        terms: None,
     }
 }
 

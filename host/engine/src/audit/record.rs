@@ -36,6 +36,8 @@ pub enum Record {
     Delivery(Delivery),
     /// A changed configuration was loaded.
     RulesChanged(RulesChanged),
+    /// The user changed whether hookhost decides on events.
+    Operator(OperatorAction),
     /// The agent closed a session. If a session has no such record, the agent is still running or was killed.
     SessionEnded(SessionEnded),
 }
@@ -157,15 +159,16 @@ pub struct EventRecord {
     /// The message in the agent's format, if the event was decoded from such a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
-    /// The questions to a person, each with the plugin or layer that asks.
+    /// The questions to a person, each with the plugin or layer that asks. If the event was rejected because of these
+    /// questions, nobody was asked (`on-question = "reject"`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
     /// The earlier questions, if a person has already answered them with yes and the plugins were then called again
     /// with the same value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_again: Option<AskedAgain>,
-    /// The questions of the configuration that were not asked, because a person had already answered them for the rest
-    /// of the session.
+    /// The questions that were not asked, because a person had already answered them: questions of the configuration
+    /// for the rest of the session, or all questions about exactly this call, after it had been rejected as overridable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<KeptAnswer>,
     /// The plugin that approved the final value, and so waived questions of the configuration.
@@ -201,7 +204,7 @@ pub struct AskedAgain {
     pub answered: Vec<Question>,
 }
 
-/// An answer that a person gave earlier in the session: yes to the same call, for the rest of the session.
+/// An answer that a person gave earlier in the session: yes to the same call, for the rest of the session or once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -309,7 +312,8 @@ pub struct ApprovalRecord {
     /// The event.
     pub event: EventKind,
     /// Outcome of the event. It is `escalated` if the answer is yes but the plugins are called again. In this case a
-    /// further [`EventRecord`] contains the final outcome, and its `asked-again` names the event of this record.
+    /// further [`EventRecord`] contains the final outcome, and its `asked-again` names the event of this record. If a
+    /// person allows a rejected call once, it stays `rejected`, and the `kept` of the next such call names this event.
     pub outcome: OutcomeKind,
     /// The answer.
     pub answer: Answered,
@@ -398,6 +402,62 @@ pub struct RulesChanged {
     pub plugins: Vec<LoadedPlugin>,
 }
 
+/// A change that the user made to hookhost itself. Events between a pause and its end are not decided by any rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct OperatorAction {
+    /// Time, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// The change.
+    pub action: OperatorActionKind,
+    /// The user's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// End of a pause, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// The agents that the change affects. If the list is empty, the change affects all agents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
+}
+
+/// The kind of an [`OperatorAction`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum OperatorActionKind {
+    /// hookhost was switched on.
+    On,
+    /// hookhost was switched off.
+    Off,
+    /// hookhost was paused.
+    Pause,
+    /// A pause was ended before its time.
+    Resume,
+}
+
+impl OperatorAction {
+    /// Creates the record of a change that affects all agents. The host that writes the record sets its time.
+    #[must_use]
+    pub fn new(action: OperatorActionKind) -> Self {
+        Self { time: 0, action, by: None, until: None, agents: Vec::new() }
+    }
+}
+
+impl OperatorActionKind {
+    /// Returns the name in the log.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+        }
+    }
+}
+
 /// A loaded plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -457,6 +517,7 @@ impl Record {
             Self::Dropped(_) => "dropped",
             Self::Delivery(_) => "delivery",
             Self::RulesChanged(_) => "rules-changed",
+            Self::Operator(_) => "operator",
             Self::SessionEnded(_) => "session-ended",
         }
     }
@@ -465,7 +526,7 @@ impl Record {
     #[must_use]
     pub fn header(&self) -> Option<&Header> {
         match self {
-            Self::Log(_) | Self::RulesChanged(_) => None,
+            Self::Log(_) | Self::RulesChanged(_) | Self::Operator(_) => None,
             Self::Session(opened) => Some(&opened.header),
             Self::Event(record) => Some(&record.header),
             Self::Approval(answer) => Some(&answer.header),
@@ -489,6 +550,7 @@ impl Record {
         match self {
             Self::Log(begins) => begins.time,
             Self::RulesChanged(changed) => changed.time,
+            Self::Operator(action) => action.time,
             _ => self.header().map_or(0, |header| header.time),
         }
     }
@@ -506,6 +568,7 @@ impl Record {
             | Self::Dropped(_)
             | Self::Delivery(_)
             | Self::RulesChanged(_)
+            | Self::Operator(_)
             | Self::SessionEnded(_) => None,
         }
     }
@@ -553,6 +616,7 @@ impl Record {
             "dropped" => Self::Dropped(serde_json::from_str(json)?),
             "delivery" => Self::Delivery(serde_json::from_str(json)?),
             "rules-changed" => Self::RulesChanged(serde_json::from_str(json)?),
+            "operator" => Self::Operator(serde_json::from_str(json)?),
             "session-ended" => Self::SessionEnded(serde_json::from_str(json)?),
             other => return Err(serde::de::Error::custom(format!("`{other}` is not a kind of record"))),
         })

@@ -2,7 +2,8 @@
 
 use super::delivery::Delivery;
 use super::record::{
-    ApprovalRecord, Dropped, EventRecord, LogBegins, Observed, RulesChanged, SessionEnded, SessionOpened, ToolRun,
+    ApprovalRecord, Dropped, EventRecord, LogBegins, Observed, OperatorAction, RulesChanged, SessionEnded,
+    SessionOpened, ToolRun,
 };
 use super::redaction;
 use crate::config::AuditSettings;
@@ -92,6 +93,7 @@ to_record! {
     Dropped = "dropped", header.time {}
     Delivery = "delivery", header.time {}
     RulesChanged = "rules-changed", time {}
+    OperatorAction = "operator", time {}
     EventRecord = "event", header.time {
         fn redacted(self, settings: &AuditSettings) -> Self {
             redaction::record(self, settings)

@@ -55,6 +55,9 @@ pub struct Entry {
     /// `on-failure`: the decision if the plugin fails to give a verdict. `None` means [`OnFailure::Reject`] for gates
     /// and transforms, and [`OnFailure::Skip`] for all other events.
     pub on_failure: Option<OnFailure>,
+    /// `on-question`: the consequence if the plugin asks a person; default [`OnQuestion::Ask`]. `on-question` in
+    /// `[settings]` applies to all plugins, and the stricter value counts.
+    pub on_question: OnQuestion,
     /// `stop`: the scope of the plugin's refusals with `stop`; default [`Stop::Run`].
     pub stop: Stop,
     /// `[plugin.limits]`: the limits of one call.
@@ -87,6 +90,7 @@ impl Entry {
             tools: None,
             mode: Mode::default(),
             on_failure: None,
+            on_question: OnQuestion::default(),
             stop: Stop::default(),
             limits: Limits::default(),
             grants: Grants::default(),
@@ -222,6 +226,29 @@ impl Mode {
         match self {
             Self::Enforce => "enforce",
             Self::Audit => "audit",
+        }
+    }
+}
+
+/// The consequence of a question to a person. The stricter value is the smaller one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum OnQuestion {
+    /// The event is rejected at once. A rejected tool call is overridable: a person can let exactly this call pass once.
+    Reject,
+    /// A person is asked.
+    #[default]
+    Ask,
+}
+
+impl OnQuestion {
+    /// Returns the name in the configuration file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reject => "reject",
+            Self::Ask => "ask",
         }
     }
 }

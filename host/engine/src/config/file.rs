@@ -144,6 +144,7 @@ fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Pl
         tools: written.tools,
         mode: written.mode.unwrap_or(Mode::Enforce),
         on_failure: written.on_failure,
+        on_question: written.on_question.unwrap_or_default(),
         stop: written.stop.unwrap_or_default(),
         limits: written.limits,
         grants,

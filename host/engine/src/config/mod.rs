@@ -99,7 +99,7 @@ pub use code::{Code, CodeId, CompiledComponent, ComponentBytes, NotCompiled};
 pub use digest::{Digest, InvalidDigest};
 #[cfg(feature = "config-file")]
 pub use discover::{Discovered, Found, Inert, InertFile, UnapprovedChange};
-pub use entry::{Entry, Layer, Mode, Origin};
+pub use entry::{Entry, Layer, Mode, OnQuestion, Origin};
 pub(crate) use entry_rules::name_rule;
 pub use error::ConfigError;
 pub use file::Source;

@@ -13,7 +13,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, se
 
 use serde_json::Value;
 
-use super::{ActionKind, Code, Digest, Entry, Grants, Limits, Mode, OnFailure, ToolPattern, paths::shorten};
+use super::{
+    ActionKind, Code, Digest, Entry, Grants, Limits, Mode, OnFailure, OnQuestion, ToolPattern, paths::shorten,
+};
 use crate::contract::{EventKind, Stop};
 
 /// The keys of `[[plugin]]`.
@@ -37,6 +39,8 @@ pub(super) struct RawEntry {
     pub(super) mode: Option<Mode>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) on_failure: Option<OnFailure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) on_question: Option<OnQuestion>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stop: Option<Stop>,
     #[serde(default, skip_serializing_if = "is_default", serialize_with = "unlike_default")]
@@ -118,6 +122,7 @@ impl RawEntry {
             tools: entry.tools.clone(),
             mode: (entry.mode != Mode::default()).then_some(entry.mode),
             on_failure: entry.on_failure,
+            on_question: (entry.on_question != OnQuestion::default()).then_some(entry.on_question),
             stop: (entry.stop != Stop::default()).then_some(entry.stop),
             limits: entry.limits.clone(),
             grants,

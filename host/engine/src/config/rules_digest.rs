@@ -33,6 +33,7 @@ fn entry(entry: &Entry) -> Value {
         tools,
         mode,
         on_failure,
+        on_question,
         stop,
         limits,
         grants,
@@ -48,6 +49,7 @@ fn entry(entry: &Entry) -> Value {
         "tools": texts(tools.as_deref()),
         "mode": mode,
         "on-failure": on_failure,
+        "on-question": on_question,
         "stop": stop,
         "limits": limits,
         "grants": grants,
@@ -75,6 +77,7 @@ fn settings(settings: &Settings) -> Value {
         concurrent_calls: _,
         compile_time,
         require_plugins,
+        on_question,
         audit,
     } = settings;
     let AuditSettings { largest_value, mask } = audit;
@@ -84,6 +87,7 @@ fn settings(settings: &Settings) -> Value {
         "overload-deadline": overload_deadline,
         "compile-time": compile_time,
         "require-plugins": require_plugins,
+        "on-question": on_question,
         "audit": { "largest-value": largest_value, "mask": texts(Some(mask)) },
     })
 }
@@ -95,7 +99,7 @@ fn texts<T: ToString>(patterns: Option<&[T]>) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::{Config, Digest, Entry, Settings};
-    use crate::config::{ActionKind, AskRule, Mode, OnFailure, Origin};
+    use crate::config::{ActionKind, AskRule, Mode, OnFailure, OnQuestion, Origin};
     use crate::contract::{EventKind, Stop};
     use std::time::Duration;
 
@@ -122,6 +126,7 @@ mod tests {
             |entry, _, _| entry.tools = Some(vec!["a".parse().unwrap()]),
             |entry, _, _| entry.mode = Mode::Audit,
             |entry, _, _| entry.on_failure = Some(OnFailure::Skip),
+            |entry, _, _| entry.on_question = OnQuestion::Reject,
             |entry, _, _| entry.stop = Stop::Session,
             |entry, _, _| entry.limits.deadline = Some(Duration::from_secs(2)),
             |entry, _, _| entry.grants.transcript = true,
@@ -131,6 +136,7 @@ mod tests {
             |_, ask, _| ask.actions = Some([ActionKind::Shell].into()),
             |_, _, settings| settings.approval_deadline = Duration::from_secs(7),
             |_, _, settings| settings.require_plugins = true,
+            |_, _, settings| settings.on_question = OnQuestion::Reject,
             |_, _, settings| settings.audit.mask = vec!["password".parse().unwrap()],
         ];
         let mut digests: Vec<_> = edits.iter().map(|edit| digest(edit)).chain([plain]).collect();

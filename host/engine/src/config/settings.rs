@@ -8,7 +8,7 @@ use std::{
 use serde::Deserialize;
 
 use super::{
-    KeyPattern,
+    KeyPattern, OnQuestion,
     quantity::{Concurrent, RecordedSize, UpToADay},
 };
 
@@ -46,6 +46,10 @@ pub struct Settings {
     /// So the user notices at the first event that the configuration is empty by mistake. The default is `false`, which
     /// is looser.
     pub require_plugins: bool,
+    /// `on-question`: with `"reject"`, an event about which a plugin or an ask rule asks a person is rejected at once.
+    /// A person can let exactly the rejected call pass once. Use this for agents that run while nobody is there. The
+    /// default is `"ask"`, which is looser.
+    pub on_question: OnQuestion,
     /// `[settings.audit]`: the parts of each event that the log contains. A project's configuration file cannot have
     /// this table, because the table could hide the project's actions from the user.
     pub audit: AuditSettings,
@@ -76,6 +80,7 @@ impl Default for Settings {
             concurrent_calls: const { NonZeroU32::new(32).unwrap() },
             compile_time: Duration::from_secs(60),
             require_plugins: false,
+            on_question: OnQuestion::default(),
             audit: AuditSettings::default(),
         }
     }
@@ -101,6 +106,7 @@ pub(super) struct RawSettings {
     #[serde(with = "UpToADay")]
     compile_time: Option<Duration>,
     require_plugins: Option<bool>,
+    on_question: Option<OnQuestion>,
     audit: Option<RawAudit>,
 }
 
@@ -131,6 +137,7 @@ impl Settings {
         self.concurrent_calls = written.concurrent_calls.unwrap_or(self.concurrent_calls);
         self.compile_time = written.compile_time.unwrap_or(self.compile_time);
         self.require_plugins = written.require_plugins.unwrap_or(self.require_plugins);
+        self.on_question = written.on_question.unwrap_or(self.on_question);
         if let Some(RawAudit { largest_value, mask }) = written.audit {
             self.audit.largest_value = largest_value.unwrap_or(self.audit.largest_value);
             self.audit.mask = mask.unwrap_or_else(|| std::mem::take(&mut self.audit.mask));
@@ -147,6 +154,7 @@ impl Settings {
         lower("concurrent-calls", &mut self.concurrent_calls, written.concurrent_calls, &mut forbidden);
         lower("compile-time", &mut self.compile_time, written.compile_time, &mut forbidden);
         lower("require-plugins", &mut optional, written.require_plugins.map(|required| !required), &mut forbidden);
+        lower("on-question", &mut self.on_question, written.on_question, &mut forbidden);
         self.require_plugins = !optional;
         if written.audit.is_some() {
             forbidden.push(Forbidden::UsersAlone("audit"));

@@ -2,6 +2,7 @@
 
 mod again;
 mod ask_plugin;
+mod call_override;
 mod effects;
 mod observers;
 mod on_failure;
@@ -33,6 +34,7 @@ use crate::sandbox::capability::{Effects, EventFacts};
 use crate::state::Writes;
 use crate::store::{OpenQuestion, QuestionChange, StoreError};
 use again::Consent;
+use call_override::Overridden;
 use effects::{HeldEffects, PendingEffects};
 use open_record::OpenRecord;
 use pending::EventQuestion;
@@ -207,6 +209,15 @@ impl<'a> Dispatch<'a> {
                 let outcome = Box::pin(self.conclude_rejected(rejection)).await;
                 return self.finish(outcome);
             }
+            Step::Ask(open) if self.rejects_questions(&open) => {
+                let terms = self.override_terms::<E>(&value, &open);
+                return match Box::pin(self.reject_questions(open, terms, accepted, responder)).await {
+                    Overridden::Passes => self.finish(outcome(value, response)),
+                    Overridden::Rejected { rejection, code } => {
+                        RecordedOutcome { code, ..self.finish(Decision::Rejected(rejection)) }
+                    }
+                };
+            }
             Step::Ask(open) => open,
         };
         self.record.outcome = OutcomeKind::Escalated;
@@ -259,12 +270,17 @@ impl<'a> Dispatch<'a> {
             response,
             questions: record.questions.clone(),
             deadline: self.rules.settings().approval_deadline,
+            terms: None,
         }
         .with_code()
     }
 
     /// Creates the question's row, which is committed with the event's record.
     fn question(&self, request: &ApprovalRequest) -> Result<QuestionChange, StoreError> {
+        Ok(self.question_of(self.session.services.store.asker()?, request))
+    }
+
+    fn question_of(&self, asker: u32, request: &ApprovalRequest) -> QuestionChange {
         let deadline = u64::try_from(request.deadline.as_millis()).unwrap_or(u64::MAX);
         let is_shared = self.session.services.shares_questions;
         // If questions are not shared, no other process shows the values, so they are not written to disk a second
@@ -273,15 +289,15 @@ impl<'a> Dispatch<'a> {
             true => request.masked(&Masking::new(&self.rules.settings().audit)),
             false => request.without_values(),
         };
-        Ok(QuestionChange::Ask(Box::new(OpenQuestion {
+        QuestionChange::Ask(Box::new(OpenQuestion {
             id: request.id.clone(),
             session: request.session.clone(),
-            asker: self.session.services.store.asker()?,
+            asker,
             expires: self.session.services.now().saturating_add(deadline),
             answerable: is_shared,
             request: raw(&request).get().to_owned(),
             answer: None,
-        })))
+        }))
     }
 
     /// Decides a transform event.
@@ -411,7 +427,7 @@ impl<'a> Dispatch<'a> {
     /// Returns the outcome with the record.
     pub(super) fn finish<O>(mut self: Box<Self>, outcome: O) -> RecordedOutcome<O> {
         let earlier = std::mem::take(&mut self.earlier);
-        RecordedOutcome { outcome, record: self.take_record(), answer: None, earlier }
+        RecordedOutcome { outcome, record: self.take_record(), answer: None, earlier, code: None }
     }
 
     /// Takes the record. After this, the dispatch writes nothing more about the event.

@@ -41,6 +41,11 @@ pub struct RecordedOutcome<O> {
     /// asked again after an approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<(EventRecord, ApprovalRecord)>,
+    /// The code of an overridable rejection. With this code, a person can let exactly the rejected call pass once
+    /// ([`ApprovalRequest::code`](crate::approval::ApprovalRequest::code)). Show it to the user alone. The model must
+    /// not see it.
+    #[serde(skip)]
+    pub code: Option<String>,
 }
 
 impl<O> RecordedOutcome<O> {
@@ -52,8 +57,8 @@ impl<O> RecordedOutcome<O> {
 
     /// Returns the same record with a converted outcome.
     pub(super) fn map<P>(self, map: impl FnOnce(O) -> P) -> RecordedOutcome<P> {
-        let Self { outcome, record, answer, earlier } = self;
-        RecordedOutcome { outcome: map(outcome), record, answer, earlier }
+        let Self { outcome, record, answer, earlier, code } = self;
+        RecordedOutcome { outcome: map(outcome), record, answer, earlier, code }
     }
 }
 
@@ -63,7 +68,7 @@ impl<V, R, P> RecordedOutcome<Decision<V, R, P>> {
     /// # Errors
     /// If a person has to decide, returns the pending approval.
     pub fn into_final(self) -> Result<RecordedOutcome<Decision<V, R>>, P> {
-        let Self { outcome, record, answer, earlier } = self;
-        Ok(RecordedOutcome { outcome: outcome.into_final()?, record, answer, earlier })
+        let Self { outcome, record, answer, earlier, code } = self;
+        Ok(RecordedOutcome { outcome: outcome.into_final()?, record, answer, earlier, code })
     }
 }

@@ -3,12 +3,31 @@
 use super::services::Services;
 use crate::approval::{self, Approval, ApprovalRequest};
 use crate::audit::{ApprovalRecord, Header, ToRecord as _};
-use crate::contract::{Answered, OutcomeKind};
+use crate::config::Digest;
+use crate::contract::{AnswerKind, Answered, OutcomeKind};
 use crate::store::{OpenQuestion, QuestionChange, StoreError, Unit};
 use std::time::Duration;
 
 /// The interval at which the store is checked for another process's answer.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Time within which a person can allow a rejected call. The call must then be made again within the same time.
+pub(super) const OVERRIDE_LIFETIME: Duration = Duration::from_secs(600);
+
+/// Maximum number of rejected calls that wait for a person. A further rejected call cannot be allowed.
+const MAX_OVERRIDABLE: usize = 256;
+
+/// The state of a rejected call that is made again.
+pub(super) enum CallOverride {
+    /// A person has allowed the call after the event `id` was rejected.
+    Allowed { id: String },
+    /// A person can still allow the call by this code.
+    Waiting { code: String },
+    /// The call was not rejected before.
+    Unknown,
+    /// Too many rejected calls wait for a person.
+    Full,
+}
 
 /// The reason why a question cannot be answered.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +70,13 @@ impl Services {
         let mut open = Vec::new();
         for question in self.store.questions().await? {
             let request = serde_json::from_str::<ApprovalRequest>(&question.request).ok();
-            if !self.store.is_alive(question.asker)? {
+            if let Some(request) = request.as_ref().filter(|request| request.is_overridable()) {
+                if self.has_lapsed(&question) {
+                    self.lapse(&question, request).await?;
+                } else if question.answer.is_none() && question.answerable {
+                    open.push(request.clone());
+                }
+            } else if !self.store.is_alive(question.asker)? {
                 self.give_up(&question, request).await?;
             } else if question.answer.is_none() && self.takes_answers(&question) {
                 open.extend(request);
@@ -71,6 +96,9 @@ impl Services {
         let unknown = || QuestionGone::Unknown(id.to_owned());
         let question =
             self.store.questions().await?.into_iter().find(|question| question.id == id).ok_or_else(unknown)?;
+        if let Some(request) = overridable(&question) {
+            return self.answer_overridable(&question, &request, approval).await;
+        }
         if !self.store.is_alive(question.asker)? || !self.takes_answers(&question) {
             return Err(unknown());
         }
@@ -82,15 +110,97 @@ impl Services {
         }
     }
 
+    /// Returns the state of a rejected call with these terms, and removes the rejected calls whose time has passed.
+    pub(super) async fn call_override(&self, terms: Digest) -> Result<CallOverride, StoreError> {
+        let (mut others, mut waiting) = (0, None);
+        for question in self.store.questions().await? {
+            let Some(request) = overridable(&question) else { continue };
+            if self.has_lapsed(&question) {
+                self.lapse(&question, &request).await?;
+            } else if request.terms != Some(terms) {
+                others += 1;
+            } else if question.answer.is_some() {
+                return Ok(CallOverride::Allowed { id: question.id });
+            } else if question.expires.saturating_sub(self.now()) > lifetime() / 2 {
+                // A person needs time to read and answer, so an older code is not shown again.
+                waiting = Some(request.code);
+            }
+        }
+        Ok(match waiting {
+            Some(code) => CallOverride::Waiting { code },
+            None if others >= MAX_OVERRIDABLE => CallOverride::Full,
+            None => CallOverride::Unknown,
+        })
+    }
+
+    /// Returns true if the time of a rejected call has passed, or if the clock was set back since the rejection.
+    fn has_lapsed(&self, question: &OpenQuestion) -> bool {
+        let now = self.now();
+        question.expires <= now || question.expires - now > lifetime()
+    }
+
+    /// Removes a rejected call whose time has passed.
+    async fn lapse(&self, question: &OpenQuestion, request: &ApprovalRequest) -> Result<(), StoreError> {
+        let reason = format!("nobody answered within {OVERRIDE_LIFETIME:.0?}");
+        let answered = Answered::new(AnswerKind::TooLate, Some(reason));
+        // If a person has allowed the call, and the agent did not make it again, the log already contains the answer.
+        let record = question.answer.is_none().then(|| self.answer_record(question, request, answered));
+        self.take(question, record).await
+    }
+
+    /// Answers a question about a rejected call. No process waits for the answer, so it is recorded here.
+    async fn answer_overridable(
+        &self,
+        question: &OpenQuestion,
+        request: &ApprovalRequest,
+        approval: Approval,
+    ) -> Result<(), QuestionGone> {
+        if question.answer.is_some() {
+            return Err(QuestionGone::Answered(question.id.clone()));
+        }
+        if self.has_lapsed(question) || !question.answerable {
+            return Err(QuestionGone::Unknown(question.id.clone()));
+        }
+        let now = self.now();
+        let waited = lifetime().saturating_sub(question.expires.saturating_sub(now));
+        let mut answered = approval::answered(approval);
+        (answered.for_session, answered.micros) = (false, waited.saturating_mul(1000));
+        let id = question.id.clone();
+        let change = match answered.is_approved() {
+            true => {
+                let answer = approval::written(&answered);
+                QuestionChange::Allow { id, answer, expires: now.saturating_add(lifetime()) }
+            }
+            false => QuestionChange::Take(id),
+        };
+        let records = vec![self.answer_record(question, request, answered)];
+        let unit = Unit { records, question: Some(change), time: now, ..Unit::default() };
+        match self.store.commit(&unit).await {
+            Err(error) => Err(match self.store.answered(&question.id)? {
+                None => QuestionGone::Unknown(question.id.clone()),
+                Some(Some(_)) => QuestionGone::Answered(question.id.clone()),
+                Some(None) => QuestionGone::Store(error),
+            }),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn answer_record(&self, question: &OpenQuestion, request: &ApprovalRequest, answered: Answered) -> String {
+        let header = Header::new(&*question.session, self.now());
+        let record = ApprovalRecord::new(&question.id, header, request.event, OutcomeKind::Rejected, answered);
+        record.body(&self.rules.active().settings().audit)
+    }
+
     /// Answers a question with no if the process that asked it has ended. That process could no longer run the call.
     async fn give_up(&self, question: &OpenQuestion, request: Option<ApprovalRequest>) -> Result<(), StoreError> {
-        let settings = self.rules.active();
-        let header = Header::new(&*question.session, self.now());
-        let gone = approval::taken_for_gone();
-        let answer = request
-            .map(|request| ApprovalRecord::new(&question.id, header, request.event, OutcomeKind::Rejected, gone));
-        let records = answer.map(|answer| answer.body(&settings.settings().audit)).into_iter().collect();
-        let change = Some(QuestionChange::GiveUp(question.id.clone()));
+        let record = request.map(|request| self.answer_record(question, &request, approval::taken_for_gone()));
+        self.take(question, record).await
+    }
+
+    /// Removes a question of another process, and writes a record.
+    async fn take(&self, question: &OpenQuestion, record: Option<String>) -> Result<(), StoreError> {
+        let change = Some(QuestionChange::Take(question.id.clone()));
+        let records = record.into_iter().collect();
         let unit = Unit { records, question: change, time: self.now(), ..Unit::default() };
         match self.store.commit(&unit).await {
             // The question is gone, because another process has settled it.
@@ -98,4 +208,15 @@ impl Services {
             done => done,
         }
     }
+}
+
+/// Returns the request of a question about a rejected call.
+fn overridable(question: &OpenQuestion) -> Option<ApprovalRequest> {
+    let request = serde_json::from_str::<ApprovalRequest>(&question.request).ok();
+    request.filter(ApprovalRequest::is_overridable)
+}
+
+/// Returns [`OVERRIDE_LIFETIME`] in milliseconds.
+fn lifetime() -> u64 {
+    u64::try_from(OVERRIDE_LIFETIME.as_millis()).unwrap_or(u64::MAX)
 }

@@ -87,7 +87,12 @@ impl Backend for Memory {
             Some(QuestionChange::Ask(question)) => {
                 locked(&self.questions).insert(question.id.clone(), (**question).clone());
             }
-            Some(QuestionChange::Settle(id) | QuestionChange::GiveUp(id)) => {
+            Some(QuestionChange::Allow { id, answer, expires }) => {
+                if let Some(question) = locked(&self.questions).get_mut(id) {
+                    (question.answer, question.expires) = (Some(answer.clone()), *expires);
+                }
+            }
+            Some(QuestionChange::Settle(id) | QuestionChange::Take(id)) => {
                 locked(&self.questions).remove(id);
             }
             None => {}

@@ -67,9 +67,19 @@ pub(crate) enum QuestionChange {
     Ask(Box<OpenQuestion>),
     /// Deletes the row because the asking process has decided the event.
     Settle(String),
-    /// Deletes the row because the asking process has ended and another process has decided the event. Fails if the row
-    /// does not exist.
-    GiveUp(String),
+    /// Stores the answer to a question for which no process waits, and a new expiry. Fails if the question does not
+    /// exist or has an answer.
+    Allow {
+        /// The event.
+        id: String,
+        /// The answer, as JSON.
+        answer: String,
+        /// Time of the expiry, in milliseconds since the Unix epoch.
+        expires: Time,
+    },
+    /// Deletes the row of a question that this process did not ask. Fails if the row does not exist, because another
+    /// process has taken it first.
+    Take(String),
 }
 
 /// The first answer to a question.

@@ -5,6 +5,7 @@
 mod asks;
 mod audit;
 mod binary;
+mod call_override;
 mod callbacks;
 mod careless;
 mod compiled_ahead;

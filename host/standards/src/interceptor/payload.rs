@@ -118,7 +118,7 @@ async fn allowed<V: 'static, R: 'static>(open: OpenOutcome<V, R>) -> Result<V, P
 
 fn denied(rejection: &Rejection) -> PayloadOutcome {
     match rejection.cause {
-        Cause::Verdict | Cause::Disagreement | Cause::NotApproved | Cause::TooManyQuestions => {
+        Cause::Verdict | Cause::Disagreement | Cause::NotApproved | Cause::Overridable | Cause::TooManyQuestions => {
             let Rejection { by, refusal, .. } = rejection.clone();
             PayloadOutcome::Denied { why: refusal.reason, by, code: refusal.code }
         }

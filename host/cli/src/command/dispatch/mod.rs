@@ -167,6 +167,7 @@ fn cause(outcome: &Value) -> Option<&'static str> {
         Cause::Verdict => "verdict",
         Cause::Disagreement => "disagreement",
         Cause::NotApproved => "not-approved",
+        Cause::Overridable => "overridable",
         Cause::TooManyQuestions => "too-many-questions",
         Cause::NotRecorded => "not-recorded",
         Cause::Ended => "ended",

@@ -24,7 +24,7 @@ impl Dispatch<'_> {
         consent
     }
 
-    /// Removes the questions that a person has already answered for the rest of the session, and records these answers.
+    /// Removes the questions that a person has already answered, and records these answers.
     pub(super) fn answer_from_kept<E: GateEvent>(&mut self, value: &E::Payload, questions: &mut Vec<Question>) {
         self.record.kept = match (&self.replay, E::calls(value)) {
             (Some(replay), _) => {
@@ -33,7 +33,9 @@ impl Dispatch<'_> {
                 questions.retain(|question| kept_for(question).is_none());
                 kept
             }
-            (None, Some([call])) => locked(&self.session.kept_answers).answer(self.rules, call, questions),
+            (None, Some([call])) => {
+                locked(&self.session.kept_answers).answer(self.rules, call, questions, self.facts.time)
+            }
             (None, _) => Vec::new(),
         };
     }

@@ -10,7 +10,7 @@ use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
 use crate::session::not_asked::NotAsked;
 use crate::session::notice::{Notice, NoticeKind};
 use crate::state::{Source, Writes};
-use crate::store::StoreError;
+use crate::store::{QuestionChange, StoreError};
 use std::sync::Arc;
 
 /// Maximum length of a warning that a plugin logs about an audit record, in characters. The length is limited, because
@@ -154,9 +154,18 @@ impl Dispatch<'_> {
 
     /// Records the event and applies its effects. If the event cannot be recorded, no effects are applied.
     pub(super) async fn conclude(&mut self, durability: Durability) -> Result<(), StoreError> {
+        self.conclude_with(durability, None).await
+    }
+
+    /// Like [`Self::conclude`], and also changes the row of a question.
+    pub(super) async fn conclude_with(
+        &mut self,
+        durability: Durability,
+        question: Option<QuestionChange>,
+    ) -> Result<(), StoreError> {
         let mut held = self.effects();
         let writes = std::mem::take(&mut held.writes);
-        let with = RecordEffects { writes, reminders: held.reminders(!self.record.outcome.is_no()), question: None };
+        let with = RecordEffects { writes, reminders: held.reminders(!self.record.outcome.is_no()), question };
         self.session.record(self.rules, &self.info, &*self.record, with, durability).await?;
         self.concluded = true;
         Ok(())

@@ -214,7 +214,8 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
     pub(super) fn into_outcome(self) -> OpenOutcome<E::Payload, E::Response> {
         let record = self.record.clone();
         let pending = PendingApproval { open: Box::new(self) };
-        RecordedOutcome { outcome: Decision::Escalated(pending), record, answer: None, earlier: Vec::new() }
+        let outcome = Decision::Escalated(pending);
+        RecordedOutcome { outcome, record, answer: None, earlier: Vec::new(), code: None }
     }
 
     fn answer(&self, answer: Answered, outcome: OutcomeKind, effects_hold: bool) -> ApprovalRecord {
@@ -417,7 +418,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         answer: ApprovalRecord,
     ) -> OpenOutcome<E::Payload, E::Response> {
         let (record, earlier) = (self.take_record(), std::mem::take(&mut self.earlier));
-        RecordedOutcome { outcome, record, answer: Some(Box::new(answer)), earlier }
+        RecordedOutcome { outcome, record, answer: Some(Box::new(answer)), earlier, code: None }
     }
 
     /// Remembers a recorded approval for the rest of the session.

@@ -15,7 +15,12 @@ pub(super) fn change(connection: &Connection, change: &QuestionChange) -> rusqli
             one_row(insert.execute((id, session, asker, expires.cast_signed(), answerable, request, answer))?)
         }
         QuestionChange::Settle(id) => remove(connection, id).map(drop),
-        QuestionChange::GiveUp(id) => one_row(remove(connection, id)?),
+        QuestionChange::Allow { id, answer, expires } => {
+            let mut update = connection
+                .prepare_cached("UPDATE question SET answer = ?2, expires = ?3 WHERE id = ?1 AND answer IS NULL")?;
+            one_row(update.execute((id, answer, expires.cast_signed()))?)
+        }
+        QuestionChange::Take(id) => one_row(remove(connection, id)?),
     }
 }
 
