@@ -1,11 +1,13 @@
 //! The command line of `audit` and `replay`.
 
+use super::period::period;
 use super::{ConfigArgs, event};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use hookhost::config::Digest;
 use hookhost::contract::{EventKind, OutcomeKind};
 use std::path::PathBuf;
+use std::time::Duration;
 
 const AUDIT_EXAMPLES: &str = "\
 Examples:
@@ -127,6 +129,32 @@ pub(crate) struct VerifyArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  hookhost report
+  hookhost report --since 30d --md
+  hookhost report --json | jq .asked";
+
+/// Show what your rules did: calls that were rejected, asked about and changed, by rule and by agent
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub(crate) struct ReportArgs {
+    /// The length of the period that ends now, such as 12h, 7d or 4w
+    #[arg(long, value_name = "TIME", value_parser = period, default_value = "7d")]
+    pub(crate) since: Duration,
+
+    /// Print Markdown, ready to post
+    #[arg(long)]
+    pub(crate) md: bool,
+
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "md")]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 const REPLAY_EXAMPLES: &str = "\

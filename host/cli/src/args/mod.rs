@@ -4,13 +4,14 @@ mod acp;
 mod agents;
 mod log;
 mod mcp;
+mod period;
 mod resident;
 mod rule;
 mod session;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
-pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ShowArgs, TailArgs, VerifyArgs};
+pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ReportArgs, ShowArgs, TailArgs, VerifyArgs};
 pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
 pub(crate) use resident::{AllowOnceArgs, ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
 pub(crate) use rule::{ExplainArgs, RuleArgs, RuleCommand};
@@ -89,6 +90,8 @@ pub(crate) enum Command {
     AllowOnce(AllowOnceArgs),
     Audit(AuditArgs),
     Replay(ReplayArgs),
+    Report(ReportArgs),
+    Update(UpdateArgs),
     Cache(CacheArgs),
     Rule(RuleArgs),
     /// A program `hookhost-NAME` of the user.
@@ -359,6 +362,20 @@ pub(crate) enum AuthCommand {
         /// The provider
         provider: String,
     },
+}
+
+const UPDATE_EXAMPLES: &str = "\
+Examples:
+  hookhost update
+  hookhost update --json | jq -r .version";
+
+/// Show the version, and how this installation is updated; hookhost never updates itself
+#[derive(Debug, Args)]
+#[command(after_help = UPDATE_EXAMPLES)]
+pub(crate) struct UpdateArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 const TOOLS_EXAMPLES: &str = "\

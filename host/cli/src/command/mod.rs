@@ -19,6 +19,7 @@ mod mcp;
 mod relayed;
 mod repl;
 mod replay;
+mod report;
 mod rule;
 mod run;
 mod serve;
@@ -26,6 +27,7 @@ mod session;
 mod tools;
 mod trust;
 mod uninstall;
+mod update;
 
 use crate::args::{Cli, Command, McpCommand, RuleCommand, SessionCommand};
 use crate::exit::{CliError, Exit};
@@ -75,7 +77,9 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::AllowOnce(args) => wait_here_for(allow_once::run(&args)),
         Command::Approvals(args) => wait_here_for(approvals::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),
+        Command::Report(args) => report::run(&args),
         Command::Replay(args) => wait_for(replay::run(&args)),
+        Command::Update(args) => update::run(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Rule(args) => match &args.command {
             RuleCommand::Explain(args) => rule::explain(args),

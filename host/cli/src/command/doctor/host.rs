@@ -41,7 +41,7 @@ pub(super) fn check(status: &Result<Value, ConnectionError>) -> Check {
 }
 
 /// Asks the resident host for its status and for the rules in the working directory.
-pub(super) fn status(directories: &UserDirectories) -> Result<Value, ConnectionError> {
+pub(in crate::command) fn status(directories: &UserDirectories) -> Result<Value, ConnectionError> {
     let deadline = Deadline::within(TIMEOUT, None);
     let mut connection = Connection::open(&HostPaths::below(&directories.state), deadline)?;
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));

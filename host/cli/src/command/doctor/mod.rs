@@ -7,6 +7,7 @@ mod last_event;
 mod log;
 mod rules;
 
+pub(super) use host::status as host_status;
 pub(super) use last_event::LastEvents;
 
 use crate::agent_places::{AgentPlaces, NO_AGENT, adapters, is_second_way};

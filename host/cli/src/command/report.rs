@@ -1,0 +1,310 @@
+//! `hookhost report`: one screen about a period of the log, ready to post.
+
+use crate::args::ReportArgs;
+use crate::audit_log;
+use crate::exit::{CliError, Exit};
+use crate::output::{
+    self, one_line,
+    style::{DIM, NAME, WARNING},
+    time,
+    truncate::cut,
+};
+use crate::tally::{Answers, Counts, EventTimes, RuleName, Tally, percentile};
+use hookhost::store::{Log, LogError};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Maximum number of rules and of agents that are listed. The report should fit one screen.
+const MAX_ROWS: usize = 8;
+
+/// Width of the first column of a list, in characters.
+const NAME_WIDTH: usize = 40;
+
+pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = milliseconds(now.saturating_sub(args.since));
+    let log = audit_log::open(args.log.log.as_deref())?;
+    audit_log::warn_of_foreign(&log);
+    let report = Report { since, until: milliseconds(now), tally: read(&log, since)? };
+    if args.json {
+        output::print_json(&report.to_json())?;
+    } else if args.md {
+        output::print(&report.to_markdown())?;
+    } else {
+        output::print(&report.to_text())?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Counts the records since this time. Records that cannot be read are reported and skipped.
+fn read(log: &Log, since: u64) -> Result<Tally, CliError> {
+    let mut tally = Tally::new(since);
+    let first = first_since(log, since).map_err(audit_log::unreadable)?;
+    for line in log.lines_after(first).map_err(audit_log::unreadable)? {
+        match line {
+            Ok(line) => {
+                if let Ok(record) = line.entry() {
+                    tally.add(&record);
+                }
+            }
+            Err(error @ LogError::Line { .. }) => {
+                output::note(&format!("{WARNING}warning:{WARNING:#} {}\n", one_line(&error.to_string())));
+            }
+            Err(error) => return Err(audit_log::unreadable(error)),
+        }
+    }
+    Ok(tally)
+}
+
+/// Returns the number of the last record before the period. A log can be much longer than the period, so this searches by bisection. The
+/// times of records ascend, except for a few seconds.
+fn first_since(log: &Log, since: u64) -> Result<u64, LogError> {
+    if log.is_export() {
+        return Ok(0);
+    }
+    let (mut before, mut after) = (0, log.last()? + 1);
+    while after - before > 1 {
+        let middle = before + (after - before) / 2;
+        let line = log.lines_after(middle - 1)?.next().transpose()?;
+        let time = line.and_then(|line| line.entry().ok()).map(|record| record.time());
+        // A record that cannot be read has no time, so the search continues before it.
+        if time.is_some_and(|time| time.saturating_add(CLOCK_DIFFERENCE) < since) {
+            before = middle
+        } else {
+            after = middle
+        }
+    }
+    Ok(before)
+}
+
+/// Time by which the times of neighbouring records may be out of order, in milliseconds.
+const CLOCK_DIFFERENCE: u64 = 60_000;
+
+/// The counts of a period, and the period itself in milliseconds since the Unix epoch.
+struct Report {
+    since: u64,
+    until: u64,
+    tally: Tally,
+}
+
+impl Report {
+    /// Returns the period and the amount of work in it, in one sentence.
+    fn headline(&self) -> String {
+        let hours = self.tally.active_hours();
+        let agents = self.tally.by_agent.len();
+        let agents = if agents == 1 { "1 agent".to_owned() } else { format!("{agents} agents") };
+        format!(
+            "{} to {}: {} events of {agents} in {hours:.1} active hours",
+            day(self.since),
+            day(self.until),
+            self.tally.total.events
+        )
+    }
+
+    /// Returns a label, a number and an explanation for each kind of decision.
+    fn summary(&self) -> Vec<(&'static str, u64, String)> {
+        let Counts { rejected, asked, changed, masked, withheld, .. } = self.tally.total;
+        let failed = match self.tally.failed {
+            0 => String::new(),
+            failed => format!("{failed} of them or of the withheld ones because a plugin failed"),
+        };
+        vec![
+            ("rejected", rejected, failed),
+            ("asked", asked, self.answers_sentence()),
+            ("changed", changed, "calls that ran in another form, or got a plugin's result".to_owned()),
+            ("masked", masked, "results and texts, of which the model saw a changed form".to_owned()),
+            ("withheld", withheld, "results and texts that the model did not see".to_owned()),
+        ]
+    }
+
+    fn answers_sentence(&self) -> String {
+        let asked = self.tally.total.asked;
+        if asked == 0 {
+            return String::new();
+        }
+        let answers = self.tally.answers();
+        let Answers { yes, no, none, ran, did_not_run, open, waits } = &answers;
+        let counts = [
+            (*yes, "yes"),
+            (*no, "no"),
+            (*none + *open, "unanswered"),
+            (*ran, "agreed in the agent"),
+            (*did_not_run, "not agreed there"),
+        ];
+        let mut parts: Vec<String> =
+            counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        if let Some(median) = percentile(waits, 50) {
+            parts.push(format!("answered after {} (median)", span(median)));
+        }
+        let hours = self.tally.active_hours();
+        if hours > 0.0 {
+            parts.push(format!("{:.1} an active hour", asked as f64 / hours));
+        }
+        parts.join(", ")
+    }
+
+    /// Returns the rules with the most decisions first, and the number of the remaining rules.
+    fn rules(&self) -> (Vec<(String, Counts)>, usize) {
+        let name = |RuleName { by, code }: &RuleName| match code {
+            Some(code) => format!("{by} {code}"),
+            None => by.clone(),
+        };
+        rows(self.tally.by_rule.iter().map(|(rule, counts)| (name(rule), *counts)), Counts::decisions)
+    }
+
+    /// Returns the agents with the most events first, and the number of the remaining agents.
+    fn agents(&self) -> (Vec<(String, Counts)>, usize) {
+        rows(self.tally.by_agent.iter().map(|(agent, counts)| (agent.clone(), *counts)), |counts| counts.events)
+    }
+
+    fn times_sentence(&self) -> Option<String> {
+        let EventTimes { median, p99 } = self.tally.times()?;
+        Some(format!("the rules took {} per event (median), and {} at the 99th percentile", span(median), span(p99)))
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = format!("{NAME}hookhost{NAME:#} {}\n", self.headline());
+        for (label, count, more) in self.summary() {
+            let _ = writeln!(text, "  {label:<9}{count:>7}  {DIM}{more}{DIM:#}");
+        }
+        let lists = [("by rule", self.rules(), false), ("by agent", self.agents(), true)];
+        for (title, (rows, more), with_events) in lists {
+            if rows.is_empty() {
+                continue;
+            }
+            let events = if with_events { "events" } else { "" };
+            let _ = writeln!(
+                text,
+                "{NAME}{title:<NAME_WIDTH$}{NAME:#} {DIM}{events:>8} {:>8} {:>6} {:>7} {:>6}{DIM:#}",
+                "rejected", "asked", "changed", "masked"
+            );
+            for (name, counts) in rows {
+                let name = cut(&one_line(&name), NAME_WIDTH - 3);
+                let events = if with_events { counts.events.to_string() } else { String::new() };
+                let Counts { rejected, asked, changed, masked, withheld, .. } = counts;
+                let masked = masked + withheld;
+                let width = NAME_WIDTH - 2;
+                let _ =
+                    writeln!(text, "  {name:<width$} {events:>8} {rejected:>8} {asked:>6} {changed:>7} {masked:>6}");
+            }
+            if more > 0 {
+                let _ = writeln!(text, "  {DIM}and {more} more{DIM:#}");
+            }
+        }
+        if let Some(times) = self.times_sentence() {
+            let _ = writeln!(text, "{times}");
+        }
+        text
+    }
+
+    fn to_markdown(&self) -> String {
+        let mut text = format!("**hookhost**, {}\n\n| decision | number | |\n|---|---:|---|\n", self.headline());
+        for (label, count, more) in self.summary() {
+            let _ = writeln!(text, "| {label} | {count} | {more} |");
+        }
+        for (title, (rows, more)) in [("rule", self.rules()), ("agent", self.agents())] {
+            if rows.is_empty() {
+                continue;
+            }
+            let _ = writeln!(
+                text,
+                "\n| {title} | events | rejected | asked | changed | masked or withheld |\n|---|---:|---:|---:|---:|---:|"
+            );
+            for (name, counts) in rows {
+                let name = cut(&one_line(&name), NAME_WIDTH).replace('|', "\\|").replace('`', "'");
+                let events = if counts.events > 0 { counts.events.to_string() } else { String::new() };
+                let Counts { rejected, asked, changed, masked, withheld, .. } = counts;
+                let _ = writeln!(
+                    text,
+                    "| `{name}` | {events} | {rejected} | {asked} | {changed} | {} |",
+                    masked + withheld
+                );
+            }
+            if more > 0 {
+                let _ = writeln!(text, "| and {more} more | | | | | |");
+            }
+        }
+        if let Some(times) = self.times_sentence() {
+            let mut sentence = times;
+            sentence[..1].make_ascii_uppercase();
+            let _ = writeln!(text, "\n{sentence}.");
+        }
+        text
+    }
+
+    fn to_json(&self) -> Value {
+        let Self { since, until, tally } = self;
+        let Answers { yes, no, none, ran, did_not_run, open, waits } = tally.answers();
+        let rules = tally.by_rule.iter().map(|(RuleName { by, code }, counts)| {
+            let mut rule = json!({ "by": by, "code": code });
+            merge(&mut rule, decisions(counts));
+            rule
+        });
+        let agents = tally.by_agent.iter().map(|(agent, counts)| {
+            let mut agent = json!({ "agent": agent, "events": counts.events });
+            merge(&mut agent, decisions(counts));
+            agent
+        });
+        let times = tally.times().map(|EventTimes { median, p99 }| json!({ "median": median, "p99": p99 }));
+        let mut report = json!({
+            "since": since,
+            "until": until,
+            "events": tally.total.events,
+            "failed": tally.failed,
+            "answers": {
+                "yes": yes, "no": no, "none": none, "open": open, "ran-at-the-agent": ran, "did-not-run-at-the-agent": did_not_run,
+                "median-micros": percentile(&waits, 50),
+            },
+            "active-hours": tally.active_hours(),
+            "rules": rules.collect::<Vec<_>>(),
+            "agents": agents.collect::<Vec<_>>(),
+            "micros-per-event": times,
+        });
+        merge(&mut report, decisions(&tally.total));
+        report
+    }
+}
+
+/// Sorts rows by their weight, heaviest first, and leaves out the rows after the first few. Returns the number of rows that are left out.
+fn rows(
+    rows: impl Iterator<Item = (String, Counts)>,
+    weight: impl Fn(&Counts) -> u64,
+) -> (Vec<(String, Counts)>, usize) {
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by_key(|(name, counts)| (std::cmp::Reverse(weight(counts)), name.clone()));
+    let more = rows.len().saturating_sub(MAX_ROWS);
+    rows.truncate(MAX_ROWS);
+    (rows, more)
+}
+
+fn decisions(counts: &Counts) -> Value {
+    let Counts { rejected, asked, changed, masked, withheld, events: _ } = counts;
+    json!({ "rejected": rejected, "asked": asked, "changed": changed, "masked": masked, "withheld": withheld })
+}
+
+fn merge(object: &mut Value, more: Value) {
+    if let (Value::Object(object), Value::Object(more)) = (object, more) {
+        object.extend(more);
+    }
+}
+
+/// Formats a time in microseconds with a suitable unit.
+fn span(micros: u64) -> String {
+    match micros {
+        0..1_000 => format!("{micros} µs"),
+        1_000..100_000 => format!("{:.1} ms", micros as f64 / 1e3),
+        100_000..1_000_000 => format!("{} ms", micros / 1_000),
+        1_000_000..100_000_000 => format!("{} s", micros / 1_000_000),
+        _ => format!("{} min", micros / 60_000_000),
+    }
+}
+
+/// Formats the day of a time.
+fn day(millis: u64) -> String {
+    time::utc(millis).chars().take("2026-11-29".len()).collect()
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
