@@ -23,6 +23,7 @@ mod not_loaded;
 mod plugin_models;
 #[cfg(target_os = "linux")]
 mod processes;
+mod profiles;
 mod provider;
 mod proxied;
 mod pty;

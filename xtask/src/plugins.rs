@@ -31,12 +31,14 @@ impl Plugin {
 
 /// Builds all plugins and returns their directory, `target/plugins`, which contains nothing else.
 pub fn build(workspace: &Workspace) -> Outcome<PathBuf> {
-    let plugins = [examples(workspace)?, in_directory(&workspace.root.join("tests/plugins"))?].concat();
+    let examples = examples(workspace)?;
+    let plugins = [examples.clone(), in_directory(&workspace.root.join("tests/plugins"))?].concat();
     let directory = workspace.plugins();
     if directory.exists() {
         fs::remove_dir_all(&directory).map_err(|error| format!("cannot clear {}: {error}", directory.display()))?;
     }
     build_only(workspace, &plugins)?;
+    bundle(workspace, &examples)?;
     Ok(directory)
 }
 
@@ -67,6 +69,29 @@ pub fn build_only(workspace: &Workspace, plugins: &[Plugin]) -> Outcome {
         fs::write(&to, bytes).map_err(failed(&to))?;
     }
     say(&format!("the plugins are in {}", workspace.show(&directory)));
+    Ok(())
+}
+
+/// Copies the example plugins into the directory from which the build of `hookhost` packs them. A file that would not change is not
+/// written, because cargo would then pack all plugins again.
+fn bundle(workspace: &Workspace, examples: &[Plugin]) -> Outcome {
+    let directory = workspace.bundled_plugins();
+    let failed = |error| format!("cannot write {}: {error}", directory.display());
+    fs::create_dir_all(&directory).map_err(failed)?;
+    for entry in fs::read_dir(&directory).map_err(failed)? {
+        let file = entry.map_err(failed)?.path();
+        if !examples.iter().any(|plugin| file.ends_with(plugin.file_name())) {
+            fs::remove_file(&file).map_err(failed)?;
+        }
+    }
+    for plugin in examples {
+        let (from, to) = (workspace.plugins().join(plugin.file_name()), directory.join(plugin.file_name()));
+        let bytes = fs::read(&from).map_err(|error| format!("cannot read {}: {error}", from.display()))?;
+        if fs::read(&to).is_ok_and(|present| present == bytes) {
+            continue;
+        }
+        fs::write(&to, bytes).map_err(failed)?;
+    }
     Ok(())
 }
 

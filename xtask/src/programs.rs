@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    Outcome,
+    Outcome, plugins,
     workspace::{Workspace, output, run, say},
 };
 
@@ -87,6 +87,7 @@ pub fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
         }
         _ => return Err("usage: cargo xtask install [DIRECTORY]".to_owned()),
     };
+    plugins::build(workspace)?;
     let programs = release(workspace)?;
     fs::create_dir_all(&directory).map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
     for program in [&programs.hookhost, &programs.hook] {

@@ -88,6 +88,11 @@ impl Workspace {
         if self.is_other() { self.compared().join("plugins") } else { self.target.join("plugins") }
     }
 
+    /// The directory of the plugins that the program `hookhost` contains. The build script of `host/cli` reads it.
+    pub fn bundled_plugins(&self) -> PathBuf {
+        if self.is_other() { self.compared().join("bundled-plugins") } else { self.target.join("bundled-plugins") }
+    }
+
     /// The target directory of guests. The two work trees have separate target directories, because cargo gives a component the same file
     /// name in both. In a shared directory, a build in one work tree would overwrite the component of the other, so each build would have
     /// to link it again.

@@ -22,7 +22,7 @@ use analysis::{expression, patterns};
 
 /// The files in `catalogues/`. The first file lists the known programs. The other files are the catalogues, in the order in which rules of
 /// equal priority are checked.
-const FILES: [&str; 26] = [
+const FILES: [&str; 27] = [
     "programs",
     "floor",
     "self-defence",
@@ -49,6 +49,7 @@ const FILES: [&str; 26] = [
     "machine",
     "statements",
     "general",
+    "reads",
 ];
 
 fn main() {

@@ -15,7 +15,7 @@ use hookhost_proxy::mcp::policy::Section;
 use std::path::{Path, PathBuf};
 
 /// The sections of `hookhost.toml` that do not belong to the engine.
-pub(crate) const SECTIONS: &[&str] = &["agent", "agents", "mcp", "mcp-proxy"];
+pub(crate) const SECTIONS: &[&str] = &["agent", "agents", "mcp", "mcp-proxy", "profile"];
 
 /// Returns the directories of the user's own files.
 pub(crate) fn places() -> Result<UserDirectories, CliError> {

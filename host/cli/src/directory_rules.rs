@@ -4,11 +4,10 @@
 use crate::{configuration, loading};
 use hookhost::command::{ProjectFile, TrustStore};
 use hookhost::config::{Config, FILE_NAME};
-use hookhost_client::paths::HostPaths;
 use hookhost_resident::{ConfigurationSource, FoundConfiguration, users_file};
 use std::path::{Path, PathBuf};
 
-/// Finds the user's own file and the project's approved files.
+/// Finds the user's own files and the project's approved files.
 #[derive(Debug)]
 pub(crate) struct UserConfigurations;
 
@@ -19,7 +18,7 @@ impl ConfigurationSource for UserConfigurations {
             loading::keeps_all_files(&found, loaded).map_err(|stop| stop.message())?;
         }
         let places = configuration::places().map_err(|stop| stop.message())?;
-        users_file::check(&HostPaths::below(&places.state), &places.user_file(), &found.config)?;
+        users_file::check(&places, &found.config)?;
         let changes = found.changes.iter().map(configuration::changed);
         let inert = found.inert.iter().map(configuration::inert);
         let notes = changes.chain(inert).map(|note| format!("hookhost: {note}")).collect();
@@ -30,7 +29,7 @@ impl ConfigurationSource for UserConfigurations {
         let mut files: Vec<PathBuf> = directory.ancestors().map(|directory| directory.join(FILE_NAME)).collect();
         files.extend(ProjectFile::find(directory));
         if let Ok(places) = configuration::places() {
-            files.push(places.user_file());
+            files.extend(places.user_files());
             files.push(TrustStore::of(&places).file());
         }
         if let Some(config) = loaded {

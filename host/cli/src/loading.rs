@@ -13,7 +13,8 @@ use hookhost::plugin::LoadError;
 use hookhost::{Changes, Error, Host, HostBuilder, Plugin};
 use hookhost_models::Keys;
 use hookhost_models::PluginModels;
-use std::path::Path;
+use hookhost_resident::users_file;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Returns the configuration for `directory`, with the plugins of `--plugin` enabled.
@@ -35,9 +36,11 @@ pub(crate) fn config_again(
     Ok((config, (!changes.is_empty()).then(|| changes.join("\n"))))
 }
 
-/// Checks that each file of the loaded configuration still applies.
+/// Checks that each file of the loaded configuration still applies, except a file that a command of the user removed.
 pub(crate) fn keeps_all_files(found: &Discovered, loaded: &Config) -> Result<(), CliError> {
-    let Some(lost) = loaded.files().iter().find(|file| !found.config.files().contains(file)) else { return Ok(()) };
+    let places = configuration::places()?;
+    let is_lost = |file: &&PathBuf| !found.config.files().contains(file) && !users_file::is_forgotten(&places, file);
+    let Some(lost) = loaded.files().iter().find(is_lost) else { return Ok(()) };
     let stop = match found.inert.iter().find(|inert| inert.path == *lost) {
         Some(inert) => CliError::not_loaded(anyhow!("{inert}"))
             .advise(format!("hookhost trust {}", quoted(&lost.to_string_lossy()))),

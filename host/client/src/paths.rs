@@ -73,7 +73,7 @@ impl HostPaths {
         Some(PathBuf::from(name)).filter(|path| path.is_absolute())
     }
 
-    /// Returns the path of a marker file. The marker file shows that the user's own configuration file was active before.
+    /// Returns the path of the file that lists the user's own configuration files that were active before, one per line.
     pub fn users_file(&self) -> PathBuf {
         self.directory.join("users-file")
     }

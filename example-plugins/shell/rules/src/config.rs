@@ -1,6 +1,6 @@
 //! The `[plugin.config]` table.
 
-use crate::rules::{Catalogue, Mode, Rule, Settings};
+use crate::rules::{Catalogue, Mode, Rule, Settings, Unknown};
 use litemap::LiteMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -24,6 +24,7 @@ struct RawConfig {
     #[serde(deserialize_with = "table")]
     answers: LiteMap<String, String>,
     remove: Vec<String>,
+    unknown: Unknown,
     custom_rules: Vec<Value>,
     catalogues: Vec<Value>,
 }
@@ -31,11 +32,11 @@ struct RawConfig {
 impl<'de> Deserialize<'de> for Config {
     fn deserialize<D: Deserializer<'de>>(table: D) -> Result<Self, D::Error> {
         let raw = RawConfig::deserialize(table)?;
-        let RawConfig { stacks, mode, modes, answers, remove, custom_rules, catalogues } = raw;
+        let RawConfig { stacks, mode, modes, answers, remove, unknown, custom_rules, catalogues } = raw;
         let wrong = serde::de::Error::custom::<String>;
         let custom_rules = custom_rules.into_iter().map(Rule::given).collect::<Result<_, _>>().map_err(wrong)?;
         let catalogues = catalogues.into_iter().map(Catalogue::given).collect::<Result<_, _>>().map_err(wrong)?;
-        Ok(Self { stacks, rules: Settings { mode, modes, answers, remove, custom_rules, catalogues } })
+        Ok(Self { stacks, rules: Settings { mode, modes, answers, remove, unknown, custom_rules, catalogues } })
     }
 }
 

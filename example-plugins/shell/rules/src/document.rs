@@ -1,7 +1,9 @@
 //! Makes pages for people about the rules in the catalogues. This module is not part of a component, because a component contains no
 //! examples.
 
-use crate::rules::{Catalogue, Embedded, Rule, Severity};
+use crate::config::Config;
+use crate::judge::{Stop, stop};
+use crate::rules::{Catalogue, Embedded, Registry, Rule, Severity};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter, Result as FmtResult, Write as _};
@@ -56,6 +58,35 @@ pub fn catalogues() -> Result<Vec<CataloguePage>, String> {
         pages.push(CataloguePage { id, version, stack, rules: rules.collect::<Result<_, _>>()? });
     }
     Ok(pages)
+}
+
+/// The number of rules that stop a command, by their effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RuleCounts {
+    /// Rules that ask a person.
+    pub asking: usize,
+    /// Rules that deny the command.
+    pub denying: usize,
+}
+
+/// Counts the rules that stop a command under this config. Rules of stacks that the config does not name are not counted.
+///
+/// # Errors
+/// Returns one sentence that names the error in the config.
+pub fn rule_counts(config: Config) -> Result<RuleCounts, String> {
+    let Config { stacks, rules, .. } = config;
+    let stacks = stacks.unwrap_or_default();
+    let registry = Registry::new(rules)?;
+    let holds = |stack: &str| stacks.iter().any(|named| named == stack);
+    let mut counts = RuleCounts::default();
+    for rule in registry.rules().iter().filter(|rule| rule.holds_in(&holds)) {
+        match stop(rule) {
+            Some(Stop::Ask) => counts.asking += 1,
+            Some(Stop::Deny) => counts.denying += 1,
+            None => {}
+        }
+    }
+    Ok(counts)
 }
 
 /// Returns the Markdown files of the catalogues by file name. These are a page for each catalogue, and `README.md`, which lists the pages.

@@ -1,7 +1,7 @@
 //! Decides whether and how a command runs. The decision depends only on the command, the rules and the other fields of [`Input`].
 
 use crate::rewrite::{keeps_the_rest, rewrite};
-use crate::rules::{CompiledRule, Mode, Registry, RuleMatch, Severity, Subject, Texts};
+use crate::rules::{CompiledRule, Mode, READS, Registry, RuleMatch, Severity, Subject, Texts, Unknown};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Serialize;
 use shell_reader::Ascii as _;
@@ -116,7 +116,9 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
     }
     let subject = Subject::new(text, &script, &context);
     let mut silent = Texts::new();
-    let hits = effective(registry, &subject, input, Some(&mut silent).filter(|_| input.asks_silent));
+    let mut hits = effective(registry, &subject, input, Some(&mut silent).filter(|_| input.asks_silent));
+    let reading: Vec<usize> =
+        hits.extract_if(.., |hit| hit.rule.is_about_reading()).flat_map(|hit| hit.commands).collect();
     let mut judgement = Judgement { outcome: Outcome::Unmatched, envelopes: Vec::new(), silent, work: script.work };
     for hit in &hits {
         let rule = hit.rule;
@@ -159,6 +161,12 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
         }
         judgement.envelopes.push(envelope);
     }
+    if registry.unknown == Unknown::Ask
+        && !matches!(judgement.outcome, Outcome::Deny { .. } | Outcome::Ask { .. })
+        && let Some(command) = first_unknown(&script, &reading)
+    {
+        judgement.ask_about_unknown(&subject, command);
+    }
     judgement.settle(text);
     leave((hits, subject));
     leave((script, context));
@@ -183,6 +191,29 @@ impl Judgement {
         envelope.would = instead.map(|instead| would_rewrite(Ok(instead)));
     }
 
+    /// Asks about a command that is not known to only read.
+    fn ask_about_unknown(&mut self, subject: &Subject<'_>, command: &Command) {
+        let matched = subject.text.get(command.place.clone()).unwrap_or(subject.text);
+        let explanation = "It is not known that this command only reads.";
+        let question = format!("{explanation} Run `{}`?", shown(matched));
+        self.outcome = Outcome::Ask { rule: UNKNOWN_RULE.to_owned(), question };
+        self.envelopes.push(Envelope {
+            action: "ask".into(),
+            command: bounded(subject.text),
+            original_command: bounded(subject.text),
+            rule_id: UNKNOWN_RULE.to_owned(),
+            catalogue_id: READS.to_owned(),
+            severity: "info",
+            explanation: explanation.to_owned(),
+            references: Vec::new(),
+            kind: "tool_rule_warning",
+            matched: bounded(matched),
+            place: (command.place.start, command.place.end),
+            would: None,
+            quiet: false,
+        });
+    }
+
     /// Makes the envelopes agree with the outcome. If the command was refused or a person is asked, the command was not rewritten, so the
     /// envelope of a rewrite must say what the rule would have done.
     fn settle(&mut self, text: &str) {
@@ -198,6 +229,28 @@ impl Judgement {
             }
         }
     }
+}
+
+/// The code of a question about a command that is not known to only read.
+const UNKNOWN_RULE: &str = "shell.unknown";
+
+/// Returns the first command that is not known to only read. `reading` contains the indices of commands that a rule of the catalogue about
+/// reading matches.
+fn first_unknown<'a>(script: &'a Script, reading: &[usize]) -> Option<&'a Command> {
+    const OUTPUTS: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
+    // These run the command that follows, which is judged itself.
+    const WRAPPERS: [&str; 14] = [
+        "bash", "builtin", "command", "dash", "env", "ionice", "nice", "nohup", "sh", "stdbuf", "time", "timeout",
+        "xargs", "zsh",
+    ];
+    let only_reads = |at: usize, command: &Command| {
+        let is_nothing = command.program.is_empty() && command.program_word.text.is_empty();
+        (is_nothing || command.resolved || reading.contains(&at))
+            && command.location == Location::Here
+            && command.wrappers.iter().all(|wrapper| WRAPPERS.contains(&wrapper.as_str()))
+            && command.writes().iter().all(|write| OUTPUTS.contains(&write.path.text.as_str()))
+    };
+    script.commands.iter().enumerate().find(|(at, command)| !only_reads(*at, command)).map(|(_, command)| command)
 }
 
 /// Returns the rules that match and apply. A rule applies if its stack is in use, no environment variable turns it off, and no custom
@@ -270,6 +323,26 @@ fn action(rule: &CompiledRule) -> &str {
         Some(action) => action,
         None if rule.rule.rewrite.is_some() => "rewrite",
         None => "audit",
+    }
+}
+
+/// The effect of a rule that stops a command.
+#[cfg(not(target_arch = "wasm32"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Ask,
+    Deny,
+}
+
+/// Returns the effect of a rule that stops a command, and `None` for all other rules.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn stop(rule: &CompiledRule) -> Option<Stop> {
+    match action(rule) {
+        "deny" => Some(Stop::Deny),
+        "allow" => None,
+        _ if rule.mode == Mode::Deny => Some(Stop::Deny),
+        "ask" if rule.mode.acts() || rule.is_floor() => Some(Stop::Ask),
+        _ => None,
     }
 }
 

@@ -5,6 +5,7 @@ mod agents;
 mod log;
 mod mcp;
 mod period;
+mod profile;
 mod resident;
 mod rule;
 mod session;
@@ -13,6 +14,7 @@ pub(crate) use acp::AcpArgs;
 pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
 pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ReportArgs, ShowArgs, TailArgs, VerifyArgs};
 pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
+pub(crate) use profile::{AddArgs, ProfileArgs, ProfileCommand, UseProfileArgs};
 pub(crate) use resident::{AllowOnceArgs, ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
 pub(crate) use rule::{ExplainArgs, RuleArgs, RuleCommand};
 pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs};
@@ -72,6 +74,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     Session(SessionArgs),
     Allow(AllowArgs),
+    Add(AddArgs),
+    Profile(ProfileArgs),
     Trust(TrustArgs),
     Install(InstallArgs),
     Uninstall(UninstallArgs),
@@ -203,7 +207,7 @@ Examples:
   hookhost allow bounded_shell.wasm --entry 'actions = [\"shell\"]' --set limit-seconds=60 --yes";
 
 /// Put a plugin on the allowlist, or pin its new digest; shows its events and imports first
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = ALLOW_EXAMPLES)]
 pub(crate) struct AllowArgs {
     /// The plugin's file [default: none; lists the new and changed files in `plugins/` beside the allowlist]

@@ -1,6 +1,7 @@
 //! The commands, one file each. A command returns its exit code, or a [`CliError`] that contains the problem and a next step.
 
 mod acp;
+mod add;
 mod agents;
 mod allow;
 mod allow_once;
@@ -16,6 +17,7 @@ mod hooks;
 mod inspect;
 mod install;
 mod mcp;
+mod profile;
 mod relayed;
 mod repl;
 mod replay;
@@ -53,6 +55,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
             SessionCommand::Remove(args) => session::remove(&args),
         },
         Command::Allow(args) => wait_for(allow::run(&args)),
+        Command::Add(args) => wait_for(add::run(&args)),
+        Command::Profile(args) => wait_for(profile::run(&args)),
         Command::Trust(args) => trust::run(&args),
         Command::Install(args) => install::run(&args),
         Command::Uninstall(args) => uninstall::run(&args),

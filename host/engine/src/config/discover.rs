@@ -1,4 +1,4 @@
-//! The configuration files that apply: the user's own file, and the project files that the user has approved.
+//! The configuration files that apply: the user's own files, and the project files that the user has approved.
 //!
 //! A project's files are the files named `hookhost.toml` in the working directory and in every directory above it.
 //! hookhost parses a file only after the user has approved its exact content. All approved files apply, outermost
@@ -139,8 +139,8 @@ impl Config {
         Self::add_up(vec![parsed], canonical)
     }
 
-    /// Combines the user's own file, if there is one, with the approved content of the project files in `cwd` and above
-    /// it. A project's file can add entries and keys. It cannot loosen a setting, reuse a name, name a file that
+    /// Combines the user's own files, if they exist, with the approved content of the project files in `cwd` and above it.
+    /// In the user's own files, an entry or a setting of `hookhost.toml` replaces that of the profile. A project's file can add entries and keys. It cannot loosen a setting, reuse a name, name a file that
     /// already has an entry, or repeat a key.
     ///
     /// # Errors
@@ -150,12 +150,18 @@ impl Config {
     /// - [`ConfigError::TrustStore`] if the approvals cannot be read.
     /// - [`ConfigError::Entry`] if a directory that a project grants is a link out of the project.
     pub fn discover(cwd: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Discovered, ConfigError> {
-        let mut counting = Vec::new();
-        let user_file = places.user_file();
-        if is_there(&user_file)? {
-            let user = ProjectFile::read_through_links(&user_file, Guard::OnlyMineToWrite)?;
-            counting.push(file::parse(&user.text, &places.source(user.path, Layer::User), sections));
+        let of_user = |path: &Path| {
+            if !is_there(path)? {
+                return Ok::<_, ConfigError>(None);
+            }
+            let file = ProjectFile::read_through_links(path, Guard::OnlyMineToWrite)?;
+            Ok(Some(file::parse(&file.text, &places.source(file.path, Layer::User), sections)))
+        };
+        let (mut profile, user) = (of_user(&places.profile_file())?, of_user(&places.user_file())?);
+        if let (Some(Ok(profile)), Some(Ok(user))) = (&mut profile, &user) {
+            profile.leave_out_entries_of(user, canonical);
         }
+        let mut counting: Vec<_> = profile.into_iter().chain(user).collect();
         let Project { approved, inert, changes } = Project::of(cwd, places)?;
         for project in approved {
             counting.push(file::parse(&project.text, &places.source(project.path, Layer::Project), sections));

@@ -54,7 +54,8 @@ pub enum Change {
 }
 
 /// Writes `entry` into the configuration file `file`, and creates the file if it does not exist. If an entry with the
-/// same name and path exists, changes only its digest. `sections` has the same meaning as in [`Config::parse`].
+/// same name and path exists, changes only its digest. If both paths are in [`UserDirectories::plugins`], the name alone
+/// identifies the entry, and its path changes, too. `sections` has the same meaning as in [`Config::parse`].
 ///
 /// # Errors
 /// - [`ConfigError::Invalid`] if the file already has mistakes.
@@ -81,9 +82,9 @@ pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&
     let old = present.map_or_else(String::new, |present| present.text);
     let entries = file::parse(&old, &source, sections).map_err(Problems::of)?.entries;
 
-    let edit = match conflict(&entries, &entry.name, wasm)? {
+    let edit = match conflict(&entries, &entry.name, wasm, &canonical(&places.plugins()))? {
         Some((placed, before)) if before == digest => Edit::nothing(placed, &old),
-        Some((placed, before)) => Edit::digest(placed, &old, digest, before),
+        Some((placed, before)) => Edit::pin(placed, &old, entry, before)?,
         None => Edit::append(entry, &old, directory_of(&path))?,
     };
     // Check that the new text is valid and contains the entry as requested. Only then write the file.
@@ -114,16 +115,21 @@ fn without_links(file: &Path) -> Result<PathBuf, ConfigError> {
 }
 
 /// Returns the existing entry with the same name and path, and its digest. If an entry has the same name but a
-/// different path, or the same path but a different name, returns an error.
+/// different path, or the same path but a different name, returns an error. All paths in the directory `versions` are
+/// versions of one component if the name is the same.
 fn conflict<'a>(
     entries: &'a [PlacedEntry],
     name: &str,
     wasm: &Path,
+    versions: &Path,
 ) -> Result<Option<(&'a PlacedEntry, Digest)>, ConfigError> {
     let wasm = canonical(wasm);
     for placed in entries {
         let Code::File { path, digest } = &placed.entry.code else { continue };
-        let (same_name, same_path) = (placed.entry.name == name, canonical(path) == wasm);
+        let same_name = placed.entry.name == name;
+        let is_version = |path: &Path| directory_of(path) == versions;
+        let other = canonical(path);
+        let same_path = other == wasm || (same_name && is_version(&other) && is_version(&wasm));
         let at = || format!("{}:{}", placed.name_at.file.path.display(), placed.name_at.line());
         let why = match (same_name, same_path) {
             (false, false) => continue,
@@ -152,10 +158,20 @@ impl Edit {
         Self { new: old.to_owned(), text: line_of(old, placed.digest_at.range.start), change: Change::Unchanged }
     }
 
-    fn digest(placed: &PlacedEntry, old: &str, digest: Digest, before: Digest) -> Self {
-        let range = placed.digest_at.range.clone();
-        let new = format!("{}\"{digest}\"{}", &old[..range.start], &old[range.end..]);
-        Self { text: line_of(&new, range.start), new, change: Change::DigestUpdated { from: before } }
+    /// Replaces the digest, and the path if it differs.
+    fn pin(placed: &PlacedEntry, old: &str, entry: &Entry, before: Digest) -> Result<Self, ConfigError> {
+        let Code::File { path, digest } = &entry.code else { return Ok(Self::nothing(placed, old)) };
+        let mut changes = vec![(placed.digest_at.range.clone(), format!("\"{digest}\""))];
+        if placed.entry.code.path().is_none_or(|old| canonical(old) != canonical(path)) {
+            let path = toml::Value::String(path.to_string_lossy().into_owned()).to_string();
+            changes.push((placed.path_at.range.clone(), path));
+        }
+        // A change does not move what precedes it.
+        changes.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+        let mut new = old.to_owned();
+        changes.iter().for_each(|(range, text)| new.replace_range(range.clone(), text));
+        let at = new.find(&digest.to_string()).unwrap_or_default();
+        Ok(Self { text: line_of(&new, at), new, change: Change::DigestUpdated { from: before } })
     }
 
     fn append(entry: &Entry, old: &str, directory: &Path) -> Result<Self, ConfigError> {

@@ -1,6 +1,10 @@
 //! Parses the text of one file and checks its entries. The module does no I/O.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::{
     AskRule, Code, Entry, Grants, Layer, Mode, Origin, Problem,
@@ -52,6 +56,22 @@ pub(super) struct ParsedFile {
     pub(super) settings: Option<Node>,
     /// The sections that the embedding program reads.
     pub(super) sections: Table,
+}
+
+impl ParsedFile {
+    /// Removes each entry that `other` has under the same name or with the same component. `same` maps all paths of one
+    /// file to one spelling.
+    #[cfg(feature = "config-file")]
+    pub(super) fn leave_out_entries_of(&mut self, other: &Self, same: impl Fn(&Path) -> PathBuf) {
+        let path = |entry: &Entry| entry.code.path().map(&same);
+        let is_replaced = |entry: &Entry| {
+            other
+                .entries
+                .iter()
+                .any(|PlacedEntry { entry: own, .. }| own.name == entry.name || path(own) == path(entry))
+        };
+        self.entries.retain(|placed| !is_replaced(&placed.entry));
+    }
 }
 
 /// An entry with the positions of its name, path and digest in the file.

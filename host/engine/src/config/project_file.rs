@@ -13,6 +13,9 @@ use crate::files::{self, FileError, Guard, Links};
 /// The name of a configuration file.
 pub const FILE_NAME: &str = "hookhost.toml";
 
+/// The name of the file that contains the profile in force.
+const PROFILE_NAME: &str = "profile.toml";
+
 /// Maximum size of a configuration file, in bytes: 4 MiB.
 const MAX_SIZE: u64 = 4 << 20;
 
@@ -71,6 +74,27 @@ impl UserDirectories {
     #[must_use]
     pub fn user_file(&self) -> PathBuf {
         self.config.join(FILE_NAME)
+    }
+
+    /// Returns the path of the file that contains the profile in force. The file need not exist. It is a configuration file
+    /// that the program writes, and the user-wide configuration file overrides it.
+    #[must_use]
+    pub fn profile_file(&self) -> PathBuf {
+        self.config.join(PROFILE_NAME)
+    }
+
+    /// Returns the paths of the user's own files, [`profile_file`](Self::profile_file) and
+    /// [`user_file`](Self::user_file). They apply everywhere and need no approval.
+    #[must_use]
+    pub fn user_files(&self) -> [PathBuf; 2] {
+        [self.profile_file(), self.user_file()]
+    }
+
+    /// Returns the directory of the components that the program itself contains. Their file names contain their digests, so
+    /// the components of several versions can be there.
+    #[must_use]
+    pub fn plugins(&self) -> PathBuf {
+        self.state.join("plugins")
     }
 
     pub(super) fn source(&self, file: PathBuf, layer: Layer) -> Source {

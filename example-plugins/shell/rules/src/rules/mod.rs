@@ -19,12 +19,15 @@ mod words;
 
 pub(crate) use embedded::Embedded;
 pub(crate) use matching::Subject;
-pub(crate) use registry::{CompiledRule, Mode, Registry, RuleMatch, Settings, stack_name};
+pub(crate) use registry::{CompiledRule, Mode, Registry, RuleMatch, Settings, Unknown, stack_name};
 pub(crate) use schema::{Catalogue, Rule, Severity};
 pub(crate) use text::Text;
 
 /// The catalogues whose rules apply in every mode.
 pub(crate) const FLOOR: [&str; 2] = ["hookhost/floor", "hookhost/self-defence"];
+
+/// The catalogue of commands that only read.
+pub(crate) const READS: &str = "hookhost/reads";
 
 /// Returns an expression of the config, which is not analysed. The build script has another function of this name, which analyses the
 /// expression.

@@ -5,7 +5,7 @@ use super::matching::{Matcher, Subject, initial, initials};
 use super::pattern::{Compile, Pattern};
 use super::programs::{Arguments, Programs};
 use super::words::{Index, Numbers, first};
-use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule, Text, Texts};
+use super::{CUSTOM, Catalogue, Embedded, FLOOR, READS, Rule, Text, Texts};
 use hookhost_guest::prelude::ShellDialect;
 use litemap::LiteMap;
 use serde::Deserialize;
@@ -56,6 +56,17 @@ impl<'de> Deserialize<'de> for Mode {
     }
 }
 
+/// The answer to a command that no rule matches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Unknown {
+    /// The command runs.
+    #[default]
+    Allow,
+    /// A person is asked, unless the command is known to only read.
+    Ask,
+}
+
 /// The part of the config that concerns rules.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
@@ -66,6 +77,7 @@ pub(crate) struct Settings {
     pub(crate) answers: LiteMap<String, String>,
     /// Ids of catalogues and rules to leave out.
     pub(crate) remove: Vec<String>,
+    pub(crate) unknown: Unknown,
     /// Rules that are checked before all other rules, no matter which stacks are in use.
     pub(crate) custom_rules: Vec<Rule>,
     /// Additional catalogues. A catalogue with the id of an embedded catalogue replaces the embedded catalogue.
@@ -88,6 +100,11 @@ pub(crate) struct CompiledRule {
 }
 
 impl CompiledRule {
+    /// Returns true if the rule only says that a command reads. Such a rule has no effect of its own.
+    pub(crate) fn is_about_reading(&self) -> bool {
+        self.catalogue.as_str() == READS
+    }
+
     pub(crate) fn is_floor(&self) -> bool {
         FLOOR.contains(&self.catalogue.as_str())
     }
@@ -145,11 +162,15 @@ pub(crate) struct Registry {
     of_text: Vec<usize>,
     /// One line for each loaded catalogue.
     listing: Vec<String>,
+    pub(crate) unknown: Unknown,
 }
 
 impl Registry {
     pub(crate) fn new(settings: Settings) -> Result<Self, String> {
-        let Settings { mode, modes, answers, remove, custom_rules, catalogues: mut given } = settings;
+        let Settings { mode, modes, answers, mut remove, unknown, custom_rules, catalogues: mut given } = settings;
+        if unknown == Unknown::Allow {
+            remove.push(READS.to_owned());
+        }
         if let Some((at, _)) =
             given.iter().enumerate().find(|(at, one)| given[..*at].iter().any(|two| two.id == one.id))
         {
@@ -180,6 +201,7 @@ impl Registry {
             general: General::default(),
             of_text: Vec::new(),
             listing,
+            unknown,
         }
         .indexed()
         .checked()
@@ -244,7 +266,7 @@ impl Registry {
         self.matching(&subject).iter().any(|hit| *hit.rule.rule.id == *rule)
     }
 
-    #[cfg(test)]
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn rules(&self) -> &[Box<CompiledRule>] {
         &self.rules
     }

@@ -93,7 +93,7 @@ fn present(args: &AllowArgs, file: &Path, places: &UserDirectories) -> Result<Co
 }
 
 /// Returns the file to write.
-fn target(args: &AllowArgs, places: &UserDirectories) -> Result<PathBuf, CliError> {
+pub(super) fn target(args: &AllowArgs, places: &UserDirectories) -> Result<PathBuf, CliError> {
     if let Some(file) = &args.config {
         return Ok(file.clone());
     }

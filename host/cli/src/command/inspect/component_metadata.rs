@@ -103,6 +103,11 @@ impl Metadata {
         self.on_failure_problem.as_deref().map_or(Ok(self.on_failure), Err)
     }
 
+    /// Returns what the component says about itself.
+    pub(in crate::command) fn description(&self) -> Option<&str> {
+        self.annotations.get("description").map(String::as_str)
+    }
+
     fn custom(&mut self, section: &CustomSectionReader<'_>) {
         match section.as_known() {
             KnownCustom::ComponentName(names) => {

@@ -58,9 +58,8 @@ pub(super) fn section() -> Result<Section, CliError> {
 /// Returns the project's lock file if the user has approved the project's hookhost.toml, otherwise the user's own lock file.
 pub(crate) fn lock_file(directory: &Path) -> Result<PathBuf, CliError> {
     let places = configuration::places()?;
-    let own = places.user_file();
     let config = configuration::find(None, directory)?.config;
-    let of_project = config.files().iter().filter(|file| **file != own && directory.starts_with(parent(file)));
+    let of_project = config.project_files().iter().filter(|file| directory.starts_with(parent(file)));
     let nearest = of_project.max_by_key(|file| file.components().count());
     Ok(nearest.map_or(places.config.as_path(), |file| parent(file)).join(FILE_NAME))
 }

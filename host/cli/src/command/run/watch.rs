@@ -240,7 +240,7 @@ impl WatchedFiles {
             files.extend(workspace.ancestors().map(|directory| directory.join(FILE_NAME)));
             files.extend(ProjectFile::find(workspace));
             if let Ok(places) = configuration::places() {
-                files.push(places.user_file());
+                files.extend(places.user_files());
             }
         }
         for file in files {

@@ -1,0 +1,92 @@
+//! `hookhost profile`: shows the profile in force, prints a profile, and puts one into force.
+
+use crate::args::{ProfileArgs, ProfileCommand, UseProfileArgs};
+use crate::configuration;
+use crate::exit::{CliError, Exit};
+use crate::inside_agent;
+use crate::loading;
+use crate::output::{
+    self, one_line,
+    style::{DIM, GOOD, NAME},
+};
+use crate::profile::{self, PreparedProfile, Profile, ProfileInForce};
+use anyhow::anyhow;
+
+pub(crate) async fn run(args: &ProfileArgs) -> Result<Exit, CliError> {
+    match &args.command {
+        None => show_all(),
+        Some(ProfileCommand::Show(args)) => {
+            let prepared = args.profile.prepare(&configuration::places()?)?;
+            let _ = output::print_exactly(&prepared.text)?;
+            Ok(Exit::Done)
+        }
+        Some(ProfileCommand::Use(args)) => put_into_force(args).await,
+    }
+}
+
+/// Lists the profiles, and marks the one in force.
+fn show_all() -> Result<Exit, CliError> {
+    let places = configuration::places()?;
+    let found = profile::in_force(&places)?;
+    let mut text = String::new();
+    for one in Profile::ALL {
+        let is_this = found.is_some_and(|found| found.profile == one);
+        let prepared = one.prepare(&places)?;
+        text.push_str(&format!(
+            "{} {NAME}{:11}{NAME:#} {}\n  {DIM}{:11} {}{DIM:#}\n",
+            if is_this { "*" } else { " " },
+            one.name(),
+            one.summary(),
+            "",
+            counted(&prepared)?
+        ));
+    }
+    let file = one_line(&places.profile_file().to_string_lossy());
+    text.push_str(&match found {
+        None => "\nNo profile is in force. To start: hookhost on\n".to_owned(),
+        Some(ProfileInForce { profile, is_current: true }) => format!("\n{profile} is in force: {file}\n"),
+        Some(ProfileInForce { profile, is_current: false }) => format!(
+            "\n{profile} is in force: {file}. The file differs from the profile of this hookhost;\n  \
+             to write it again: hookhost profile use {profile}\n"
+        ),
+    });
+    text.push_str("To see one: hookhost profile show NAME\nTo change: hookhost profile use NAME\n");
+    output::print(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Describes how many rules a profile has.
+fn counted(prepared: &PreparedProfile) -> Result<String, CliError> {
+    let counts = profile::rule_counts(&prepared.config)?;
+    Ok(format!("{} rules reject, {} ask", counts.rejecting, counts.asking))
+}
+
+async fn put_into_force(args: &UseProfileArgs) -> Result<Exit, CliError> {
+    inside_agent::refuse("changes the profile")?;
+    let places = configuration::places()?;
+    let prepared = args.profile.prepare(&places)?;
+    output::note(&describe(&prepared)?);
+    if !args.yes && !output::confirm("Use it?", " whether to use this profile")? {
+        return Err(CliError::new(Exit::Rejected, anyhow!("nothing was written")));
+    }
+    prepared.install_plugins(&places)?;
+    // A profile that does not load would stop every call.
+    loading::host(prepared.config.clone()).await?;
+    prepared.write(&places)?;
+    output::print(&format!("{GOOD}in force{GOOD:#} {}\n", prepared.profile))?;
+    Ok(Exit::Done)
+}
+
+/// Describes what will be written: the file, and the plugins with their digests.
+pub(super) fn describe(prepared: &PreparedProfile) -> Result<String, CliError> {
+    let profile = prepared.profile;
+    let mut text = format!("{NAME}{profile}{NAME:#} {DIM}{}{DIM:#}\n", profile.summary());
+    output::row(&mut text, 7, "rules", &counted(prepared)?);
+    for (at, entry) in prepared.config.entries().iter().enumerate() {
+        let digest = entry.code.digest().map(|digest| digest.to_string()).unwrap_or_default();
+        let label = if at == 0 { "plugins" } else { "" };
+        output::row(&mut text, 7, label, &format!("{}, sha256 {digest}", entry.name));
+    }
+    output::row(&mut text, 7, "file", &one_line(&prepared.file.to_string_lossy()));
+    Ok(text)
+}

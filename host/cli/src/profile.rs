@@ -1,0 +1,285 @@
+//! Profiles: ready configurations of the bundled plugins. The profile in force is the file `profile.toml` beside the user's own
+//! hookhost.toml. It applies like that file, and an entry of hookhost.toml replaces the entry of the profile with the same name.
+
+use crate::bundled::{self, BundledPlugin};
+use crate::configuration::SECTIONS;
+use crate::exit::CliError;
+use anyhow::anyhow;
+use hookhost::config::{Config, Entry, Layer, OnQuestion, Source, UserDirectories};
+use hookhost::files::{self, FileError, Guard, Links, NewFile};
+use hookhost_resident::users_file;
+use shell_guard_rules::document;
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+
+/// Maximum size of the file of a profile, in bytes: 4 MiB, as for every configuration file.
+const MAX_SIZE: u64 = 4 << 20;
+
+/// A ready configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Profile {
+    /// Asks about everything that does more than read.
+    Careful,
+    /// Asks about what cannot be undone.
+    Developer,
+    /// Rejects what `developer` asks about.
+    Unattended,
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Profile {
+    /// All profiles, the strictest first.
+    pub(crate) const ALL: [Self; 3] = [Self::Careful, Self::Developer, Self::Unattended];
+
+    /// The profile of a user who names none.
+    pub(crate) const DEFAULT: Self = Self::Developer;
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Careful => "careful",
+            Self::Developer => "developer",
+            Self::Unattended => "unattended",
+        }
+    }
+
+    /// Returns what the profile does, as the end of a sentence about it.
+    pub(crate) fn summary(self) -> &'static str {
+        match self {
+            Self::Careful => "asks about everything that does more than read",
+            Self::Developer => "asks about what cannot be undone",
+            Self::Unattended => "rejects what developer asks about, because nobody is there to answer",
+        }
+    }
+
+    /// Returns the configuration without the paths and digests of the plugins.
+    pub(crate) fn template(self) -> &'static str {
+        match self {
+            Self::Careful => include_str!("../profiles/careful.toml"),
+            Self::Developer => include_str!("../profiles/developer.toml"),
+            Self::Unattended => include_str!("../profiles/unattended.toml"),
+        }
+    }
+
+    /// Returns the profile with the bundled plugins of this program. Nothing is written.
+    ///
+    /// # Errors
+    /// Fails if the program was built without plugins.
+    pub(crate) fn prepare(self, places: &UserDirectories) -> Result<PreparedProfile, CliError> {
+        let mut text = format!(
+            "# The profile {self}, which {}. `hookhost profile use {self}` writes this file again,\n\
+             # so put your own rules into hookhost.toml in this directory. An entry there replaces the entry here with the same name.\n\
+             profile = \"{self}\"\n",
+            self.summary()
+        );
+        let mut plugins = Vec::new();
+        let mut before = "";
+        for line in self.template().lines() {
+            text.push_str(line);
+            text.push('\n');
+            let name = line.strip_prefix("name = \"").and_then(|rest| rest.strip_suffix('"'));
+            if let Some(name) = name.filter(|_| before == "[[plugin]]") {
+                let plugin = bundled::find(name)?;
+                let path = toml::Value::String(plugin.path(places).to_string_lossy().into_owned());
+                text.push_str(&format!("path = {path}\nsha256 = \"{}\"\n", plugin.digest()?));
+                plugins.push(plugin);
+            }
+            before = line;
+        }
+        let file = places.profile_file();
+        let source = Source::new(&file, Layer::User).with_home(places.home.clone());
+        let config = Config::parse(&text, &source, SECTIONS).map_err(CliError::not_loaded)?;
+        Ok(PreparedProfile { profile: self, file, text, config, plugins })
+    }
+}
+
+/// A profile that can be written.
+#[derive(Debug)]
+pub(crate) struct PreparedProfile {
+    pub(crate) profile: Profile,
+    /// The file to write.
+    pub(crate) file: PathBuf,
+    /// The content of the file.
+    pub(crate) text: String,
+    /// The configuration that the text contains.
+    pub(crate) config: Config,
+    plugins: Vec<&'static BundledPlugin>,
+}
+
+impl PreparedProfile {
+    /// Writes the bundled plugins of the profile into the user's directory, without which its configuration does not load.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be written.
+    pub(crate) fn install_plugins(&self, places: &UserDirectories) -> Result<(), CliError> {
+        self.plugins.iter().try_for_each(|plugin| plugin.install(places).map(|_| ()))
+    }
+
+    /// Puts the profile into force. Its plugins must be installed.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written.
+    pub(crate) fn write(&self, places: &UserDirectories) -> Result<(), CliError> {
+        let unwritable = |error: &dyn fmt::Display| {
+            CliError::not_loaded(anyhow!("the profile cannot be written to {}: {error}", self.file.display()))
+        };
+        fs::create_dir_all(&places.config).map_err(|error| unwritable(&error))?;
+        files::replace(&self.file, self.text.as_bytes(), NewFile::Usual).map_err(|error| unwritable(&error))?;
+        users_file::remember(places, &self.file).map_err(|error| unwritable(&error))
+    }
+}
+
+/// The profile that the user's `profile.toml` contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ProfileInForce {
+    pub(crate) profile: Profile,
+    /// True if the file is exactly what this program writes. Otherwise another version wrote it, or somebody edited it.
+    pub(crate) is_current: bool,
+}
+
+/// Returns the profile in force, or `None` if there is no such file.
+///
+/// # Errors
+/// Fails if the file cannot be read, or does not contain a profile.
+pub(crate) fn in_force(places: &UserDirectories) -> Result<Option<ProfileInForce>, CliError> {
+    let file = places.profile_file();
+    let bytes = match files::read(&file, Guard::OnlyMineToWrite, Links::Followed, MAX_SIZE) {
+        Ok(bytes) => bytes,
+        Err(error) if error.is_missing() => return Ok(None),
+        Err(FileError::Refused(refused)) => return Err(CliError::not_loaded(refused)),
+        Err(error) => return Err(CliError::not_loaded(anyhow!("{} cannot be read: {error}", file.display()))),
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let source = Source::new(&file, Layer::User).with_home(places.home.clone());
+    let config = Config::parse(&text, &source, SECTIONS).map_err(CliError::not_loaded)?;
+    let name: Option<String> = config.section("profile").map_err(CliError::not_loaded)?;
+    let named = Profile::ALL.into_iter().find(|profile| name.as_deref() == Some(profile.name()));
+    let Some(profile) = named else {
+        let why = anyhow!("{} names no profile that this hookhost knows", file.display());
+        return Err(CliError::not_loaded(why).advise(format!("hookhost profile use {}", Profile::DEFAULT)));
+    };
+    let is_current = profile.prepare(places).is_ok_and(|prepared| prepared.text == text);
+    Ok(Some(ProfileInForce { profile, is_current }))
+}
+
+/// Removes the profile in force. Returns false if there is none. The plugins stay, because other entries may name them.
+///
+/// # Errors
+/// Fails if the file cannot be removed.
+pub(crate) fn remove(places: &UserDirectories) -> Result<bool, CliError> {
+    let file = places.profile_file();
+    let failed =
+        |error: &dyn fmt::Display| CliError::not_loaded(anyhow!("{} cannot be removed: {error}", file.display()));
+    if fs::symlink_metadata(&file).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        return Ok(false);
+    }
+    users_file::forget(places, &file).map_err(|error| failed(&error))?;
+    fs::remove_file(&file).map_err(|error| failed(&error))?;
+    Ok(true)
+}
+
+/// The number of rules of a configuration that stop a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RuleCounts {
+    /// Rules that ask a person.
+    pub(crate) asking: usize,
+    /// Rules that reject the call.
+    pub(crate) rejecting: usize,
+}
+
+impl RuleCounts {
+    /// Returns the number of rules that ask or reject.
+    pub(crate) fn total(self) -> usize {
+        self.asking + self.rejecting
+    }
+}
+
+/// Counts the rules that the bundled plugins of a configuration apply, and its ask rules.
+///
+/// # Errors
+/// Fails if the config of a plugin is not valid.
+pub(crate) fn rule_counts(config: &Config) -> Result<RuleCounts, CliError> {
+    let on_question = config.settings().on_question;
+    let mut counts = match on_question {
+        OnQuestion::Reject => RuleCounts { asking: 0, rejecting: config.asks().len() },
+        _ => RuleCounts { asking: config.asks().len(), rejecting: 0 },
+    };
+    for entry in config.enabled() {
+        let of_plugin = of_plugin(entry).map_err(|why| CliError::not_loaded(anyhow!("{}: {why}", entry.name)))?;
+        counts.rejecting += of_plugin.rejecting;
+        match entry.on_question.min(on_question) {
+            OnQuestion::Reject => counts.rejecting += of_plugin.asking,
+            _ => counts.asking += of_plugin.asking,
+        }
+    }
+    Ok(counts)
+}
+
+fn of_plugin(entry: &Entry) -> Result<RuleCounts, String> {
+    let config = serde_json::Value::Object(entry.config.clone());
+    let length = |key: &str| config[key].as_array().map_or(0, Vec::len);
+    Ok(match entry.name.as_str() {
+        "shell-guard" => {
+            let config = serde_json::from_value(config).map_err(|error| error.to_string())?;
+            let document::RuleCounts { asking, denying } = document::rule_counts(config)?;
+            RuleCounts { asking, rejecting: denying }
+        }
+        "path-guard" => RuleCounts { asking: 0, rejecting: length("protected") },
+        "tool-policy" => {
+            let rules = config["rule"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let with = |key: &str| rules.iter().filter(|rule| rule.get(key).is_some()).count();
+            RuleCounts { asking: with("ask"), rejecting: with("deny") + with("rate") }
+        }
+        "token-budget" => RuleCounts { asking: 0, rejecting: 1 },
+        _ => RuleCounts::default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns directories of a user, and the profiles with the plugins that the program contains.
+    fn prepared(directory: &std::path::Path) -> (UserDirectories, Vec<PreparedProfile>) {
+        let places = UserDirectories::new(directory.join("config"), directory.join("state"));
+        let profiles = Profile::ALL.iter().filter_map(|profile| profile.prepare(&places).ok());
+        let profiles: Vec<_> = profiles.collect();
+        assert_eq!(profiles.is_empty(), bundled::all().is_err(), "every profile can be prepared");
+        (places, profiles)
+    }
+
+    #[test]
+    fn a_profile_is_in_force_from_when_it_is_written_until_it_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (places, profiles) = prepared(directory.path());
+        assert_eq!(in_force(&places).unwrap(), None);
+        for prepared in &profiles {
+            prepared.write(&places).unwrap();
+            let expected = ProfileInForce { profile: prepared.profile, is_current: true };
+            assert_eq!(in_force(&places).unwrap(), Some(expected));
+        }
+        if let Some(prepared) = profiles.first() {
+            fs::write(places.profile_file(), prepared.text.clone() + "# mine\n").unwrap();
+            let expected = ProfileInForce { profile: prepared.profile, is_current: false };
+            assert_eq!(in_force(&places).unwrap(), Some(expected));
+            assert!(remove(&places).unwrap());
+        }
+        assert!(!remove(&places).unwrap());
+    }
+
+    #[test]
+    fn every_profile_has_rules_that_ask_or_reject_and_unattended_asks_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let (_, profiles) = prepared(directory.path());
+        for PreparedProfile { profile, config, .. } in &profiles {
+            let counts = rule_counts(config).unwrap();
+            assert!(counts.total() > 100, "{profile}: {counts:?}");
+            assert_eq!(counts.asking == 0, *profile == Profile::Unattended, "{profile}: {counts:?}");
+        }
+    }
+}
