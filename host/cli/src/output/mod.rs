@@ -8,6 +8,7 @@ pub(crate) mod entry;
 pub(crate) mod interfaces;
 pub(crate) mod keyboard;
 pub(crate) mod markdown;
+pub(crate) mod progress;
 pub(crate) mod question;
 pub(crate) mod record;
 pub(crate) mod screen;

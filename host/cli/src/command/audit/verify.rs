@@ -4,24 +4,33 @@ use crate::args::VerifyArgs;
 use crate::audit_log;
 use crate::exit::{CliError, Exit};
 use crate::output::{
-    self, one_line, quoted,
+    self, one_line,
+    progress::Progress,
+    quoted,
     style::{DIM, ERROR, GOOD, NAME, WARNING},
     truncate::counted,
 };
 use hookhost::audit::{Flaw, Report};
-use hookhost::store::Log;
+use hookhost::store::{Log, LogError};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 pub(super) fn run(args: &VerifyArgs) -> Result<Exit, CliError> {
     let log = audit_log::open(args.log.log.as_deref())?;
-    let report = log.verify(args.head).map_err(audit_log::unreadable)?;
+    let report = verified(&log, args).map_err(audit_log::unreadable)?;
     if args.json {
         output::print_json(&as_json(&log, &report))?;
     } else {
         output::print(&as_text(&log, &report, args))?;
     }
     Ok(if report.is_sound() { Exit::Done } else { Exit::Differs })
+}
+
+fn verified(log: &Log, args: &VerifyArgs) -> Result<Report, LogError> {
+    let progress = Progress::start("checking the log");
+    // To count the lines of an export, it would have to be read twice.
+    let total = if log.is_export() { 0 } else { log.last()? };
+    log.verify_with(args.head, |lines| progress.set(lines, total))
 }
 
 fn as_text(log: &Log, report: &Report, args: &VerifyArgs) -> String {

@@ -211,7 +211,7 @@ impl<'a> Repl<'a> {
         let Some(dialogue) = &mut self.dialogue else { return Ok(Turn::Ended) };
         let before = (dialogue.turns(), dialogue.usage());
         self.people.begin();
-        let spinner = self.people.spinner();
+        let status_line = self.people.status_line();
         // Text that the person types while the agent works belongs to the next prompt and must not appear in the output.
         let typing = keyboard::hide_typing();
         let cancel = CancellationToken::new();
@@ -234,7 +234,7 @@ impl<'a> Repl<'a> {
                 }
             }
         };
-        drop((spinner, typing));
+        drop((status_line, typing));
         if !dialogue.is_open() {
             self.next = Some(dialogue.session().to_owned());
             self.dialogue = None;

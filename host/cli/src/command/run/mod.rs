@@ -71,12 +71,12 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
         None => Arc::new(ForPrograms),
     };
     let watcher = watch::watch(host.clone(), &options.configuration, &workspace, config, Arc::clone(&reporter));
-    let spinner = people.as_ref().and_then(|people| people.spinner());
+    let status_line = people.as_ref().and_then(|people| people.status_line());
     let outcome = match (&session, &prompt) {
         (Some(session), prompt) => agent.resume(&session.id, prompt.as_deref(), &*reporter, &cancel).await,
         (None, prompt) => agent.run(prompt.as_deref().unwrap_or_default(), &*reporter, &cancel).await,
     };
-    drop((spinner, watcher));
+    drop((status_line, watcher));
     let drained = audit_log::drain(&host).await;
     for notice in host.take_notices() {
         reporter.report(&AgentEvent::Notice { text: notice.text });

@@ -1,22 +1,11 @@
 //! Shows a status line while a model or a tool works. The line contains the name of the model or tool, the time, and the tokens used so
 //! far.
 
-use crate::output::{one_line, screen, truncate::cut};
+use crate::output::progress::{MIN_SHOWN, frame, in_words};
+use crate::output::{one_line, truncate::cut};
 use hookhost_agent::agent::AgentEvent;
 use hookhost_models::message::TokenUsage;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-
-/// Work that takes less time than this gets no status line.
-const MIN_SHOWN: Duration = Duration::from_secs(1);
-
-/// Interval at which the status line is rewritten.
-const FRAME_INTERVAL: Duration = Duration::from_millis(100);
-
-/// The frames of the animation.
-const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+use std::time::Instant;
 
 /// Maximum number of characters of a name in the status line.
 const NAME: usize = 30;
@@ -50,7 +39,7 @@ impl Progress {
     }
 
     /// Returns the status line if the work has taken longer than [`MIN_SHOWN`].
-    fn line(&self, now: Instant) -> Option<String> {
+    pub(super) fn line(&self, now: Instant) -> Option<String> {
         let (what, since) = match (self.tools.as_slice(), &self.model) {
             ([(_, name, since)], _) => (name.clone(), since),
             ([(_, name, since), others @ ..], _) => (format!("{name} and {} more", others.len()), since),
@@ -58,12 +47,10 @@ impl Progress {
             ([], None) => return None,
         };
         let time = now.saturating_duration_since(*since);
-        let frame =
-            FRAMES.get(usize::try_from(time.as_millis() / FRAME_INTERVAL.as_millis()).unwrap_or(0) % FRAMES.len())?;
         let TokenUsage { input_tokens, output_tokens, .. } = self.used;
         let time_so_far = in_words(time);
         (time >= MIN_SHOWN)
-            .then(|| format!("{frame} {what} {time_so_far}, {input_tokens} tokens in, {output_tokens} out"))
+            .then(|| format!("{} {what} {time_so_far}, {input_tokens} tokens in, {output_tokens} out", frame(time)))
     }
 }
 
@@ -73,56 +60,12 @@ fn plain(name: &str) -> String {
     name.chars().map(|character| if character.is_ascii() || character == '…' { character } else { '?' }).collect()
 }
 
-fn in_words(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ ..60 => format!("{seconds} s"),
-        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
-    }
-}
-
-/// Shows the status line until this value is dropped.
-#[derive(Debug)]
-pub(crate) struct Spinner {
-    /// Dropping this sender ends the thread.
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Spinner {
-    /// Starts the thread that shows the status line, if there is a terminal.
-    pub(super) fn start(progress: Arc<Mutex<Progress>>) -> Option<Self> {
-        if !screen::shows_status() {
-            return None;
-        }
-        let (stop, stopped) = channel();
-        let thread = std::thread::spawn(move || {
-            while stopped.recv_timeout(FRAME_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                let line = progress.lock().unwrap_or_else(PoisonError::into_inner).line(Instant::now());
-                match line {
-                    Some(line) => screen::status(&line),
-                    None => screen::no_status(),
-                }
-            }
-            screen::no_status();
-        });
-        Some(Self { stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for Spinner {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use hookhost::contract::ToolOrigin;
     use serde_json::json;
+    use std::time::Duration;
 
     fn started(id: &str, name: &str) -> AgentEvent {
         AgentEvent::ToolStarted { id: id.into(), name: name.into(), origin: ToolOrigin::Builtin, arguments: json!({}) }

@@ -1,12 +1,14 @@
 //! Prints the progress of a run. For people, the model's text goes to standard output and everything else to standard error. For programs
 //! (`--json`), everything is one JSON object per line.
 
-use super::progress::{Progress, Spinner};
+use super::progress::Progress;
 use crate::output::{
     self,
     difference::lines,
     markdown::MarkdownStream,
-    one_line, printable, screen,
+    one_line, printable,
+    progress::StatusLine,
+    screen,
     style::{CHANGED, DIM, ERROR, NAME, WARNING},
     truncate::{SHOWN, counted, cut, is_cut, short, tool, whole, words},
 };
@@ -139,9 +141,10 @@ impl ForPeople {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a spinner. It shows slow work in the last line until the spinner is dropped.
-    pub(crate) fn spinner(&self) -> Option<Spinner> {
-        Spinner::start(Arc::clone(&self.progress))
+    /// Shows slow work in the last line until the returned value is dropped.
+    pub(crate) fn status_line(&self) -> Option<StatusLine> {
+        let progress = Arc::clone(&self.progress);
+        StatusLine::start(move || progress.lock().unwrap_or_else(PoisonError::into_inner).line(Instant::now()))
     }
 
     /// Prepares for the next prompt of the user.

@@ -194,7 +194,19 @@ impl Log {
     /// # Errors
     /// If the log cannot be read, or has another version.
     pub fn verify(&self, head: Option<Digest>) -> Result<Report, LogError> {
-        audit::verify(&self.foreign, self.stored(0)?, head)?.map_err(|found| LogError::Version {
+        self.verify_with(head, |_| {})
+    }
+
+    /// Like [`Self::verify`], and calls `progress` before each line is checked, with the number of lines so far.
+    ///
+    /// # Errors
+    /// The errors of [`Self::verify`].
+    pub fn verify_with(&self, head: Option<Digest>, mut progress: impl FnMut(u64)) -> Result<Report, LogError> {
+        let lines = (0..).zip(self.stored(0)?).map(|(count, line)| {
+            progress(count);
+            line
+        });
+        audit::verify(&self.foreign, lines, head)?.map_err(|found| LogError::Version {
             path: self.path.clone(),
             found,
             known: audit::FORMAT,
