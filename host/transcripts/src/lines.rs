@@ -1,0 +1,91 @@
+//! Reads a file by lines of a limited length.
+
+use std::io::{self, BufRead};
+
+/// The next line of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextLine {
+    /// A line, without its line break.
+    Line,
+    /// The last line, which has no line break.
+    Unfinished,
+    /// A line that is too long. It was skipped.
+    TooLong,
+    /// There is no further line.
+    End,
+}
+
+/// Reads the next line into `line`. Of a longer line than `most` bytes, only `most` bytes are ever in memory. Adds the number of bytes
+/// that were read to `position`.
+pub(crate) fn next_line(
+    file: &mut impl BufRead,
+    line: &mut Vec<u8>,
+    most: usize,
+    position: &mut u64,
+) -> io::Result<NextLine> {
+    line.clear();
+    let mut is_too_long = false;
+    let mut has_begun = false;
+    loop {
+        let chunk = match file.fill_buf() {
+            Ok(chunk) => chunk,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if chunk.is_empty() {
+            return Ok(match (has_begun, is_too_long) {
+                (false, _) => NextLine::End,
+                (true, false) => NextLine::Unfinished,
+                (true, true) => NextLine::TooLong,
+            });
+        }
+        has_begun = true;
+        let end = memchr::memchr(b'\n', chunk);
+        let part = &chunk[..end.unwrap_or(chunk.len())];
+        is_too_long |= line.len() + part.len() > most;
+        if is_too_long {
+            // Gives the memory back, because the other lines are short.
+            *line = Vec::new();
+        } else {
+            line.extend_from_slice(part);
+        }
+        let read = part.len() + usize::from(end.is_some());
+        file.consume(read);
+        *position += read as u64;
+        if end.is_some() {
+            return Ok(if is_too_long { NextLine::TooLong } else { NextLine::Line });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NextLine, next_line};
+    use std::io::BufReader;
+
+    #[test]
+    fn lines_are_read_one_by_one_and_a_longer_one_is_skipped() {
+        let mut file = BufReader::with_capacity(3, &b"one\n\nlonger than ten\ntwo\nend"[..]);
+        let (mut line, mut position, mut found) = (Vec::new(), 0, Vec::new());
+        loop {
+            let next = next_line(&mut file, &mut line, 10, &mut position).unwrap();
+            found.push((next, String::from_utf8(line.clone()).unwrap()));
+            if next == NextLine::End {
+                break;
+            }
+        }
+        let text = |next, text: &str| (next, text.to_owned());
+        assert_eq!(
+            found,
+            [
+                text(NextLine::Line, "one"),
+                text(NextLine::Line, ""),
+                text(NextLine::TooLong, ""),
+                text(NextLine::Line, "two"),
+                text(NextLine::Unfinished, "end"),
+                text(NextLine::End, ""),
+            ]
+        );
+        assert_eq!(position, 28);
+    }
+}
