@@ -9,6 +9,7 @@
 //! | [`growth`] | how the cost of an event grows, for example with the number of plugins |
 //! | [`kills`] | that no killed process breaks the log |
 //! | [`first_build`] | the time of a first build, for a newcomer and for a program that embeds the engine |
+//! | [`past`] | the time of a replay of agents' transcripts |
 //! | [`shell_corpus`] | what shell-guard decides about a table of commands |
 
 mod budgets;
@@ -17,6 +18,7 @@ mod first_build;
 mod growth;
 mod instructions;
 mod kills;
+mod past;
 mod peers;
 mod shell_corpus;
 
@@ -35,7 +37,7 @@ struct Measurement {
     measure: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const MEASUREMENTS: [Measurement; 8] = [
+const MEASUREMENTS: [Measurement; 9] = [
     Measurement {
         name: "budgets",
         arguments: "[--only PART] [--quick] [--compare REF [--rounds N]]",
@@ -80,6 +82,12 @@ const MEASUREMENTS: [Measurement; 8] = [
         arguments: "[demo] [embed]",
         help: "builds from nothing: the demo of a newcomer, and programs that embed the engine",
         measure: first_build::measure,
+    },
+    Measurement {
+        name: "past",
+        arguments: "[PROGRAM]",
+        help: "judge 10 000 calls in transcripts, as `hookhost replay --from all` does, beside a program that only parses them",
+        measure: past::measure,
     },
     Measurement {
         name: "shell-corpus",

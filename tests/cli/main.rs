@@ -31,6 +31,7 @@ mod recording;
 mod reload;
 mod repl;
 mod replay;
+mod replay_past;
 mod requests;
 mod rule;
 mod rules_meanwhile;

@@ -140,7 +140,7 @@ fn settings(directories: &UserDirectories) -> Result<AgentsSection, CliError> {
 }
 
 /// Returns the root of the project: the nearest directory that contains a repository, or else the working directory.
-fn project(cwd: &Path) -> PathBuf {
+pub(crate) fn project(cwd: &Path) -> PathBuf {
     cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(cwd).to_owned()
 }
 

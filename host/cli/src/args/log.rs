@@ -161,9 +161,11 @@ const REPLAY_EXAMPLES: &str = "\
 Examples:
   hookhost replay
   hookhost replay --plugin plugins/path_guard.wasm
-  hookhost replay last-week.jsonl --config stricter.toml --json | jq -c .";
+  hookhost replay last-week.jsonl --config stricter.toml --json | jq -c .
+  hookhost replay --from all --since 30d
+  hookhost replay --from claude-code,codex --config stricter.toml";
 
-/// Ask plugins again about recorded events, and show where the outcome differs. No tool runs, and nothing is recorded
+/// Ask plugins again about recorded events, or about the calls in your agents' transcripts. No tool runs, and nothing is recorded
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_EXAMPLES)]
 pub(crate) struct ReplayArgs {
@@ -177,9 +179,24 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(crate) unverified: bool,
 
-    /// Print each difference as JSON, one object per line, and then the summary
+    /// In place of a log, judge the tool calls in the transcripts of these agents on this disk, such as `claude-code,codex`, or of `all`
+    #[arg(long, value_name = "AGENTS", value_delimiter = ',', value_parser = past_agent(), hide_possible_values = true,
+        conflicts_with_all = ["log", "unverified"])]
+    pub(crate) from: Vec<String>,
+
+    /// Only calls of this period, such as 12h, 30d or 8w
+    #[arg(long, value_name = "PERIOD", value_parser = period, default_value = "30d", requires = "from")]
+    pub(crate) since: Duration,
+
+    /// Print each difference, or each call that would not simply run, as one JSON object per line, and then the summary
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Parses the name of an agent whose transcripts can be read.
+fn past_agent() -> PossibleValuesParser {
+    let names = hookhost_transcripts::adapters().into_iter().map(|adapter| adapter.agent().name);
+    PossibleValuesParser::new(names.chain(["all"]))
 }
 
 fn outcome() -> impl TypedValueParser<Value = OutcomeKind> {

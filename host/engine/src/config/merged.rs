@@ -158,13 +158,25 @@ impl Config {
     }
 
     /// Enables an entry, like the option `--plugin`. Returns `false` if no entry has this name. There is no method to
-    /// disable an entry.
+    /// disable an entry, except for a [replay](Self::for_replay).
     pub fn enable(&mut self, name: &str) -> bool {
         let found = self.entries.iter_mut().find(|entry| entry.name == name);
         found.is_some_and(|entry| {
             entry.enabled = true;
             true
         })
+    }
+
+    /// Returns the configuration for a replay of calls that an agent has already made. It has no entry whose plugin could write a
+    /// file, send data to a server or ask a model. Also returns the names of these plugins.
+    #[must_use]
+    pub fn for_replay(mut self) -> (Self, Vec<String>) {
+        let has_effects = |entry: &Entry| entry.grants.waits_for_others() || !entry.grants.write_dirs.is_empty();
+        let entries = std::mem::take(&mut self.entries);
+        let (left_out, kept): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(|entry| entry.enabled && has_effects(entry));
+        self.entries = kept;
+        (self, left_out.into_iter().map(|entry| entry.name).collect())
     }
 
     /// Lowers the maximum number of concurrent plugin calls to at most `most`. Use this in a process that handles only

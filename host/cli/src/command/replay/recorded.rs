@@ -1,4 +1,4 @@
-//! `hookhost replay`: asks the plugins again about recorded events, and shows the outcomes that differ from the record.
+//! Asks the plugins again about recorded events, and shows the outcomes that differ from the record.
 
 use crate::args::ReplayArgs;
 use crate::audit_log;
@@ -6,7 +6,9 @@ use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::loading;
 use crate::output::{
-    self, Reader, difference, one_line, record,
+    self, Reader, difference, one_line,
+    progress::Progress,
+    record,
     style::{CHANGED, DIM, NAME, WARNING},
     time,
     truncate::{SHOWN, counted, cut},
@@ -19,7 +21,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
+pub(super) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
     let log = audit_log::open(args.log.as_deref())?;
     if args.unverified {
         audit_log::warn_of_foreign(&log);
@@ -29,7 +31,10 @@ pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
     let host = loading::host(config).await?;
     let mut failed = None;
     let unread = CancellationToken::new();
+    let progress = Progress::start("replaying the log");
+    let total = if log.is_export() { 0 } else { log.last().map_err(audit_log::unreadable)? };
     let show = |compared: &Compared| {
+        progress.set(compared.seq, total);
         // A canary call is a test call of `hookhost doctor` with its own rules, and not a call of the agent. So it is
         // skipped.
         let session = &compared.recorded.header.session;

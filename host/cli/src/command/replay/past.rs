@@ -1,0 +1,180 @@
+//! `hookhost replay --from`: shows what the rules would have decided about the calls in the transcripts of the user's agents.
+
+use super::judge::{PastQuery, judge};
+use super::verdicts::{CallCounts, PastOutcome, PastVerdicts, RuleCalls, RuleKey, period_in_words, thousands};
+use crate::args::ReplayArgs;
+use crate::configuration;
+use crate::exit::{CliError, Exit};
+use crate::loading;
+use crate::output::{
+    self, Reader, one_line,
+    progress::Progress,
+    style::{ADVICE, CHANGED, DIM, ERROR, NAME, WARNING},
+    truncate::{SHOWN, cut},
+};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Maximum number of rules that are shown to a person.
+const MAX_RULES: usize = 12;
+
+pub(super) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
+    let mut query = PastQuery::new(args.since);
+    if !args.from.iter().any(|agent| agent == "all") {
+        query.agents.clone_from(&args.from);
+    }
+    let chosen = &args.configuration;
+    if chosen.config.is_some() || !chosen.plugins.is_empty() {
+        query.rules = Some(loading::config(chosen, &configuration::cwd()?)?);
+    }
+    if args.json {
+        let cancel = Arc::clone(&query.cancel);
+        query.each = Some(Arc::new(move |call| {
+            if !matches!(output::print_json_line(call), Ok(Reader::Reads)) {
+                cancel.store(true, Ordering::Relaxed);
+            }
+        }));
+    }
+    let progress = Arc::new(Progress::start("looking for transcripts"));
+    let verdicts = judge(query, Arc::clone(&progress)).await?;
+    drop(progress);
+    if args.json {
+        let _ = output::print_json_line(&verdicts.to_json())?;
+    } else {
+        output::print(&as_text(&verdicts, args))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn as_text(verdicts: &PastVerdicts, args: &ReplayArgs) -> String {
+    let CallCounts { calls, .. } = verdicts.total();
+    let period = period_in_words(verdicts.period);
+    let mut text = String::new();
+    if calls == 0 {
+        let _ = writeln!(text, "No tool call of the last {period} is found in the transcripts of {}.", agents(args));
+    } else if verdicts.has_rules {
+        let _ = writeln!(
+            text,
+            "{NAME}{}{NAME:#} tool calls in {period}, judged by {}",
+            thousands(calls),
+            rules_of(verdicts)
+        );
+    } else {
+        let _ = writeln!(
+            text,
+            "{NAME}{}{NAME:#} tool calls in {period}. There are no rules here, so all of them would run.",
+            thousands(calls)
+        );
+    }
+    let width = verdicts.agents.keys().map(|name| name.len()).max().unwrap_or_default();
+    let digits = verdicts.agents.values().map(|counts| thousands(counts.calls).len()).max().unwrap_or_default();
+    for (name, counts) in &verdicts.agents {
+        let CallCounts { calls, rejected, asked, changed } = counts;
+        let _ = write!(text, "  {name:width$}  {:>digits$} calls", thousands(*calls));
+        if verdicts.has_rules {
+            let count = |number: &u64, what: &str| format!("  {:>5} {what}", thousands(*number));
+            text.push_str(&count(rejected, "would be rejected"));
+            text.push_str(&count(asked, "asked about"));
+            text.push_str(&count(changed, "changed"));
+        }
+        text.push('\n');
+    }
+    let rules = verdicts.frequent_rules();
+    if !rules.is_empty() {
+        text.push('\n');
+    }
+    for (key, calls) in rules.iter().take(MAX_RULES) {
+        describe_rule(&mut text, key, calls);
+    }
+    if rules.len() > MAX_RULES {
+        let _ = writeln!(text, "  {DIM}and {} more rules; --json lists them all{DIM:#}", rules.len() - MAX_RULES);
+    }
+    let notes = notes(verdicts);
+    if !notes.is_empty() {
+        text.push('\n');
+    }
+    for note in notes {
+        let _ = writeln!(text, "{WARNING}note:{WARNING:#} {}", one_line(&note));
+    }
+    let _ = writeln!(text, "\n{ADVICE}next:{ADVICE:#} {}", next_step(verdicts, args));
+    text
+}
+
+fn describe_rule(text: &mut String, (outcome, by, code): &RuleKey, calls: &RuleCalls) {
+    let RuleCalls { count, example, reason, .. } = calls;
+    let (style, word) = match outcome {
+        PastOutcome::Rejected => (ERROR, "rejected"),
+        PastOutcome::Asked => (WARNING, "asked"),
+        PastOutcome::Changed | PastOutcome::Allowed => (CHANGED, "changed"),
+    };
+    let rule = code.as_ref().map_or_else(|| one_line(by), |code| format!("{} [{}]", one_line(by), one_line(code)));
+    let reason = reason.as_ref().map_or_else(String::new, |reason| format!(": {}", cut(&one_line(reason), SHOWN)));
+    let _ = writeln!(text, "  {:>5} × {style}{word:8}{style:#}  {NAME}{rule}{NAME:#}{reason}", thousands(*count));
+    let _ = writeln!(text, "          {DIM}such as{DIM:#}   {example}");
+}
+
+/// Returns the agents whose transcripts are read, in words.
+fn agents(args: &ReplayArgs) -> String {
+    let adapters = hookhost_transcripts::adapters().into_iter().map(|adapter| adapter.agent());
+    let is_chosen = |name: &str| args.from.iter().any(|from| from == "all" || from == name);
+    let titles: Vec<&str> = adapters.filter(|agent| is_chosen(agent.name)).map(|agent| agent.title).collect();
+    match titles.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        other => other.concat(),
+    }
+}
+
+/// Returns the files of the rules, in words.
+fn rules_of(verdicts: &PastVerdicts) -> String {
+    let mut files = verdicts.files.iter().map(|file| one_line(&file.to_string_lossy()));
+    match (files.next(), files.count()) {
+        (None, _) => "the given rules".to_owned(),
+        (Some(file), 0) => format!("the rules in {file}"),
+        (Some(file), more) => format!("the rules in {file} and {more} more files"),
+    }
+}
+
+/// Returns what the user should know about the result, one sentence each.
+fn notes(verdicts: &PastVerdicts) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !verdicts.not_asked.is_empty() {
+        let names = verdicts.not_asked.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        notes.push(format!(
+            "not asked: {names}; a replay asks no plugin that may write files, send requests or ask a model"
+        ));
+    }
+    if !verdicts.is_complete {
+        notes.push("not all transcripts were read in the given time; the oldest are left out".to_owned());
+    }
+    let (elsewhere, directory) = &verdicts.elsewhere;
+    if *elsewhere > 0 {
+        notes.push(format!(
+            "{} calls ran in directories that do not exist here, such as {}; your own rules apply to them, without those of their project",
+            thousands(*elsewhere),
+            directory.display()
+        ));
+    }
+    for (why, count) in &verdicts.unjudged {
+        notes.push(format!("{} calls are not judged: {why}", thousands(*count)));
+    }
+    notes.extend(verdicts.omissions.iter().map(ToString::to_string));
+    notes
+}
+
+fn next_step(verdicts: &PastVerdicts, args: &ReplayArgs) -> String {
+    let CallCounts { calls, rejected, asked, changed } = verdicts.total();
+    if calls == 0 {
+        return "use an agent for a while, or ask for a longer period: hookhost replay --from all --since 52w"
+            .to_owned();
+    }
+    if !verdicts.has_rules {
+        return "hookhost allow X.wasm adds rules, and docs/rules-without-code.md shows how to write them without code"
+            .to_owned();
+    }
+    if rejected + asked + changed == 0 {
+        return "nothing would have been in your way; hookhost doctor shows whether your agents ask hookhost"
+            .to_owned();
+    }
+    format!("hookhost replay --from {} --json lists each of these calls", args.from.join(","))
+}
