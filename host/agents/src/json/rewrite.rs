@@ -9,10 +9,14 @@ pub(super) const MAX_DEPTH: usize = 100;
 /// Returns the position after the JSON string that begins at `at`.
 fn end_of_text(bytes: &[u8], mut at: usize) -> usize {
     at += 1;
-    while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
-        at += if *byte == b'\\' { 2 } else { 1 };
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        if bytes.get(at + found) == Some(&b'"') {
+            return at + found + 1;
+        }
+        // The character after a backslash belongs to the escape.
+        at += found + 2;
     }
-    (at + 1).min(bytes.len())
+    bytes.len()
 }
 
 /// Returns the position after the JSON number that begins at `at`.
