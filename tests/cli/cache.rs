@@ -52,6 +52,20 @@ fn it_is_shown_and_cleared_and_compiled_again() {
 }
 
 #[test]
+fn a_file_in_the_place_of_the_directory_is_named() {
+    let user = user();
+    let file = user.path("cache");
+    std::fs::write(&file, "mine").unwrap();
+    for arguments in [&["cache"][..], &["cache", "--clear"], &["cache", "--json"]] {
+        run(&user, arguments).expect(1, &[&format!("{} is not a directory", file.display()), "HOOKHOST_CACHE_DIR"]);
+    }
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    std::fs::write(file.join("compiled"), "mine").unwrap();
+    run(&user, &["cache"]).expect(1, &["compiled is not a directory"]);
+}
+
+#[test]
 fn what_was_tampered_with_or_lies_open_is_compiled_again_and_that_is_reported() {
     let user = user();
     dispatch(&user);

@@ -12,6 +12,7 @@ use anyhow::anyhow;
 use hookhost::command::{CacheFiles, cache_files, clear_cache};
 use serde_json::json;
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::Path;
 
 pub(crate) fn run(args: &CacheArgs) -> Result<Exit, CliError> {
@@ -20,6 +21,7 @@ pub(crate) fn run(args: &CacheArgs) -> Result<Exit, CliError> {
             "there is no directory for compiled code: name one in the environment variable HOOKHOST_CACHE_DIR",
         ));
     };
+    check_place(&directory)?;
     let found = if args.clear { clear_cache(&directory) } else { cache_files(&directory) };
     let found = found.map_err(|error| {
         let does = if args.clear { "cleared" } else { "used" };
@@ -31,6 +33,26 @@ pub(crate) fn run(args: &CacheArgs) -> Result<Exit, CliError> {
         output::print(&as_text(&directory, &found, args.clear))?;
     }
     Ok(Exit::Done)
+}
+
+/// Checks that the directory can exist. A missing directory is empty, but another file in its place is an error.
+fn check_place(directory: &Path) -> Result<(), CliError> {
+    let other = |why: &dyn std::fmt::Display| {
+        let error = anyhow!("{why}, so no compiled code can be kept in {}", quoted(&directory.to_string_lossy()));
+        CliError::from(error).advise("name another directory in the environment variable HOOKHOST_CACHE_DIR")
+    };
+    match directory.metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        found => {
+            let file = directory.ancestors().find(|path| path.metadata().is_ok_and(|found| !found.is_dir()));
+            Err(match (file, found) {
+                (Some(file), _) => other(&format!("{} is not a directory", quoted(&file.to_string_lossy()))),
+                (None, Err(error)) => other(&format!("the directory cannot be read ({error})")),
+                (None, Ok(_)) => other(&"the directory cannot be read"),
+            })
+        }
+    }
 }
 
 fn megabytes(bytes: u64) -> String {
