@@ -29,6 +29,15 @@ impl Scope {
         }
     }
 
+    /// Returns the name of the scope for people.
+    pub const fn whose(self) -> &'static str {
+        match self {
+            Self::User => "your settings",
+            Self::Project => "this project",
+            Self::Managed => "this machine",
+        }
+    }
+
     /// Returns the flag of `hookhost install` with a leading space. The flag is empty for the user's own files.
     pub const fn flag(self) -> &'static str {
         match self {
@@ -58,7 +67,8 @@ pub struct Context<'a> {
     pub home: &'a Path,
     /// The project's root, for [`Scope::Project`].
     pub project: &'a Path,
-    /// Absolute path of the hook program.
+    /// Absolute path of the hook program. The files of a project name the program without its directory, because other
+    /// people use the same files.
     pub program: &'a Path,
     /// Reply of the hook if no resident host answers.
     pub on_failure: OnFailure,
@@ -70,9 +80,17 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Returns the name of the hook program in the agent's files. This is its path, except in the files of a project.
+    pub(crate) fn program_word(&self) -> String {
+        match self.scope {
+            Scope::Project => PROGRAM.to_owned(),
+            Scope::User | Scope::Managed => self.program.to_string_lossy().into_owned(),
+        }
+    }
+
     /// Returns the words of the hook's command line. The first word is the program.
     pub fn words(&self, agent: &Agent, point: &str) -> Vec<String> {
-        let mut words = vec![self.program.to_string_lossy().into_owned(), agent.name.to_owned(), point.to_owned()];
+        let mut words = vec![self.program_word(), agent.name.to_owned(), point.to_owned()];
         words.extend(self.flags());
         words
     }

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 const PROGRAM_VARIABLE: &str = "HOOKHOST_HOOK_PROGRAM";
 
 /// The message for the case that no agent is found, with a next step.
-pub(crate) const NO_AGENT: &str = "No agent is found here, neither by a program on the PATH nor by a directory.\n\
-  To prepare for one that comes later: hookhost install AGENT. The names: hookhost install --help\n";
+pub(crate) const NO_AGENT: &str = "No agent is found on this machine: none of their programs is on the PATH.\n\
+  To prepare for an agent that comes later: hookhost install AGENT. The names: hookhost install --help\n";
 
 /// Everything that determines the paths of an agent's files.
 pub(crate) struct AgentPlaces {
@@ -92,8 +92,18 @@ impl AgentPlaces {
         self.settings.on_failure(agent)
     }
 
-    /// Checks that the hook program exists and can be executed.
-    pub(crate) fn check_program(&self) -> Result<(), CliError> {
+    /// Checks that the hook program exists and can be executed. The files of a project name the program without its directory, so for
+    /// [`Scope::Project`] the program must be on the PATH.
+    pub(crate) fn check_program(&self, scope: Scope) -> Result<(), CliError> {
+        if scope == Scope::Project {
+            return match find::on_path(PROGRAM, &self.path) {
+                Some(_) => Ok(()),
+                None => Err(CliError::usage(format!(
+                    "a project's files start `{PROGRAM}` from the PATH, so that they work for everybody, and it is not on yours: \
+                     put the directory of hookhost on the PATH"
+                ))),
+            };
+        }
         if is_executable(&self.program) {
             return Ok(());
         }

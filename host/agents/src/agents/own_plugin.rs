@@ -32,14 +32,13 @@ pub(super) enum Runtime {
 /// Returns the content of a plugin's file. It consists of `head`, the constants, the shared code, and `plugin`. Paths and names are
 /// written as JSON strings, because JavaScript then reads them unchanged, whatever characters they contain.
 pub(super) fn file(agent: &Agent, context: &Context<'_>, runtime: Runtime, head: &str, plugin: &str) -> String {
-    let program = context.program.to_string_lossy();
     let denies = context.on_failure == OnFailure::Deny;
     let constants = format!(
         "// Written by hookhost. It asks {} about what happens in this agent.\nconst AGENT = {}\nconst PROGRAM = {}\n\
          const FLAGS = {}\nconst DENIES_ON_FAILURE = {denies}\nconst TIMEOUT_MS = {TIMEOUT_MS}\n",
         crate::plan::PROGRAM,
         json!(agent.name),
-        json!(program),
+        json!(context.program_word()),
         json!(context.flags()),
     );
     let shared = match runtime {

@@ -102,12 +102,12 @@ impl Proof {
         let Self { denied, passed, .. } = self;
         match (denied.verdict, passed.verdict) {
             (TrialVerdict::Denied, TrialVerdict::Passed) => {
-                "the configured hook denies the canary call that it has to deny, and lets the other one pass".to_owned()
+                "the hook denied a forbidden test call, and allowed an ordinary one".to_owned()
             }
             (TrialVerdict::Denied, TrialVerdict::Denied) => {
-                format!("the configured hook denies also what has to pass; it says: {}", passed.said)
+                format!("the hook denied an ordinary test call too; it says: {}", passed.said)
             }
-            (TrialVerdict::Passed, _) => "the configured hook lets the canary call pass that it has to deny".to_owned(),
+            (TrialVerdict::Passed, _) => "the hook allowed the test call that it must deny".to_owned(),
             (TrialVerdict::Failed, _) => failed(denied),
             (_, TrialVerdict::Failed) => failed(passed),
         }
@@ -116,7 +116,7 @@ impl Proof {
 
 fn failed(trial: &Trial) -> String {
     let code = trial.exit.map_or_else(|| "no exit code".to_owned(), |code| format!("exit code {code}"));
-    format!("the configured hook failed about `{}` ({code}): {}", trial.command, trial.said)
+    format!("the hook failed on the test call `{}` ({code}): {}", trial.command, trial.said)
 }
 
 /// Runs the hook with both canary calls in a directory. The hook is run only if a file contains its command exactly as hookhost's
@@ -146,7 +146,10 @@ pub fn prove(
         judged(adapter, point, command, ended)
     };
     let of_file = |path: &Path| digest_of(path, MAX_DIGESTED);
-    let program = configured.program();
+    let program = configured.program().and_then(|program| match program.is_absolute() {
+        true => Some(program),
+        false => find::on_path(&program.to_string_lossy(), path),
+    });
     Some(Proof {
         agent: agent.to_owned(),
         time: now(),
@@ -284,16 +287,16 @@ mod tests {
     #[test]
     fn hooks_that_pass_all_deny_all_or_fail_are_not() {
         for (script, denied, passed, says) in [
-            ("true", TrialVerdict::Passed, TrialVerdict::Passed, "lets the canary call pass"),
-            (NO, TrialVerdict::Denied, TrialVerdict::Denied, "denies also what has to pass"),
-            ("exit 2", TrialVerdict::Denied, TrialVerdict::Denied, "denies also"),
+            ("true", TrialVerdict::Passed, TrialVerdict::Passed, "allowed the test call that it must deny"),
+            (NO, TrialVerdict::Denied, TrialVerdict::Denied, "denied an ordinary test call too"),
+            ("exit 2", TrialVerdict::Denied, TrialVerdict::Denied, "denied an ordinary"),
             ("echo oops >&2; exit 1", TrialVerdict::Failed, TrialVerdict::Failed, "(exit code 1): oops"),
             ("kill -9 $$", TrialVerdict::Failed, TrialVerdict::Failed, "(no exit code)"),
             (
                 "echo '{\"permissionDecision\":\"deny\"}'",
                 TrialVerdict::Passed,
                 TrialVerdict::Passed,
-                "lets the canary call pass",
+                "allowed the test call that it must deny",
             ),
         ] {
             let proof = shown(script);

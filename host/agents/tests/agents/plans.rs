@@ -207,3 +207,18 @@ fn a_quote_in_a_path_is_doubled_for_powershell() {
         "& 'C:\\it''s $x\\hookhost-hook.exe' 'copilot-cli' 'preToolUse'"
     );
 }
+
+#[test]
+fn the_files_of_a_project_name_no_directory_of_the_person_who_installs() {
+    let program = Path::new("/home/me/.cargo/bin").join(PROGRAM);
+    let mut checked = 0;
+    for adapter in hookhost_agents::all() {
+        let Some(plan) = plan(adapter.agent().name, Scope::Project, &program, OnFailure::Deny) else { continue };
+        for file in &plan.files {
+            let text = format!("{file:?}");
+            assert!(!text.contains("/home/me"), "{text}");
+            checked += usize::from(text.contains(PROGRAM));
+        }
+    }
+    assert!(checked > 10, "only {checked} files name the program");
+}

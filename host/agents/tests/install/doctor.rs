@@ -61,11 +61,11 @@ fn an_agent_that_is_missing_or_of_another_version_is_reported() {
     let home = Home::new();
     assert!(
         said(&read_text(&home), "agent", CheckState::Unknown)
-            .starts_with("neither a program `claude` on the PATH nor a directory")
+            .starts_with("Claude Code is not on this machine: no program `claude` is on the PATH")
     );
     assert_eq!(
         said(&read_text(&home), "entry", CheckState::Problem),
-        "the hook is in no file of Claude Code → hookhost install claude-code"
+        "hookhost is not installed in Claude Code, so nothing checks its calls → hookhost install claude-code"
     );
     fs::create_dir(home.path(".claude")).unwrap();
     assert!(said(&read_text(&home), "agent", CheckState::Unknown).contains(".claude exists, but no program `claude`"));
@@ -87,12 +87,13 @@ fn an_entry_that_is_missing_or_of_another_form_is_reported() {
     home.write(&text.replace("\"PreToolUse\"", "\"PreToolUse_\""));
     let missing = said(&read_text(&home), "entry", CheckState::Problem);
     let (missing, foreign) = missing.split_once('\n').unwrap();
-    assert_eq!(missing, "the user files of Claude Code lack the hook at PreToolUse → hookhost install claude-code");
-    assert!(
-        foreign.contains("has a command that mentions the hook") && foreign.contains("PreToolUse_ → see what it does")
+    assert_eq!(
+        missing,
+        "your settings of Claude Code lack a part of hookhost's hook: PreToolUse → hookhost install claude-code"
     );
+    assert!(foreign.contains("hookhost did not write") && foreign.contains("PreToolUse_ → see what it does"));
     home.write(&text.replace("\"matcher\": \"*\"", "\"matcher\": \"Bash\""));
-    assert!(said(&read_text(&home), "entry", CheckState::Problem).contains("contain a hook that differs"));
+    assert!(said(&read_text(&home), "entry", CheckState::Problem).contains("would write differently"));
     home.write(&text[..text.len() / 2]);
     assert!(said(&read_text(&home), "entry", CheckState::Problem).contains("settings.json is not strict JSON"));
 }
@@ -281,4 +282,26 @@ fn a_program_that_the_hook_starts_and_that_is_missing_is_reported() {
     fs::remove_file(&started).unwrap();
     let missing = said(&read_text(&home), "program", CheckState::Problem);
     assert!(missing.contains("bin/hookhost is not there → install hookhost again"), "{missing}");
+}
+
+#[test]
+fn a_file_of_a_project_works_for_everybody_who_has_the_program_on_the_path() {
+    let home = installed("2.1.330");
+    let project = home.path("project");
+    fs::create_dir(&project).unwrap();
+    let of = Installation::new("claude-code", Scope::Project, &project);
+    home.with_context(|context| {
+        let context = Context { scope: Scope::Project, project: &project, ..*context };
+        let plan = Home::adapter().install(&context).unwrap();
+        let changes = install::prepare(&plan, &of, ANY, None).unwrap();
+        install::apply(&changes, &home.receipts(), &of, None).unwrap();
+        let examined = |path: &std::ffi::OsStr| examine(Home::adapter(), &context, path, Selection::ByName);
+        assert_eq!(said(&examined(&path(&home)), "program", CheckState::Problem), "");
+        let missing = said(&examined("/usr/bin:/bin".as_ref()), "program", CheckState::Problem);
+        assert!(missing.contains("no such program is on the PATH"), "{missing}");
+        // The program on the PATH is checked like any other.
+        mode(&home.path("bin"), 0o777);
+        let written = said(&examined(&path(&home)), "program", CheckState::Problem);
+        assert!(written.contains("bin can be written by other users"), "{written}");
+    });
 }

@@ -4,27 +4,48 @@
 use super::InstalledHook;
 use crate::Agent;
 use crate::install::check::Check;
-use crate::install::find::is_executable;
+use crate::install::find::{is_executable, on_path};
+use crate::plan::{PROGRAM, Scope};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Name of the program that the hook starts.
 const HOST_PROGRAM: &str = "hookhost";
 
-/// Returns a check for each program that the files name.
-pub(super) fn checks(agent: &Agent, installed: &[InstalledHook]) -> Vec<Check> {
-    let mut programs: Vec<PathBuf> = Vec::new();
-    for command in installed.iter().flat_map(|installed| &installed.commands) {
-        if let Some(program) = command.program()
-            && !programs.contains(&program)
-        {
-            programs.push(program);
+/// Returns a check for each program that the files name. `path` is the value of `PATH` with which programs are found.
+pub(super) fn checks(agent: &Agent, installed: &[InstalledHook], path: &OsStr) -> Vec<Check> {
+    let mut programs: Vec<(Scope, PathBuf)> = Vec::new();
+    for installed in installed {
+        for command in &installed.commands {
+            if let Some(program) = command.program()
+                && !programs.iter().any(|(_, known)| *known == program)
+            {
+                programs.push((installed.scope, program));
+            }
         }
     }
-    programs.iter().map(|program| check(agent, program)).collect()
+    let mut checks: Vec<Check> = programs.iter().map(|(scope, program)| check(agent, *scope, program, path)).collect();
+    // Two files can name the same program in different ways.
+    checks.dedup();
+    checks
 }
 
-fn check(agent: &Agent, program: &Path) -> Check {
-    let install = format!("hookhost install {}", agent.name);
+fn check(agent: &Agent, scope: Scope, program: &Path, path: &OsStr) -> Check {
+    let install = format!("hookhost install {}{}", agent.name, scope.flag());
+    let found;
+    let program = if scope == Scope::Project && program == Path::new(PROGRAM) {
+        let Some(on_path) = on_path(PROGRAM, path) else {
+            let says = format!(
+                "this project's files start `{PROGRAM}`, and no such program is on the PATH, so {} cannot run its hook",
+                agent.title
+            );
+            return Check::problem("program", says, "put the directory of hookhost on the PATH");
+        };
+        found = on_path;
+        &found
+    } else {
+        program
+    };
     if !program.is_absolute() {
         let says = format!(
             "the files name the program {} without its place, so anyone who changes the PATH chooses it",
