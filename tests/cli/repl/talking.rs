@@ -179,7 +179,7 @@ fn without_a_terminal_there_is_help_and_the_missing_option_is_named() {
     let user = scripted(&[&says("never")]);
     let ended = user.run([""; 0]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));
-    assert!(ended.stderr.contains("Usage: hookhost") && ended.stderr.contains("Commands:"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("Usage: hookhost") && ended.stderr.contains("Start here"), "{}", ended.stderr);
     let ended = user.run(["--script", "script.toml"]);
     ended.expect(2, &["error: there is no terminal to talk at: give the prompt to `run`\n  try: hookhost run"]);
 }

@@ -10,7 +10,9 @@ Examples:
 
 Put this command into the editor's settings in place of the agent's own.";
 
-/// Run an agent behind a proxy, for an editor that speaks the Agent Client Protocol; your rules answer the agent's requests for permission
+/// Run an agent for an editor (ACP) with your rules in front of it
+///
+/// For editors that speak the Agent Client Protocol. Your rules answer the agent's requests for permission.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AcpArgs {

@@ -1,12 +1,32 @@
 //! The command line of the commands about people's own agents.
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args};
 use hookhost_agents::plan::Scope;
 
-/// Parses the name of an agent. The error for an unknown name suggests the nearest one.
-fn agent() -> PossibleValuesParser {
-    PossibleValuesParser::new(hookhost_agents::all().iter().map(|adapter| adapter.agent().name))
+/// Parses the name of an agent, or of its program, such as `claude`. The error for an unknown name suggests the nearest one.
+fn agent() -> impl TypedValueParser<Value = String> {
+    let values = hookhost_agents::all().iter().map(|adapter| {
+        let agent = adapter.agent();
+        let programs = agent.programs.iter().filter(|program| of_program(program) == Some(agent.name));
+        PossibleValue::new(agent.name).aliases(programs.filter(|program| **program != agent.name))
+    });
+    PossibleValuesParser::new(values).map(|named| match hookhost_agents::by_name(&named) {
+        Some(_) => named,
+        None => of_program(&named).map_or(named, str::to_owned),
+    })
+}
+
+/// Returns the name of the first agent that has this program.
+fn of_program(program: &str) -> Option<&'static str> {
+    let mut agents = hookhost_agents::all().iter().map(|adapter| adapter.agent());
+    agents.find(|agent| agent.programs.contains(&program)).map(|agent| agent.name)
+}
+
+/// Returns the help of the argument that names agents.
+fn names() -> String {
+    let names: Vec<_> = hookhost_agents::all().iter().map(|adapter| adapter.agent().name).collect();
+    format!("The agents: {}", names.join(", "))
 }
 
 /// The files that a command changes.
@@ -17,7 +37,7 @@ pub(crate) struct ScopeArgs {
     #[arg(long)]
     user: bool,
 
-    /// The files of the project around the working directory
+    /// The files of the project around the working directory; you can commit them
     #[arg(long)]
     project: bool,
 
@@ -44,28 +64,33 @@ Examples:
   hookhost install claude-code --mcp
   sudo hookhost install claude-code --managed";
 
-/// Put the hook into the settings of an agent, so that your plugins apply there; changes nothing else in the settings
+/// Put hookhost's hook into the settings of an agent
+///
+/// The agent then asks hookhost before it acts, and your rules answer. Nothing else in the settings changes.
 #[derive(Debug, Args)]
 #[command(after_help = INSTALL_EXAMPLES)]
 pub(crate) struct InstallArgs {
-    /// The agents, such as claude-code
-    #[arg(value_name = "AGENT", value_parser = agent(), hide_possible_values = true)]
+    #[arg(value_name = "AGENT", value_parser = agent(), hide_possible_values = true, help = names())]
     pub(crate) agents: Vec<String>,
 
-    /// Each agent that is found
+    /// Each agent on this machine
     #[arg(long, conflicts_with = "agents")]
     pub(crate) all: bool,
 
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
 
-    /// Put the proxy in front of the MCP servers in the agent's file, and leave the hook as it is
+    /// Put hookhost in front of the agent's MCP servers instead, and leave the hook as it is
     #[arg(long)]
     pub(crate) mcp: bool,
 
     /// Show the changes of each file and their effect, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    /// Also show the limits of the agent, and where in its work it calls hookhost
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
 }
 
 const UNINSTALL_EXAMPLES: &str = "\
@@ -74,7 +99,9 @@ Examples:
   hookhost uninstall claude-code
   hookhost uninstall --all --project";
 
-/// Remove the hook from the settings of an agent; a file that nobody has changed since is restored byte for byte
+/// Take hookhost's hook out of the settings of an agent
+///
+/// A file that nobody has changed since is restored byte for byte.
 #[derive(Debug, Args)]
 #[command(after_help = UNINSTALL_EXAMPLES)]
 pub(crate) struct UninstallArgs {
@@ -89,7 +116,7 @@ pub(crate) struct UninstallArgs {
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
 
-    /// Remove the proxy from the MCP servers in the agent's file, and leave the hook as it is
+    /// Let the agent's MCP servers run without hookhost again, and leave the hook as it is
     #[arg(long)]
     pub(crate) mcp: bool,
 
@@ -104,21 +131,28 @@ Examples:
   hookhost doctor claude-code --prove
   hookhost doctor --json | jq -r '.agents[].checks[] | select(.state != \"ok\") | .says'";
 
-/// Check that the hook of an agent is installed and that no file disables it; with --prove, also that it denies a call
+/// Check that hookhost works in your agents
+///
+/// Checks that the hook is installed, that no setting turns it off, and which rules are in force. With --prove, also runs the hook with a
+/// call that must be denied.
 #[derive(Debug, Args)]
 #[command(after_help = DOCTOR_EXAMPLES)]
 pub(crate) struct DoctorArgs {
-    /// The agent [default: each that is found]
+    /// The agent, such as claude-code [default: each on this machine]
     #[arg(value_name = "AGENT", value_parser = agent(), hide_possible_values = true)]
     pub(crate) agent: Option<String>,
 
-    /// Run the hook as `hookhost install` writes it, with two harmless calls: the hook must deny the first and let the second pass
+    /// Test the hook with two harmless calls: it must deny the one and allow the other
     #[arg(long)]
     pub(crate) prove: bool,
 
-    /// Also start the agent in an empty directory, so that it makes the call that must be denied; this uses its model, which may cost money
+    /// Also let the agent itself try the forbidden call, in an empty directory; this asks its model, which may cost money
     #[arg(long, requires = "prove")]
     pub(crate) run_agent: bool,
+
+    /// Show each check
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
 
     /// Print one JSON object
     #[arg(long)]
@@ -131,13 +165,17 @@ Examples:
   hookhost agents claude-code
   hookhost agents --json | jq -r '.agents[] | select(.installed == []) | .agent'";
 
-/// List the agents on this machine, each with the state of its hook, its last event, and the actions that no hook sees
+/// List the agents on this machine, and whether they ask hookhost
 #[derive(Debug, Args)]
 #[command(after_help = AGENTS_EXAMPLES)]
 pub(crate) struct AgentsArgs {
-    /// The agents [default: each that is found]
+    /// The agents, such as claude-code [default: each on this machine]
     #[arg(value_name = "AGENT", value_parser = agent(), hide_possible_values = true)]
     pub(crate) agents: Vec<String>,
+
+    /// Also show what each agent asks hookhost about, the limits, and where the agent is
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
 
     /// Print one JSON object
     #[arg(long)]

@@ -16,7 +16,7 @@ Examples:
   hookhost audit verify
   hookhost audit show --all --json > log.jsonl && hookhost audit verify --log log.jsonl";
 
-/// Show the recorded events and decisions, and check that nobody has changed the log
+/// Show what agents did and what hookhost decided
 #[derive(Debug, Args)]
 #[command(after_help = AUDIT_EXAMPLES)]
 pub(crate) struct AuditArgs {
@@ -165,7 +165,10 @@ Examples:
   hookhost replay --from all --since 30d
   hookhost replay --from claude-code,codex --config stricter.toml";
 
-/// Ask plugins again about recorded events, or about the calls in your agents' transcripts. No tool runs, and nothing is recorded
+/// Try rules on what agents did before
+///
+/// Asks the plugins again about the events in the log, or with --from about the calls in your agents' transcripts, and shows where the
+/// outcome differs. No tool runs, and nothing is recorded.
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_EXAMPLES)]
 pub(crate) struct ReplayArgs {

@@ -18,7 +18,9 @@ Examples:
 
 Put this command into the agent's settings in place of the server's own.";
 
-/// Put a proxy in front of an MCP server; plugins are asked about the messages between an agent and the server
+/// Run an MCP server with your rules in front of it
+///
+/// Your rules are asked about the messages between an agent and the server.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct McpArgs {

@@ -2,6 +2,7 @@
 
 mod acp;
 mod agents;
+mod groups;
 mod log;
 mod mcp;
 mod period;
@@ -26,9 +27,16 @@ use hookhost::contract::EventKind;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Runs policies for LLM agents as sandboxed WebAssembly components. Alone on a terminal, lets you talk with an agent.
+/// Asks your rules before a coding agent runs a command or edits a file
 #[derive(Debug, Parser)]
-#[command(name = "hookhost", version, max_term_width = 110, args_conflicts_with_subcommands = true, after_help = CODES)]
+#[command(
+    name = "hookhost",
+    version,
+    max_term_width = 110,
+    args_conflicts_with_subcommands = true,
+    override_usage = "hookhost COMMAND [OPTIONS]",
+    after_help = "All commands: hookhost --help. One command: hookhost COMMAND --help"
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -43,15 +51,29 @@ impl Cli {
         let mut command = Self::command().arg_required_else_help(!crate::command::is_on_a_terminal());
         // Users' programs are searched only when the help shows them, because the search reads each directory of the PATH.
         let first = std::env::args_os().nth(1);
-        if first.is_none_or(|word| ["help", "--help", "-h"].iter().any(|help| word == *help)) {
-            let programs = crate::command::programs();
-            if !programs.is_empty() {
-                command = command.after_help(format!("Programs on your PATH:\n{programs}\n{CODES}"));
-            }
+        let is_short = first.as_ref().is_none_or(|word| word == "-h");
+        if is_short || first.is_some_and(|word| word == "help" || word == "--help") {
+            command = with_groups(command, &crate::command::programs(), is_short);
         }
         let matches = command.get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
+}
+
+/// Puts the groups of commands into the help of `cli`. The long help also has the options of the conversation, the users' `programs` and
+/// the exit codes.
+fn with_groups(cli: clap::Command, programs: &str, is_short: bool) -> clap::Command {
+    const SHORT: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{after-help}";
+    const LONG: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{options}{after-help}";
+    let groups = groups::listed(&cli, is_short);
+    if is_short {
+        return cli.help_template(SHORT).before_help(groups);
+    }
+    let programs = if programs.is_empty() { String::new() } else { format!("Programs on your PATH:\n{programs}\n") };
+    let options = "Without a command, hookhost starts a conversation with its own agent. Options of the conversation:";
+    cli.help_template(LONG)
+        .before_long_help(format!("{groups}\n\n{options}"))
+        .after_long_help(format!("{programs}{CODES}"))
 }
 
 /// The session and the agent to talk with.
@@ -141,7 +163,9 @@ Examples:
   hookhost run --session 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 \"And now the tests\"
   hookhost run --continue \"And the docs\"";
 
-/// Run an agent on a directory; plugins are asked at every step
+/// Give a task to hookhost's own agent
+///
+/// The agent works in a directory, and your rules are asked at every step.
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
@@ -206,7 +230,10 @@ Examples:
   hookhost allow plugins/path_guard.wasm --project --priority 10 --set 'protected=[\"infra/**\"]'
   hookhost allow bounded_shell.wasm --entry 'actions = [\"shell\"]' --set limit-seconds=60 --yes";
 
-/// Put a plugin on the allowlist, or pin its new digest; shows its events and imports first
+/// Put a plugin on the allowlist, or accept its new version
+///
+/// First shows what the plugin can do, and asks you. hookhost loads exactly this file from then on: a file with another content needs a new
+/// `allow`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = ALLOW_EXAMPLES)]
 pub(crate) struct AllowArgs {
@@ -264,7 +291,9 @@ Examples:
   hookhost trust --list
   hookhost trust --revoke ~/src/app";
 
-/// Approve the content of a project's hookhost.toml; this content applies until you approve a change
+/// Approve the rules of a project, its hookhost.toml
+///
+/// First shows the rules, and asks you. They apply until you approve a change.
 #[derive(Debug, Args)]
 #[command(after_help = TRUST_EXAMPLES)]
 pub(crate) struct TrustArgs {
@@ -290,7 +319,9 @@ Examples:
   hookhost inspect --allowed plugins/path_guard.wasm
   hookhost inspect --json plugins/path_guard.wasm | jq .events";
 
-/// Show a plugin's events, imports and build tools, without running it
+/// Show what a plugin is asked about and what it can reach
+///
+/// The plugin does not run.
 #[derive(Debug, Args)]
 #[command(after_help = INSPECT_EXAMPLES)]
 pub(crate) struct InspectArgs {
@@ -317,7 +348,7 @@ Examples:
   hookhost hooks before-tool-call
   hookhost hooks --json | jq -r '.events[] | .event + \": \" + ([.chain[].plugin] | join(\" → \"))'";
 
-/// Show which plugins subscribe to each event, in the order in which they are asked
+/// Show which plugins are asked at each event, in order
 #[derive(Debug, Args)]
 #[command(after_help = HOOKS_EXAMPLES)]
 pub(crate) struct HooksArgs {
@@ -340,7 +371,9 @@ Examples:
   hookhost auth list
   hookhost auth rm groq";
 
-/// Store keys of providers in a file that only you can read, for providers without a key in the environment
+/// Store the API keys of model providers
+///
+/// The file can be read only by you. A key in the environment comes first.
 #[derive(Debug, Args)]
 #[command(after_help = AUTH_EXAMPLES)]
 pub(crate) struct AuthArgs {
@@ -387,7 +420,9 @@ Examples:
   hookhost tools
   hookhost tools --json | jq -r '.tools[] | .name'";
 
-/// Show the tools that a model is offered here, and the origin of each: hookhost itself, a plugin or an MCP server
+/// Show the tools that hookhost's own agent offers its model
+///
+/// Each tool comes from hookhost itself, from a plugin or from an MCP server.
 #[derive(Debug, Args)]
 #[command(after_help = TOOLS_EXAMPLES)]
 pub(crate) struct ToolsArgs {
@@ -404,7 +439,9 @@ Examples:
   hookhost cache
   hookhost cache --clear";
 
-/// Show the size of the stored compiled code, or remove it; plugins are then compiled again
+/// Show or remove the compiled code of plugins
+///
+/// Plugins are compiled again when they are needed.
 #[derive(Debug, Args)]
 #[command(after_help = CACHE_EXAMPLES)]
 pub(crate) struct CacheArgs {
@@ -430,7 +467,9 @@ In a tool call `origin` can be left out; `action` is worked out. A key `session`
 can give cwd, workspace, agent, interactive, turn, depth, id, parent and
 root, the session that the user began.";
 
-/// Ask the plugins about one event; prints one JSON object, or the verdict if you give a shell command
+/// Try your rules on a shell command or on another event
+///
+/// The command does not run. For an event, the result is one JSON object.
 #[derive(Debug, Args)]
 #[command(after_help = DISPATCH_EXAMPLES, group(ArgGroup::new("dispatched").required(true).args(["event", "shell"])))]
 pub(crate) struct DispatchArgs {

@@ -14,7 +14,9 @@ Examples:
 Agents call the small program hookhost-hook, which does the same and starts faster.
 `hookhost install` writes it into the agent's files.";
 
-/// Send an agent's event from standard input to the resident host, and print the reply in the agent's own format
+/// Answer one hook call of an agent; the hook in its settings does this
+///
+/// Reads the agent's message from standard input, and prints the reply in the agent's own format.
 #[derive(Debug, Args)]
 #[command(after_help = HOOK_EXAMPLES)]
 pub(crate) struct HookArgs {
@@ -55,7 +57,9 @@ Examples:
   hookhost serve --status | jq .rules
   hookhost serve --stop";
 
-/// Run the resident host, which decides on the events of all your agents; hooks start it when none runs
+/// Run the resident host, the process that answers all your agents
+///
+/// You need this only for HTTP: otherwise the first hook starts the resident host.
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub(crate) struct ServeArgs {
@@ -116,7 +120,9 @@ Examples:
   hookhost approvals yes 1f3a9c07
   hookhost approvals no 1f3a9c07 --because 'not on a Friday'";
 
-/// List the questions that agents could not show to you, and answer them; a question that you do not answer in time counts as no
+/// Answer the questions that an agent could not show you
+///
+/// A question that you do not answer in time counts as no.
 #[derive(Debug, Args)]
 #[command(after_help = APPROVALS_EXAMPLES)]
 pub(crate) struct ApprovalsArgs {

@@ -10,7 +10,7 @@ Examples:
   hookhost session resume 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 \"And now the tests\"
   hookhost session list --json | jq -r '.[] | select(.status == \"error\").id'";
 
-/// Show the sessions of the agent, resume one, or remove it
+/// List, show, resume or remove sessions of hookhost's own agent
 #[derive(Debug, Args)]
 #[command(after_help = SESSION_EXAMPLES)]
 pub(crate) struct SessionArgs {

@@ -40,8 +40,9 @@ pub(crate) fn ask_for_key(section: &AgentSection) -> Result<Option<String>, CliE
     }
     let names = providers_with_a_key(section).join(", ");
     output::note(&format!(
-        "{WARNING}No model is ready:{WARNING:#} no provider's key is there, and no server on this machine answers.\n\
-         {DIM}A key can be kept now, of {names}.{DIM:#}\nOf which provider? (Enter alone leaves) "
+        "{WARNING}hookhost's own agent needs a model, and none is ready:{WARNING:#} no provider has a key, and no server on this \
+         machine answers.\nTo check the agents that you already use, you need no model: leave with Enter, and run `hookhost on`.\n\
+         {DIM}To store a key now, name one of {names}.{DIM:#}\nProvider: "
     ));
     let typed = line(&mut std::io::stdin().lock()).map_err(|error| CliError::from(anyhow!(error)))?;
     let provider = typed.trim();

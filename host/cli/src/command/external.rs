@@ -42,10 +42,27 @@ pub(crate) fn run(words: &[OsString]) -> Result<Exit, CliError> {
     Err(CliError::new(Exit::Failed, anyhow!("{} cannot be started: {error}", file.display())))
 }
 
+/// Words that people type for a command of another name.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("config", "profile"),
+    ("disable", "off"),
+    ("enable", "on"),
+    ("init", "on"),
+    ("log", "audit show"),
+    ("logs", "audit show"),
+    ("pause", "off --for 10m"),
+    ("setup", "on"),
+    ("start", "on"),
+    ("status", "doctor"),
+    ("stop", "off"),
+    ("upgrade", "update"),
+    ("version", "--version"),
+];
+
 fn unknown(name: &OsStr) -> CliError {
     let name = name.to_string_lossy();
-    if name == "version" {
-        return CliError::usage("there is no command `version`").advise("hookhost --version");
+    if let Some((_, command)) = OTHER_WORDS.iter().find(|(word, _)| *word == name) {
+        return CliError::usage(format!("there is no command `{name}`")).advise(format!("hookhost {command}"));
     }
     let theirs = on_the_path().filter_map(|file| file.file_name()?.to_str()?.strip_prefix(PREFIX).map(str::to_owned));
     let known: Vec<String> = own().into_iter().chain(theirs).collect();

@@ -206,6 +206,7 @@ fn no_provider(section: &AgentSection) -> CliError {
     let names = auth::providers_with_a_key(section).join(", ");
     let why = "no model is ready: no provider has a key, and no server on this machine answers";
     CliError::new(Exit::Failed, anyhow!("{why}"))
+        .advise("hookhost on, to check the agents that you already use, which needs no model")
         .advise(format!("hookhost auth set PROVIDER, where PROVIDER is one of {names}"))
         .advise("ollama serve, or llama.cpp or vLLM on this machine")
         .advise("hookhost run \"…\" --script FILE, which takes the answers from a file instead of a model")
