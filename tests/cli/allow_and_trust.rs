@@ -203,7 +203,7 @@ fn a_new_project_file_that_allow_makes_counts_and_a_foreign_one_does_not() {
     ended.expect(0, &["this project's file is not used yet", "hookhost trust "]);
     let ended = cloned.run(["hooks"]);
     ended.expect(0, &["is not used: you have not approved it"]);
-    assert!(ended.stdout.contains("no subscriber: session-start"), "{ended:#?}");
+    assert!(ended.stdout.contains("No plugin is on the allowlist"), "{ended:#?}");
     assert!(text.contains("all_events.wasm"));
 }
 

@@ -84,8 +84,8 @@ fn if_no_plugin_subscribes_to_commands_it_says_what_to_do() {
     ended.expect(0, &[]);
     assert_eq!(
         ended.stdout,
-        "allowed\n\nNo plugin judged the command: none of the allowed plugins is asked about commands.\n  \
-         try: hookhost hooks\n  try: hookhost allow X.wasm\n"
+        "allowed\n\nNo plugin judged the command, because none is asked about commands here.\n  \
+         next: hookhost on, or hookhost add shell-guard\n"
     );
     // One that gets only other actions.
     let entry = Entry::new("guard", &plugin("shell-guard")).keys("actions = [\"write-files\"]");

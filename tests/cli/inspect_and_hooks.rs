@@ -291,7 +291,7 @@ fn hooks_shows_each_chain_in_order_with_limits_and_grants() {
         ),
         "{text}"
     );
-    assert!(text.contains("no subscriber: session-start, prompt-submit, "), "{text}");
+    assert!(text.contains("no plugin: session-start, prompt-submit, "), "{text}");
     assert!(text.contains("compute 30s, deadline 31s, memory 32MiB, table-elements 20000, tables 10, instances 50, handles 256, input 1MiB"), "{text}");
     assert!(text.contains("grants  state (quota 1MiB), model (name small, max-calls 10), transcript, audit"), "{text}");
 
@@ -310,7 +310,10 @@ fn hooks_shows_each_chain_in_order_with_limits_and_grants() {
 fn without_an_allowlist_hooks_says_how_to_begin() {
     let ended = User::new().run(["hooks"]);
     ended.expect(0, &[]);
-    assert!(ended.stdout.contains("No plugin is on the allowlist. To add one: hookhost allow X.wasm"), "{ended:#?}");
+    assert!(
+        ended.stdout.contains("No plugin is on the allowlist, so nothing is checked.\n  next: hookhost on\n"),
+        "{ended:#?}"
+    );
 }
 
 /// An entry with every grant for a copy of the plugin, and directories that are there.
@@ -443,7 +446,7 @@ fn hooks_of_one_event_shows_its_chain_and_no_other() {
     let ended = user.run(["hooks", "session-end"]);
     ended.expect(0, &[]);
     assert_eq!(ended.stdout, "session-end (observe)\n  1. early priority 7, audit\n");
-    assert_eq!(user.run(["hooks", "turn-end"]).stdout, "no subscriber: turn-end\n");
+    assert_eq!(user.run(["hooks", "turn-end"]).stdout, "no plugin: turn-end\n");
     let object: Value = serde_json::from_str(&user.run(["hooks", "session-end", "--json"]).stdout).unwrap();
     assert_eq!(object["events"].as_array().unwrap().len(), 1, "{object}");
     user.run(["hooks", "sesion-end"]).expect(2, &["session-end"]);

@@ -38,6 +38,31 @@ impl Agent {
         self.point(point).map_or(TIMEOUT, |point| point.timeout)
     }
 
+    /// Returns one sentence for each degree of coverage that the agent has. `with_notes` adds the limits of each kind of
+    /// tool.
+    pub fn coverage_sentences(&self, with_notes: bool) -> Vec<String> {
+        let degrees = [Covered::Gated, Covered::Blind, Covered::Observed];
+        degrees.into_iter().filter_map(|covered| self.coverage_sentence(covered, with_notes)).collect()
+    }
+
+    /// Returns the sentence about one degree of coverage, or `None` if the agent has no tools of this degree.
+    pub fn coverage_sentence(&self, covered: Covered, with_notes: bool) -> Option<String> {
+        let kinds = self.coverage.iter().filter(|coverage| coverage.covered == covered);
+        let kinds: Vec<String> = kinds
+            .map(|coverage| match coverage.note {
+                note if with_notes && !note.is_empty() => format!("{} ({note})", coverage.tools),
+                _ => coverage.tools.to_owned(),
+            })
+            .collect();
+        let kinds = kinds.join(", ");
+        let sentence = match covered {
+            Covered::Gated => format!("{} will ask hookhost before: {kinds}.", self.title),
+            Covered::Blind => format!("It will not ask before: {kinds}."),
+            Covered::Observed => format!("hookhost sees, but cannot stop: {kinds}."),
+        };
+        (!kinds.is_empty()).then_some(sentence)
+    }
+
     /// Returns the abilities of the agent at a hook point. At an unknown hook point, the agent has no abilities.
     pub fn abilities(&self, point: &str) -> Abilities {
         self.point(point).map_or(Abilities::NONE, |point| point.abilities)
@@ -138,7 +163,8 @@ impl Abilities {
 /// Coverage of one kind of tool of an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Coverage {
-    /// The kind of tool, such as `shell commands`.
+    /// The kind of tool, such as `shell commands`. The text completes the sentence "the agent asks before: …", so it
+    /// uses the user's words.
     pub tools: &'static str,
     /// Degree of coverage.
     pub covered: Covered,

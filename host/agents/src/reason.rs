@@ -4,11 +4,12 @@
 use hookhost_contract::{Cause, Question, Rejection, ToolResult};
 use serde_json::Value;
 
-/// Returns the text about an event on which no decision was made. The text contains the first line of the reason, and a
-/// command that gives more information.
+/// Returns the text about an event on which no decision was made. The text contains a command that gives more
+/// information, and the first line of the reason. The reason comes last, because agents show only the first rows of a
+/// long text.
 pub fn not_settled(agent: &str, why: &str) -> String {
     let why = sentence(why.lines().next().unwrap_or_default());
-    format!("hookhost could not decide on this event: {why}`hookhost doctor {agent}` says more.")
+    format!("hookhost could not decide (`hookhost doctor {agent}` says more): {}", why.trim_end())
 }
 
 /// Returns the text about a rejection for the model. A model that only reads "denied" would try to reach the same goal
@@ -101,9 +102,8 @@ mod tests {
     #[test]
     fn what_was_not_settled_is_said_in_one_line() {
         let said = not_settled("codex", "a.toml:1:1: unknown key `nmae`.\n  |\n1 | nmae = 1\n");
-        let line = "a.toml:1:1: unknown key `nmae`. `hookhost doctor codex` says more.";
-        assert_eq!(said, format!("hookhost could not decide on this event: {line}"));
-        let said = not_settled("codex", "did you mean `plugin`?");
-        assert!(said.contains("`plugin`? `hookhost doctor codex`"), "{said}");
+        let opening = "hookhost could not decide (`hookhost doctor codex` says more): ";
+        assert_eq!(said, format!("{opening}a.toml:1:1: unknown key `nmae`."));
+        assert_eq!(not_settled("codex", "did you mean `plugin`?"), format!("{opening}did you mean `plugin`?"));
     }
 }

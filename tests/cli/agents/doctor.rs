@@ -30,15 +30,20 @@ fn what_is_not_installed_is_a_problem_with_the_next_step() {
     printed(
         &ended,
         &[
+            "Claude Code 2.1.330\n  ✗ hookhost is not installed in Claude Code, so nothing checks its calls\n    \
+             next: hookhost install claude-code\n\nhookhost ",
+            "  ✗ no rules are in force here, so every call passes\n    next: hookhost on\n",
+        ],
+    );
+    printed(
+        &person.run(&["doctor", "--verbose"]),
+        &[
             "Claude Code\n  ok      agent    Claude Code 2.1.330 is at ",
-            "  problem entry    the hook is in no file of Claude Code\n          try: hookhost install claude-code\n",
-            "  unknown event    no event of Claude Code is in the log yet\n",
-            "hookhost\n",
-            "  problem rules    no plugin is allowed here (no hookhost.toml applies here): every call passes\n",
+            "  problem rules    no rules are in force here",
         ],
     );
     let ended = Person::without_agent().run(&["doctor"]);
-    printed(&ended, &["No agent is found here"]);
+    printed(&ended, &["No agent is found on this machine"]);
 }
 
 #[test]
@@ -49,13 +54,26 @@ fn what_is_installed_is_found_with_the_rules_in_force() {
     printed(
         &ended,
         &[
-            "  ok      entry    the user files of Claude Code have the hook at ",
+            "Claude Code 2.1.330\n  ✓ your settings of Claude Code have hookhost's hook (",
+            "  ? the hook has not been tested yet\n",
+            "  Claude Code will ask hookhost before: shell commands, ",
+            "  It will not ask before: files that you name with @.\n  next: hookhost doctor claude-code --prove\n\nhookhost ",
+            "  ✓ in force here: 1 plugin, from ",
+        ],
+    );
+    assert_eq!(ended.stdout.lines().count(), 10, "the rest is for --verbose: {ended:#?}");
+    let ended = person.run(&["doctor", "claude-code", "--verbose"]);
+    printed(
+        &ended,
+        &[
+            "  ok      entry    your settings of Claude Code have hookhost's hook (",
             "  ok      reached  ",
             "  ok      program  ",
-            "  unknown proof    no proof yet shows that the hook denies a call\n          try: hookhost doctor claude-code --prove\n",
+            "  unknown proof    the hook has not been tested yet\n          try: hookhost doctor claude-code --prove\n",
             "  ok      host     no resident host runs: the next call of an agent starts it\n",
             "  ok      log      the audit log can be written\n",
-            "  ok      rules    1 plugin from ",
+            "  ok      rules    in force here: 1 plugin, from ",
+            "; digest ",
         ],
     );
     let object = json_of(&person.run(&["doctor", "--json"]));
@@ -72,7 +90,7 @@ fn a_log_that_cannot_be_written_is_a_problem() {
     let mut doctor = person.command(&["doctor", "claude-code"]);
     let ended = Ended::of(doctor.env("HOOKHOST_STATE_DIR", file.join("state")));
     ended.expect(1, &[]);
-    printed(&ended, &["  problem log      nothing can be written in ", "so calls are denied"]);
+    printed(&ended, &["  ✗ nothing can be written in ", ", so every call is denied: "]);
 }
 
 #[test]
@@ -80,7 +98,10 @@ fn a_setting_that_disables_hooks_is_a_problem() {
     let person = installed();
     person.write(&person.read().replacen('{', "{\"disableAllHooks\": true,", 1));
     let ended = person.run(&["doctor"]);
-    printed(ended.expect(1, &[]), &["  problem reached  ", "says `disableAllHooks`, so the agent runs no hook\n"]);
+    printed(
+        ended.expect(1, &[]),
+        &["  ✗ /", "says `disableAllHooks`, so the agent runs no hook\n    next: take `disableAllHooks` out of /"],
+    );
 }
 
 #[test]
@@ -91,46 +112,40 @@ fn a_log_that_cannot_be_read_is_a_problem() {
     fs::create_dir_all(person.user.path("state")).unwrap();
     fs::write(person.user.log_file(), "no database").unwrap();
     let ended = person.run(&["doctor"]);
-    printed(ended.expect(1, &[]), &["  problem event    the log cannot be read: "]);
+    printed(ended.expect(1, &[]), &["  ✗ the log cannot be read: "]);
 }
 
 #[test]
 fn the_configured_hook_is_proven_and_the_proof_is_kept() {
     let person = installed();
     let ended = person.run(&["doctor", "--prove"]);
-    let says = "the configured hook denies the canary call that it has to deny, and lets the other one pass";
-    printed(ended.expect(0, &[]), &[&format!("  ok      proof    {says}\n")]);
+    let says = "the hook denied a forbidden test call, and allowed an ordinary one";
+    printed(ended.expect(0, &[]), &[&format!("  ✓ {says}\n")]);
     let ended = person.run(&["doctor"]);
-    printed(ended.expect(0, &[]), &[&format!("  ok      proof    {says}, on 20")]);
+    printed(ended.expect(0, &[]), &[&format!("  ✓ {says}, on 20")]);
     let proof = &json_of(&person.run(&["doctor", "--json"]))["agents"][0]["proof"];
     assert_eq!((&proof["denied"]["verdict"], &proof["passed"]["verdict"]), (&json!("denied"), &json!("passed")));
     assert_eq!(proof["agent-version"], "2.1.330");
     assert_eq!(proof["program-digest"], hookhost_tests::digest(&person.user.path("bin/hookhost-hook")));
     // The file is another one now.
     person.write(&format!("{}\n", person.read()));
-    printed(
-        &person.run(&["doctor"]),
-        &["  unknown proof    the hook was proven on 20", "settings.json has changed since\n"],
-    );
+    printed(&person.run(&["doctor"]), &["  ? the hook was tested on 20", "settings.json has changed since\n"]);
 }
 
 #[test]
 fn a_hook_that_passes_everything_denies_everything_or_fails_is_no_proof() {
     for (script, says) in [
-        ("cat >/dev/null", "the configured hook lets the canary call pass that it has to deny"),
-        (
-            "echo nobody answers >&2; exit 2",
-            "the configured hook denies also what has to pass; it says: nobody answers",
-        ),
+        ("cat >/dev/null", "the hook allowed the test call that it must deny"),
+        ("echo nobody answers >&2; exit 2", "the hook denied an ordinary test call too; it says: nobody answers"),
         (
             "exit 1",
-            "the configured hook failed about `echo hookhost-canary-denied > hookhost-canary-denied` (exit code 1)",
+            "the hook failed on the test call `echo hookhost-canary-denied > hookhost-canary-denied` (exit code 1)",
         ),
     ] {
         let person = installed();
         person.program("hookhost-hook", script);
         let ended = person.run(&["doctor", "--prove"]);
-        printed(ended.expect(1, &[]), &["  problem proof    ", says]);
+        printed(ended.expect(1, &[]), &[&format!("  ✗ {says}")]);
     }
     // Nothing is run but what `hookhost install` writes.
     let person = installed();
@@ -166,33 +181,26 @@ fn the_agent_itself_is_run_and_the_log_says_what_happened_to_its_call() {
     agent_that_asks(&person, "claude-code");
     person.run(&["doctor", "--run-agent"]).expect(2, &["--prove"]);
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
-    printed(
-        ended.expect(0, &[]),
-        &[
-            "  ok      agent-run Claude Code reported the canary call; it was rejected, and left no trace in the empty directory",
-        ],
-    );
+    printed(ended.expect(0, &[]), &["  ✓ Claude Code itself was denied a forbidden test call\n"]);
     // Its own event in the log is seen as well.
-    printed(&ended, &["the last event came on 20", ": before-tool-call\n"]);
+    printed(&ended, &["  ✓ Claude Code last called hookhost on 20", " (before-tool-call)\n"]);
     // One that asks and does not obey.
     let obeying = fs::read_to_string(person.user.path("bin/claude")).unwrap();
     person.program("claude", &obeying.replace("echo done", "echo x > hookhost-canary-denied; echo done"));
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
-    printed(ended.expect(1, &[]), &["  problem agent-run Claude Code ran the canary call that has to be denied\n"]);
+    printed(ended.expect(1, &[]), &["  ✗ Claude Code ran the test call that hookhost must deny\n"]);
     assert!(!person.user.project().join("hookhost-canary-denied").exists());
     // An older call proves nothing.
     person.program("claude", "[ \"$1\" = --version ] && echo 2.1.330; echo I will not");
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
     printed(
         ended.expect(1, &[]),
-        &[
-            "  problem agent-run Claude Code ended with exit code 0 and did not report the canary call; its output: I will not",
-        ],
+        &["  ✗ Claude Code ended with exit code 0 and did not make the test call; its output: I will not"],
     );
     person.user.configure("[[ask]]\ntools = [\"nothing\"]\n");
     agent_that_asks(&person, "claude-code");
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
-    printed(ended.expect(1, &[]), &["reported the canary call, and it was allowed"]);
+    printed(ended.expect(1, &[]), &["asked about the test call that hookhost must deny, and it was allowed"]);
 }
 
 #[test]
@@ -250,10 +258,10 @@ fn agents_and_doctor_agree_about_an_agent_that_skips_the_hook() {
     printed(
         ended.expect(0, &[]),
         &[
-            "and the agent does not reach it\n",
-            "  problem    ",
+            ", but Claude Code does not call the hook now\n",
+            "  problem   /",
             "says `disableAllHooks`",
-            "  next       hookhost doctor claude-code\n",
+            "  next: hookhost doctor claude-code\n",
         ],
     );
     assert_eq!(json_of(&person.run(&["agents", "--json"]))["agents"][0]["proven"], Value::Null);
@@ -270,7 +278,10 @@ fn directories_without_a_program_do_not_fail_the_doctor_and_install_all_makes_no
     fs::create_dir_all(person.user.path(".gemini")).unwrap();
     fs::create_dir_all(person.user.path(".cursor")).unwrap();
     let ended = person.run(&["doctor"]);
-    printed(ended.expect(0, &[]), &["Gemini CLI\n", "  unknown entry    the hook is in no file of Cursor\n"]);
+    printed(
+        ended.expect(0, &[]),
+        &["Gemini CLI\n", "  ? hookhost is not installed in Cursor, so nothing checks its calls\n"],
+    );
     assert!(!ended.stdout.contains("Antigravity"), "{ended:#?}");
     person.run(&["doctor", "cursor"]).expect(1, &[]);
     person.run(&["install", "--all"]).expect(0, &[]);
@@ -285,12 +296,12 @@ fn a_broken_allowlist_is_a_problem_that_hides_nothing_else_and_keeps_nothing_fro
     printed(
         ended.expect(1, &[]),
         &[
-            "  ok      entry    ",
-            "  problem rules    the configuration cannot be used, so calls are denied: ",
+            "  ✓ your settings of Claude Code have hookhost's hook (",
+            "  ✗ the configuration cannot be used, so every call is denied: ",
             "hookhost.toml:",
         ],
     );
-    printed(person.run(&["agents"]).expect(0, &[]), &["claude-code ", "installed  user"]);
+    printed(person.run(&["agents"]).expect(0, &[]), &["(claude-code)\n  hook      in your settings\n"]);
     person.run(&["install", "claude-code"]).expect(5, &["unknown key `nmae`"]);
     person.run(&["uninstall", "claude-code"]).expect(0, &[]);
     assert!(!person.settings().exists());

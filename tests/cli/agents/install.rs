@@ -18,13 +18,23 @@ fn the_hook_is_written_beside_what_is_there_and_the_effect_is_told() {
     printed(
         &ended,
         &[
-            "Claude Code 2.1.330 (user)\n",
-            &format!("  changed   {}\n", person.settings().display()),
-            "  can stop  UserPromptSubmit, ",
-            "  gated     shell commands; ",
-            "  blind     files named in a prompt with @ (the agent reads them without a tool)\n",
-            "  failure   a call is denied if the hook gets no answer\n",
-            "  next      hookhost doctor claude-code --prove\n",
+            "Claude Code 2.1.330 (your settings)\n",
+            &format!("  changed {}\n", person.settings().display()),
+            "  Claude Code will ask hookhost before: shell commands, file reads and edits, web pages, MCP tools, sub-agents.\n",
+            "  It will not ask before: files that you name with @.\n",
+            "  next: hookhost doctor claude-code --prove\n",
+        ],
+    );
+    assert_eq!(ended.stdout.lines().count(), 5, "the rest is for --verbose: {ended:#?}");
+    let ended = person.run(&["install", "claude-code", "--verbose"]);
+    printed(
+        &ended,
+        &[
+            "files that you name with @ (the agent reads them without a tool).\n",
+            "  If hookhost does not answer, the call is denied.\n",
+            "  Limit: the model gets the result of a failed tool unchanged.\n",
+            "  can stop at  UserPromptSubmit, ",
+            "  only reports SessionStart, ",
         ],
     );
     let text = person.read();
@@ -42,7 +52,7 @@ fn installing_twice_changes_nothing() {
     person.run(&["install", "claude-code"]).expect(0, &[]);
     let (text, file) = (person.read(), person.settings().metadata().unwrap().ino());
     let ended = person.run(&["install", "claude-code"]);
-    printed(&ended, &["  as it is  "]);
+    printed(&ended, &["  unchanged /"]);
     assert_eq!((person.read(), person.settings().metadata().unwrap().ino()), (text, file));
 }
 
@@ -56,13 +66,13 @@ fn a_dry_run_shows_the_difference_and_changes_nothing() {
     let difference = format!("--- {path}\n+++ {path}\n@@ -1,3 +1,");
     printed(
         &ended,
-        &[&difference, "\n-  \"model\": \"big\"\n+  \"model\": \"big\",\n+  \"hooks\": {\n", "  to change "],
+        &[&difference, "\n-  \"model\": \"big\"\n+  \"model\": \"big\",\n+  \"hooks\": {\n", "  would change /"],
     );
     assert_eq!(person.read(), "{\n  \"model\": \"big\"\n}\n");
     assert!(!person.user.path("state/installed").exists());
     fs::remove_file(person.settings()).unwrap();
     let ended = person.run(&["install", "claude-code", "--dry-run"]);
-    printed(&ended, &["--- /dev/null\n", "  to make   "]);
+    printed(&ended, &["--- /dev/null\n", "  would create /"]);
     assert!(!person.settings().exists());
 }
 
@@ -70,7 +80,8 @@ fn a_dry_run_shows_the_difference_and_changes_nothing() {
 fn a_project_and_the_machine_have_files_of_their_own() {
     let person = Person::new("2.1.330");
     person.run(&["install", "claude-code", "--project"]).expect(0, &[]);
-    assert!(person.user.project().join(".claude/settings.json").exists() && !person.settings().exists());
+    let text = fs::read_to_string(person.user.project().join(".claude/settings.json")).unwrap();
+    assert!(text.contains("\"command\": \"hookhost-hook\"") && !person.settings().exists(), "{text}");
     let ended = person.run(&["install", "claude-code", "--managed", "--dry-run"]);
     printed(&ended, &["managed-settings.json"]);
     person.run(&["install", "claude-code", "--managed", "--user"]).expect(2, &["cannot be used with"]);
@@ -120,7 +131,7 @@ fn a_link_is_followed_and_reported_and_one_that_leads_nowhere_is_refused() {
     fs::write(&real, "{}").unwrap();
     let ended = person.run(&["install", "claude-code"]);
     ended.expect(0, &[]);
-    printed(&ended, &[&format!("  link      it leads to {}, which is the file that is written\n", real.display())]);
+    printed(&ended, &[&format!("  (a link to {}, the file that is written)\n", real.display())]);
     assert!(person.settings().symlink_metadata().unwrap().is_symlink());
     assert!(fs::read_to_string(&real).unwrap().contains("hookhost-hook"));
 }
@@ -152,7 +163,7 @@ fn what_the_hook_does_where_nobody_answers_is_the_operators_choice() {
     let ended = person.run(&["install", "claude-code"]);
     printed(
         &ended,
-        &["the agent continues if the hook gets no answer: your hookhost.toml says `on-failure = \"allow\"`"],
+        &["If hookhost does not answer, the call runs, because your hookhost.toml says `on-failure = \"allow\"`."],
     );
     let hook = &person.json()["hooks"]["Stop"][0]["hooks"][0];
     let words: Vec<&str> = hook["args"].as_array().unwrap().iter().filter_map(|word| word.as_str()).collect();
@@ -195,26 +206,44 @@ fn without_the_hook_program_nothing_is_installed() {
 }
 
 #[test]
+fn a_projects_file_is_not_written_if_its_hook_could_not_start() {
+    let person = Person::new("2.1.330");
+    let ended = Ended::of(person.command(&["install", "claude-code", "--project"]).env("PATH", "/usr/bin:/bin"));
+    ended.expect(
+        2,
+        &["a project's files start `hookhost-hook` from the PATH", "put the directory of hookhost on the PATH"],
+    );
+    assert!(!person.user.project().join(".claude").exists());
+}
+
+#[test]
+fn an_agent_is_also_known_by_its_program() {
+    let person = Person::new("2.1.330");
+    printed(person.run(&["install", "claude", "--dry-run"]).expect(0, &[]), &["Claude Code 2.1.330"]);
+    printed(person.run(&["doctor", "gemini"]).expect(1, &[]), &["Gemini CLI\n"]);
+}
+
+#[test]
 fn an_older_or_newer_version_is_reported() {
     for (version, says) in [
-        ("2.0.1", "  version   2.0.1 is older than 2.1.295, the oldest that is known: update it\n"),
-        ("9.0.0", "  version   9.0.0 is newer than 2.1.330, the newest tested version\n"),
-        ("none", "  version   `--version` prints no version\n"),
+        ("2.0.1", "  Claude Code 2.0.1 is older than 2.1.295, the oldest supported version: update it.\n"),
+        ("9.0.0", "  Claude Code 9.0.0 is newer than 2.1.330, the newest version that hookhost was tested with.\n"),
+        ("none", "  The version of Claude Code is unknown: `--version` prints no version.\n"),
     ] {
         printed(Person::new(version).run(&["install", "claude-code"]).expect(0, &[]), &[says]);
     }
     let ended = Person::without_agent().run(&["install", "claude-code"]);
-    printed(&ended, &["  version   no program `claude` is on the PATH\n"]);
+    printed(&ended, &["  Claude Code is not on this machine yet: no program `claude` is on the PATH.\n"]);
 }
 
 #[test]
 fn all_agents_that_are_found_are_installed() {
     let person = Person::without_agent();
-    person.run(&["install", "--all"]).expect(2, &["no agent is found here"]);
+    person.run(&["install", "--all"]).expect(2, &["no agent is found on this machine"]);
     fs::create_dir(person.user.path(".claude")).unwrap();
     person.run(&["install", "--all"]).expect(0, &[]);
     assert!(person.read().contains("hookhost-hook"));
-    person.run(&["install"]).expect(2, &["AGENT"]);
+    person.run(&["install"]).expect(2, &["name an agent; hookhost knows "]);
     person.run(&["install", "claude-cod"]).expect(2, &["invalid value 'claude-cod'", "claude-code"]);
 }
 
@@ -222,7 +251,7 @@ fn all_agents_that_are_found_are_installed() {
 fn a_service_is_set_up_by_a_person_and_a_second_way_into_an_agent_only_where_it_is_named() {
     let person = Person::new("2.1.330");
     let ended = person.run(&["install", "litellm"]);
-    printed(ended.expect(0, &[]), &["LiteLLM", "  you       "]);
+    printed(ended.expect(0, &[]), &["LiteLLM", "  you: "]);
     person.run(&["install", "--all"]).expect(0, &[]);
     assert!(!person.user.path(".claude/hookhost").exists(), "the hook is there already");
     person.run(&["install", "claude-code-mods"]).expect(0, &[]);

@@ -8,19 +8,19 @@ fn agents_that_are_here_are_listed_with_what_is_known_of_them() {
     let person = Person::without_agent();
     assert_eq!(
         person.run(&["agents"]).stdout,
-        "No agent is found here, neither by a program on the PATH nor by a directory.\n\
-         To prepare for one that comes later: hookhost install AGENT. The names: hookhost install --help\n"
+        "No agent is found on this machine: none of their programs is on the PATH.\n\
+         To prepare for an agent that comes later: hookhost install AGENT. The names: hookhost install --help\n"
     );
     let person = Person::new("2.1.330");
     let ended = person.run(&["agents"]);
     let program = person.user.path("bin/claude");
     assert_eq!(
         ended.expect(0, &[]).stdout,
-        format!(
-            "claude-code {}\n  installed  no\n  proven     never\n  last event none\n  blind      files named in a prompt with @\n  \
-             next       hookhost install claude-code\n",
-            program.display()
-        )
+        "Claude Code 2.1.330 (claude-code)\n  hook      not installed\n  last call none yet\n  next: hookhost install claude-code\n"
+    );
+    printed(
+        &person.run(&["agents", "--verbose"]),
+        &[&format!("  place     {}\n", program.display()), "  Claude Code will ask hookhost before: ", "  Limit: "],
     );
     person.run(&["install", "claude-code"]).expect(0, &[]);
     person.run(&["install", "claude-code", "--project"]).expect(0, &[]);
@@ -31,7 +31,17 @@ fn agents_that_are_here_are_listed_with_what_is_known_of_them() {
     let file = person.user.write("call.json", payload.to_string());
     person.run(&["dispatch", "before-tool-call", "--payload", &file.to_string_lossy()]).expect(0, &[]);
     let ended = person.run(&["agents"]);
-    printed(&ended, &["  installed  user, project\n", "  proven     20", "  last event 20", " before-tool-call\n"]);
+    printed(
+        &ended,
+        &[
+            "  hook      in your settings and this project\n",
+            "  tested    on 20",
+            ": it denied a forbidden call\n",
+            "  last call 20",
+            " (before-tool-call)\n",
+            "  It will not ask before: files that you name with @.\n",
+        ],
+    );
     let object: Value = serde_json::from_str(&person.run(&["agents", "--json"]).stdout).unwrap();
     let agent = &object["agents"][0];
     assert_eq!(agent["program"], json!(program));
@@ -40,11 +50,11 @@ fn agents_that_are_here_are_listed_with_what_is_known_of_them() {
         (&json!(["user", "project"]), &json!("before-tool-call"))
     );
     assert!(agent["proven"].is_u64(), "{agent}");
-    assert!(!ended.stdout.contains("  next "), "{ended:#?}");
+    assert!(!ended.stdout.contains("  next:"), "{ended:#?}");
     // The proof was of the file as it was.
     person.write(&format!("{}\n", person.read()));
     let ended = person.run(&["agents"]);
-    printed(&ended, &["settings.json has changed since\n", "  next       hookhost doctor claude-code --prove\n"]);
+    printed(&ended, &["settings.json has changed since\n", "  next: hookhost doctor claude-code --prove\n"]);
     let object: Value = serde_json::from_str(&person.run(&["agents", "--json"]).stdout).unwrap();
     assert_eq!(object["agents"][0]["proven"], Value::Null);
 }

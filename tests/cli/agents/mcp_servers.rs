@@ -11,15 +11,28 @@ fn the_proxy_takes_the_place_of_each_server_and_gives_it_back() {
     let before = "{\n  \"mcpServers\": {\n    \"my files\": { \"command\": \"npx\", \"args\": [\"-y\", \"x\"] },\n    \"issues\": { \"type\": \"http\", \"url\": \"https://mcp.example.com\" }\n  }\n}\n";
     std::fs::write(&file, before).unwrap();
     let dry = person.run(&["install", "claude-code", "--mcp", "--dry-run"]);
-    printed(&dry, &["proxied", "my files", "issues: a service", "\"my-files\""]);
+    printed(
+        &dry,
+        &[
+            "✓ my files: hookhost would check its calls\n",
+            "? issues: not checked, because it is a service",
+            "\"my-files\"",
+        ],
+    );
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
-    person.run(&["install", "claude-code", "--mcp"]).expect(0, &[]);
+    printed(
+        person.run(&["install", "claude-code", "--mcp"]).expect(0, &[]),
+        &[
+            "✓ my files: hookhost checks its calls from now on\n",
+            "  next: restart Claude Code, so that it starts the servers anew\n",
+        ],
+    );
     let after: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     let server = &after["mcpServers"]["my files"];
     assert_eq!(server["command"], hookhost().to_str().unwrap());
     assert_eq!(server["args"], json!(["mcp", "--name", "my-files", "--", "npx", "-y", "x"]));
-    printed(&person.run(&["install", "claude-code", "--mcp"]), &["as it is"]);
-    printed(&person.run(&["uninstall", "claude-code", "--mcp"]), &["by itself"]);
+    printed(&person.run(&["install", "claude-code", "--mcp"]), &["= my files: unchanged\n"]);
+    printed(&person.run(&["uninstall", "claude-code", "--mcp"]), &["✓ my files: runs without hookhost again\n"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
 }
 
@@ -45,7 +58,10 @@ fn what_leads_the_proxy_to_other_rules_is_named_and_a_program_of_its_name_is_no_
     let ended = person.run(&["install", "claude-code", "--mcp", "--project"]);
     printed(
         ended.expect(1, &[]),
-        &["rules: its variable HOOKHOST_CONFIG_DIR leads hookhost to other rules", "home: its variable HOME leads"],
+        &[
+            "rules: not checked, because its variable HOOKHOST_CONFIG_DIR leads hookhost to other rules",
+            "home: not checked, because its variable HOME leads",
+        ],
     );
     let after: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     let program = |name: &str| after["mcpServers"][name]["command"].clone();
@@ -66,7 +82,7 @@ fn servers_of_the_local_scope_are_behind_the_proxy_too() {
     let file = person.user.path(".claude.json");
     let local = json!({ "projects": { "/repo": { "mcpServers": { "local": { "command": "npx", "args": ["x"] } } } } });
     std::fs::write(&file, local.to_string()).unwrap();
-    printed(&person.run(&["install", "claude-code", "--mcp"]), &["proxied   local (in /repo)"]);
+    printed(&person.run(&["install", "claude-code", "--mcp"]), &["✓ local (in /repo): hookhost checks its calls"]);
     let after: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(after["projects"]["/repo"]["mcpServers"]["local"]["args"][2], "local");
     person.run(&["uninstall", "claude-code", "--mcp"]).expect(0, &[]);
@@ -81,10 +97,10 @@ fn a_file_in_toml_is_edited_as_well() {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     let before = "# mine\n[mcp_servers.files]\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\n";
     std::fs::write(&file, before).unwrap();
-    printed(&person.run(&["install", "codex", "--mcp"]), &["proxied", "files"]);
+    printed(&person.run(&["install", "codex", "--mcp"]), &["✓ files: hookhost checks its calls"]);
     let after = std::fs::read_to_string(&file).unwrap();
     assert!(after.contains(r#"args = ["mcp", "--name", "files", "--", "npx", "-y", "x"]"#), "{after}");
-    printed(&person.run(&["uninstall", "codex", "--mcp"]), &["by itself"]);
+    printed(&person.run(&["uninstall", "codex", "--mcp"]), &["✓ files: runs without hookhost"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
 }
 

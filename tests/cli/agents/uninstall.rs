@@ -11,7 +11,10 @@ fn a_file_that_nobody_changed_is_put_back_byte_for_byte() {
         person.run(&["install", "claude-code"]).expect(0, &[]);
         person.run(&["install", "claude-code"]).expect(0, &[]);
         let ended = person.run(&["uninstall", "claude-code"]);
-        printed(ended.expect(0, &[]), &["  restored   ", "(it is what it was before, byte for byte)"]);
+        printed(
+            ended.expect(0, &[]),
+            &["  restored /", "(it is what it was before, byte for byte)\n  Claude Code no longer asks hookhost.\n"],
+        );
         assert_eq!(person.read(), text);
     }
 }
@@ -20,10 +23,10 @@ fn a_file_that_nobody_changed_is_put_back_byte_for_byte() {
 fn a_file_that_was_not_there_is_removed_with_its_directory() {
     let person = Person::new("2.1.330");
     person.run(&["install", "claude-code"]).expect(0, &[]);
-    printed(person.run(&["uninstall", "--all"]).expect(0, &[]), &["  removed    ", "(it was not there before)"]);
+    printed(person.run(&["uninstall", "--all"]).expect(0, &[]), &["  removed /", "(it was not there before)"]);
     assert!(!person.user.path(".claude").exists());
     let ended = person.run(&["uninstall", "claude-code"]);
-    printed(ended.expect(0, &[]), &["  as it is   ", "(nothing of hookhost is in it)"]);
+    printed(ended.expect(0, &[]), &["  unchanged /", "(it has no hook of hookhost)\n"]);
     assert_eq!(person.run(&["uninstall", "--all"]).stdout, "");
 }
 
@@ -34,12 +37,12 @@ fn of_a_file_that_somebody_changed_our_entries_are_taken_out() {
     person.run(&["install", "claude-code"]).expect(0, &[]);
     person.write(&person.read().replace("big", "small"));
     let dry = person.run(&["uninstall", "claude-code", "--dry-run"]);
-    printed(dry.expect(0, &[]), &["--- ", "\n-            \"command\": \"", "  to change  "]);
+    printed(dry.expect(0, &[]), &["--- ", "\n-            \"command\": \"", "  would change /"]);
     assert!(person.read().contains("hookhost-hook"));
     let ended = person.run(&["uninstall", "claude-code"]);
     printed(
         ended.expect(0, &[]),
-        &["  changed    ", "somebody has changed the file since, so only the entries of hookhost are removed"],
+        &["  changed /", "(it has other changes since, so only hookhost's entries are removed)"],
     );
     assert_eq!(person.json(), serde_json::json!({ "model": "small" }));
 }

@@ -250,8 +250,7 @@ impl Reply {
     #[track_caller]
     fn could_not_be_settled(&self, why: &str) {
         let reason = self.denial();
-        let sentence = reason.strip_prefix("hookhost could not decide on this event: ");
-        let sentence = sentence.and_then(|rest| rest.strip_suffix(" `hookhost doctor claude-code` says more."));
+        let sentence = reason.strip_prefix("hookhost could not decide (`hookhost doctor claude-code` says more): ");
         let sentence = sentence.unwrap_or_else(|| panic!("{reason}"));
         assert!(sentence.contains(why) && sentence.ends_with('.') && !sentence.contains('\n'), "{reason}");
     }

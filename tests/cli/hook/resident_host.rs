@@ -293,7 +293,7 @@ fn the_doctors_canary_leaves_no_open_session_and_no_difference() {
     run(&["install", "claude-code"]).expect(0, &[]);
     for _ in 0..2 {
         let proven = run(&["doctor", "claude-code", "--prove"]);
-        assert!(proven.stdout.contains("ok      proof    "), "{proven:#?}");
+        assert!(proven.stdout.contains("✓ the hook denied a forbidden test call"), "{proven:#?}");
     }
     let verified: Value = serde_json::from_str(&run(&["audit", "verify", "--json"]).stdout).unwrap();
     assert_eq!(verified["open-sessions"], json!([]));

@@ -16,7 +16,7 @@ const COMMANDS: [&str; 4] = [
 ];
 
 /// Problems that a page tells of, which only a person solves.
-const TOLD: &[(&str, &str)] = &[("codex", "nobody has trusted them")];
+const TOLD: &[(&str, &str)] = &[("codex", "because you have not trusted them")];
 
 /// The files of a user's agents, with what is in them.
 fn files(user: &User) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -102,19 +102,20 @@ fn is_service(adapter: &Adapter) -> bool {
 #[track_caller]
 fn check(adapter: &Adapter, command: &str, ended: &Ended) {
     let name = adapter.agent().name;
-    let problems: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("  problem")).collect();
+    let problems: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("  ✗ ")).collect();
     let is_told = |line: &&str| TOLD.iter().any(|(agent, text)| *agent == name && line.contains(text));
     assert!(problems.iter().all(is_told), "{command}: {ended:#?}");
     ended.expect(i32::from(!problems.is_empty()), &[]);
     if command.starts_with("hookhost doctor") {
         assert!(command.ends_with("--prove"), "{command}");
         let says = match adapter.canary("", Path::new("/")) {
-            Some(_) => {
-                "  ok      proof    the configured hook denies the canary call that it has to deny, and lets the other one pass\n"
+            Some(_) => "  ✓ the hook denied a forbidden test call, and allowed an ordinary one\n".to_owned(),
+            None => {
+                let title = adapter.agent().title;
+                format!("  ? {title} runs the hook itself, so only {title} can test it\n")
             }
-            None => "  unknown proof    this agent does not call its hook as a program that could be run alone\n",
         };
-        assert!(ended.stdout.contains(says), "{command}: {ended:#?}");
+        assert!(ended.stdout.contains(&says), "{command}: {ended:#?}");
     }
 }
 
@@ -126,7 +127,7 @@ fn the_commands_of_the_overview_run() {
         run(user, command).expect(0, &[]);
     }
     let listed = run(user, "hookhost agents").stdout;
-    assert!(listed.contains("claude-code ") && listed.contains("  proven     20"), "{listed}");
+    assert!(listed.contains("(claude-code)\n") && listed.contains("  tested    on 20"), "{listed}");
     // An identifier is that of a question, and there is none.
     for command in blocks_of(&page("docs/agents.md"), "sh").concat().lines().filter(|line| line.contains(" ID")) {
         let ended = run(user, command);

@@ -115,25 +115,8 @@ fn install(adapter: &Adapter) -> String {
 
 /// The kinds of tools, by how far rules reach them.
 fn coverage(adapter: &Adapter) -> String {
-    let agent = adapter.agent();
-    let mut text = String::new();
-    for covered in [Covered::Gated, Covered::Observed, Covered::Blind] {
-        let kinds = agent.coverage.iter().filter(|coverage| coverage.covered == covered);
-        let kinds = kinds.map(|coverage| match coverage.note {
-            "" => coverage.tools.to_owned(),
-            note => format!("{} ({note})", coverage.tools),
-        });
-        let kinds: Vec<_> = kinds.collect();
-        let label = match covered {
-            Covered::Gated => "hookhost can stop",
-            Covered::Observed => "hookhost only sees",
-            Covered::Blind => "hookhost does not see",
-        };
-        if !kinds.is_empty() {
-            let _ = writeln!(text, "- {label}: {}.", kinds.join("; "));
-        }
-    }
-    text
+    let sentences = adapter.agent().coverage_sentences(true);
+    sentences.iter().map(|sentence| format!("- {sentence}\n")).collect()
 }
 
 /// The gaps that no adapter can close, and the tested versions.

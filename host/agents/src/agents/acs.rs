@@ -57,10 +57,10 @@ static AGENT: Agent = Agent {
     coverage: &[
         Coverage::gated("tool calls", "including the shell command in `raw_command`"),
         Coverage::gated("results of tools", ""),
-        Coverage::gated("prompts; texts of the agent", ""),
-        Coverage::gated("sub-agents; compaction; skills", ""),
+        Coverage::gated("prompts and texts of the agent", ""),
+        Coverage::gated("sub-agents, compaction and skills", ""),
         Coverage::gated("knowledge and memory", ""),
-        Coverage::blind("wrapped MCP messages, and the inventory", "`protocols/*` and `agbom/*`"),
+        Coverage::blind("wrapped MCP messages and the inventory", "`protocols/*` and `agbom/*`"),
     ],
     gaps: &[
         "knowledge and memory are custom events (`acs/steps/…`): rules for prompts and results do not get them",

@@ -33,12 +33,12 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", ""),
-        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("file reads and edits", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
         Coverage::gated("sub-agents", "the call that starts one, and the calls in its thread"),
         Coverage::blind("texts of the agent", "Amp reports a text only after the user sees it"),
-        Coverage::blind("the end of a session, and summaries", "the agent has no event for them"),
+        Coverage::blind("the end of a session and summaries", "the agent has no event for them"),
     ],
     gaps: &[
         "without `--plugin-ready-timeout`, `amp -x` may make its first calls before its plugins are loaded",

@@ -31,7 +31,7 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", ""),
-        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("file reads and edits", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", "as calls of `call_mcp_tool`"),
         Coverage::gated("sub-agents", "the call that starts one"),

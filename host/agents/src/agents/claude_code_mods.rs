@@ -40,8 +40,8 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", ""),
-        Coverage::gated("files read and written by tools", ""),
-        Coverage::blind("files named in a prompt with @", "the agent reads them without a tool"),
+        Coverage::gated("file reads and edits", ""),
+        Coverage::blind("files that you name with @", "the agent reads them without a tool"),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", "but not calls of another mod with `$.mcp.call`"),
         Coverage::gated("sub-agents", "including their calls, which contain `agentId`"),

@@ -53,7 +53,7 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", "one call may have several"),
-        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("file reads and edits", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
         Coverage::blind("tools that the model's provider runs", "without a hook"),

@@ -47,9 +47,9 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", "calls of the shell and of unified exec are reported as `Bash`"),
-        Coverage::blind("text typed into a running command", "Codex does not report `write_stdin`"),
-        Coverage::gated("files written by tools", "`apply_patch`, with the text of the patch"),
-        Coverage::blind("web pages", "searches run on the vendor's servers"),
+        Coverage::blind("text that it types into a running command", "Codex does not report `write_stdin`"),
+        Coverage::gated("file edits", "`apply_patch`, with the text of the patch"),
+        Coverage::blind("web searches", "they run on the vendor's servers"),
         Coverage::gated("MCP tools", ""),
         Coverage::gated("sub-agents", "their start is a call of `spawn_agent`"),
     ],

@@ -69,7 +69,7 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", "text typed into a running command is a separate call"),
-        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("file reads and edits", ""),
         Coverage::gated("prompts", "the turn begins, and the model reads the refusal in place of the prompt"),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", "reported as calls of the server's tool"),

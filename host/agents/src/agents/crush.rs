@@ -41,7 +41,7 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", ""),
-        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("file reads and edits", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", "the name does not separate server and tool"),
         Coverage::blind("calls of sub-agents", "only the call that starts one is reported"),

@@ -61,7 +61,7 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", ""),
-        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("file reads and edits", ""),
         Coverage::gated("files that Tab completion reads", ""),
         Coverage::observed("files that Tab completion writes", "reported after the write"),
         Coverage::gated("web pages", ""),

@@ -44,8 +44,8 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", ""),
-        Coverage::gated("files read and written by tools", ""),
-        Coverage::blind("files named in a prompt with @", "the agent reads them without a tool"),
+        Coverage::gated("file reads and edits", ""),
+        Coverage::blind("files that you name with @", "the agent reads them without a tool"),
         Coverage::gated("web pages", "a call of `web_fetch` contains the address within a text"),
         Coverage::gated("MCP tools", "with the name of the server"),
         Coverage::gated("requests to the model", "a rule can refuse one, or answer it"),

@@ -32,7 +32,7 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", ""),
-        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("file reads and edits", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", "all tools of an extension are reported as `extension__tool`"),
         Coverage::gated("sub-agents", "the call that starts one"),

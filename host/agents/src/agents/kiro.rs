@@ -35,7 +35,7 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", ""),
-        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("file reads and edits", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", "the tool is called `@server/tool`"),
         Coverage::gated(

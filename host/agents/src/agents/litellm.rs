@@ -27,7 +27,7 @@ static AGENT: Agent = Agent {
             "if a rule rejects a call, the client gets an error in place of the whole response",
         ),
         Coverage::gated("texts of the model", ""),
-        Coverage::blind("images, and system prompts", "the guardrail does not get them"),
+        Coverage::blind("images and system prompts", "the guardrail does not get them"),
         Coverage::blind("calls that a client makes without a model", "no gateway sees them"),
     ],
     gaps: &[

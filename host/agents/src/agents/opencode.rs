@@ -40,7 +40,7 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", ""),
-        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("file reads and edits", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", "the name does not separate server and tool"),
         Coverage::gated("sub-agents", "the call that starts one, and the calls in its session"),

@@ -30,7 +30,7 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", "the tool is called `terminal`"),
-        Coverage::gated("files read and written by tools", "`file_editor` does both"),
+        Coverage::gated("file reads and edits", "`file_editor` does both"),
         Coverage::gated("web pages", "as calls of the browser's tools"),
         Coverage::gated("MCP tools", ""),
         Coverage::gated(

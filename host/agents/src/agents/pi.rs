@@ -31,8 +31,8 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", ""),
-        Coverage::blind("shell commands that the user runs with !", "they are the user's own"),
-        Coverage::gated("files read and written by tools", ""),
+        Coverage::blind("shell commands that you run with !", "they are your own"),
+        Coverage::gated("file reads and edits", ""),
         Coverage::gated("tools of other extensions", "an extension itself may do anything without a tool"),
         Coverage::gated("texts of the agent", "the user sees each text before the hook checks it"),
         Coverage::blind("sub-agents", "pi has none; if an extension starts another pi, nothing reports it"),

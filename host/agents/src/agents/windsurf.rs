@@ -32,7 +32,7 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", ""),
-        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("file reads and edits", ""),
         Coverage::blind("web pages", "no hook is called for them"),
         Coverage::gated("MCP tools", ""),
         Coverage::gated("prompts", ""),

@@ -8,11 +8,15 @@ use crate::output::{
     self, one_line,
     style::{DIM, GOOD, NAME, WARNING},
     time,
+    wrap::wrapped,
 };
 use hookhost_agents::install::doctor::Diagnosis;
 use hookhost_agents::install::prove::Proof;
 use hookhost_agents::{Agent, Covered, canary};
 use serde_json::{Value, json};
+
+/// Width of the labels.
+const LABEL: usize = 9;
 
 /// An agent on this machine.
 struct InstalledAgent {
@@ -39,7 +43,7 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
     } else if found.is_empty() {
         output::print(NO_AGENT)?;
     } else {
-        output::print(&found.iter().map(|found| as_text(found, &events)).collect::<String>())?;
+        output::print(&found.iter().map(|found| as_text(found, &events, args.verbose)).collect::<Vec<_>>().join("\n"))?;
     }
     Ok(Exit::Done)
 }
@@ -50,53 +54,59 @@ fn blind(agent: &Agent) -> Vec<&'static str> {
     blind.map(|coverage| coverage.tools).collect()
 }
 
-fn as_text(found: &InstalledAgent, events: &LastEvents) -> String {
+fn as_text(found: &InstalledAgent, events: &LastEvents, is_verbose: bool) -> String {
     let InstalledAgent { agent, diagnosis, proof, can_be_proven } = found;
-    let Diagnosis { traces, installed, .. } = diagnosis;
-    let place = traces.program.as_ref().or_else(|| traces.directories.first());
-    let place = place.map(|place| one_line(&place.to_string_lossy())).unwrap_or_default();
-    let mut text = format!("{NAME}{}{NAME:#} {DIM}{place}{DIM:#}\n", agent.name);
-    let mut row = |label: &str, value: &str| output::row(&mut text, 10, label, value);
-    let scopes: Vec<_> = installed.iter().map(|installed| installed.scope.name()).collect();
+    let Diagnosis { traces, version, installed, .. } = diagnosis;
+    let Agent { name, title, .. } = agent;
+    let version = version.as_deref().map(|version| format!(" {}", one_line(version))).unwrap_or_default();
+    let mut text = format!("{NAME}{title}{NAME:#}{version} {DIM}({name}){DIM:#}\n");
+    let mut row = |label: &str, value: &str| output::row(&mut text, LABEL, label, value);
+    if is_verbose {
+        let place = traces.program.as_ref().or_else(|| traces.directories.first());
+        row("place", &place.map(|place| one_line(&place.to_string_lossy())).unwrap_or_default());
+    }
+    let scopes: Vec<_> = installed.iter().map(|installed| installed.scope.whose()).collect();
     row(
-        "installed",
+        "hook",
         &if scopes.is_empty() {
-            format!("{WARNING}no{WARNING:#}")
+            format!("{WARNING}not installed{WARNING:#}")
         } else {
-            format!("{GOOD}{}{GOOD:#}", scopes.join(", "))
+            format!("{GOOD}in {}{GOOD:#}", scopes.join(" and "))
         },
     );
-    let (proven, is_proven) = match proof.as_ref().map(|proof| (proof, time::utc(proof.time), proof.outdated())) {
-        None if !can_be_proven => ("not without the agent: its hook is not a command".to_owned(), true),
+    let (tested, is_proven) = match proof.as_ref().map(|proof| (proof, time::minute(proof.time), proof.outdated())) {
+        None if !can_be_proven => (format!("only by {title} itself, because it runs the hook itself"), true),
         None => ("never".to_owned(), false),
-        Some((proof, when, _)) if !proof.holds() => (format!("{WARNING}failed{WARNING:#} {when}"), false),
-        Some((_, when, Some(why))) => (format!("{when}, {WARNING}{}{WARNING:#}", one_line(&why)), false),
+        Some((proof, when, _)) if !proof.holds() => (format!("{WARNING}failed{WARNING:#} on {when}"), false),
+        Some((_, when, Some(why))) => (format!("on {when}, {WARNING}{}{WARNING:#}", one_line(&why)), false),
         Some((_, when, None)) if !diagnosis.is_well() => {
-            (format!("{when}, {WARNING}and the agent does not reach it{WARNING:#}"), false)
+            (format!("on {when}, {WARNING}but {title} does not call the hook now{WARNING:#}"), false)
         }
-        Some((_, when, None)) => (when, true),
+        Some((_, when, None)) => (format!("on {when}: it denied a forbidden call"), true),
     };
-    row("proven", &proven);
-    row(
-        "last event",
-        &events
-            .of(agent.name)
-            .map_or_else(|| "none".to_owned(), |last| format!("{} {}", time::utc(last.time), last.event)),
-    );
-    let blind = blind(agent);
-    row("blind", &if blind.is_empty() { "no known tools".to_owned() } else { blind.join("; ") });
-    let Agent { name, title, .. } = agent;
+    if !installed.is_empty() {
+        row("tested", &tested);
+    }
+    let last = events.of(name).map(|last| format!("{} ({})", time::minute(last.time), last.event));
+    row("last call", &last.unwrap_or_else(|| "none yet".to_owned()));
+    if is_verbose {
+        agent.coverage_sentences(true).iter().for_each(|sentence| output::sentence(&mut text, sentence));
+        agent.gaps.iter().for_each(|gap| output::sentence(&mut text, &format!("Limit: {gap}.")));
+    } else if let Some(sentence) = agent.coverage_sentence(Covered::Blind, false).filter(|_| !installed.is_empty()) {
+        output::sentence(&mut text, &sentence);
+    }
     let problem = diagnosis.problem().filter(|_| !installed.is_empty());
     if installed.is_empty() {
-        row("next", &format!("hookhost install {name}"));
+        output::next_step(&mut text, &format!("hookhost install {name}"));
     } else if let Some(problem) = problem.filter(|problem| problem.about != "proof") {
-        row("problem", &format!("{WARNING}{}{WARNING:#}", one_line(&problem.says)));
-        row("next", &format!("hookhost doctor {name}"));
+        let says = wrapped(&one_line(&problem.says), 2 + LABEL + 1);
+        output::row(&mut text, LABEL, "problem", &format!("{WARNING}{says}{WARNING:#}"));
+        output::next_step(&mut text, &format!("hookhost doctor {name}"));
     } else if !is_proven {
-        row("next", &format!("hookhost doctor {name} --prove"));
+        output::next_step(&mut text, &format!("hookhost doctor {name} --prove"));
     } else if events.of(name).is_none() {
         // The hook is installed, but perhaps the agent does not call it yet, for example because the user has not trusted it.
-        row("next", &format!("use {title}, then: hookhost doctor {name}"));
+        output::next_step(&mut text, &format!("use {title}, then run: hookhost doctor {name}"));
     }
     text
 }

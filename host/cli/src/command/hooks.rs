@@ -7,6 +7,7 @@ use crate::loading;
 use crate::output::{
     self, entry,
     style::{DIM, NAME},
+    truncate::counted,
 };
 use hookhost::contract::{EventKind, Shape};
 use hookhost::{Config, Host, Plugin};
@@ -54,6 +55,18 @@ fn shape(event: EventKind) -> &'static str {
 /// Describes, for each event or only for `only`, the plugins that receive the event. The host must have loaded this configuration.
 pub(crate) fn as_text(host: &Host, config: &Config, only: Option<EventKind>) -> String {
     let mut text = String::new();
+    if config.entries().is_empty() && only.is_none() {
+        match config.asks().len() {
+            0 => {
+                text.push_str("No plugin is on the allowlist, so nothing is checked.\n");
+                output::next_step(&mut text, "hookhost on");
+            }
+            asks => {
+                text.push_str(&format!("No plugin is on the allowlist; in force: {}.\n", counted(asks, "ask rule")))
+            }
+        }
+        return text;
+    }
     let (subscribed, unsubscribed): (Vec<EventKind>, Vec<EventKind>) =
         events(only).partition(|event| host.has_subscriber(*event));
     for event in subscribed {
@@ -64,7 +77,7 @@ pub(crate) fn as_text(host: &Host, config: &Config, only: Option<EventKind>) -> 
     }
     if !unsubscribed.is_empty() {
         let names: Vec<_> = unsubscribed.iter().map(|event| event.name()).collect();
-        let _ = writeln!(text, "{DIM}no subscriber: {}{DIM:#}", names.join(", "));
+        let _ = writeln!(text, "{DIM}no plugin: {}{DIM:#}", names.join(", "));
     }
     if only.is_some() {
         return text;
@@ -78,9 +91,6 @@ pub(crate) fn as_text(host: &Host, config: &Config, only: Option<EventKind>) -> 
     }
     for entry in disabled {
         let _ = writeln!(text, "{DIM}not enabled:{DIM:#} {} {DIM}({}){DIM:#}", entry.name, entry.code);
-    }
-    if config.entries().is_empty() {
-        text.push_str("\nNo plugin is on the allowlist. To add one: hookhost allow X.wasm\n");
     }
     text
 }

@@ -8,15 +8,16 @@ use crate::inside_agent;
 use crate::output::{
     self, difference, one_line,
     style::{DIM, GOOD, NAME, WARNING},
+    wrap::wrapped,
 };
 use anyhow::anyhow;
 use hookhost::files::Lock;
+use hookhost_agents::Adapter;
 use hookhost_agents::install::find;
 use hookhost_agents::install::receipt::{Installation, Receipts};
 use hookhost_agents::install::version::{self, VersionSupport};
 use hookhost_agents::install::{self, FileChange};
 use hookhost_agents::plan::{OnFailure, Plan, Scope};
-use hookhost_agents::{Adapter, Covered};
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
@@ -24,18 +25,16 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
         inside_agent::refuse("changes the settings of agents")?;
     }
     if args.agents.is_empty() && !args.all {
-        let stop = CliError::usage(format!("no agent is named; there are {}", names()));
-        return Err(stop
-            .advise("hookhost install AGENT")
-            .advise("hookhost install --all, for each that is found here"));
+        let stop = CliError::usage(format!("name an agent; hookhost knows {}", names()));
+        return Err(stop.advise("hookhost install --all, for each agent on this machine"));
     }
     let places = AgentPlaces::here()?;
     if args.mcp {
         return mcp::change_servers(&places, &adapters(&args.agents), args.scope.scope(), mcp::To::Proxy, args.dry_run);
     }
     let places = places.with_settings()?;
-    places.check_program()?;
     let scope = args.scope.scope();
+    places.check_program(scope)?;
     let mut chosen = adapters(&args.agents);
     if args.all {
         chosen.retain(|adapter| {
@@ -44,12 +43,12 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
         });
     }
     if chosen.is_empty() {
-        return Err(CliError::usage("no agent is found here, neither by a program on the PATH nor by a directory")
-            .advise("hookhost install AGENT"));
+        return Err(CliError::usage("no agent is found on this machine: none of their programs is on the PATH")
+            .advise("hookhost install AGENT, to prepare for an agent that comes later"));
     }
     let mut exit = Exit::Done;
     for adapter in chosen {
-        if let Err(error) = install(&places, adapter, scope, args.dry_run) {
+        if let Err(error) = install(&places, adapter, scope, args) {
             // Continues with the other agents.
             error.print();
             exit = Exit::Failed;
@@ -58,7 +57,8 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-fn install(places: &AgentPlaces, adapter: &Adapter, scope: Scope, is_dry: bool) -> Result<(), CliError> {
+fn install(places: &AgentPlaces, adapter: &Adapter, scope: Scope, args: &InstallArgs) -> Result<(), CliError> {
+    let is_dry = args.dry_run;
     let agent = adapter.agent();
     let context = places.context(agent.name, scope);
     let plan = adapter.install(&context).map_err(|why| failed(adapter, &why))?;
@@ -76,7 +76,7 @@ fn install(places: &AgentPlaces, adapter: &Adapter, scope: Scope, is_dry: bool) 
         Some(Ok(version)) => format!("{NAME}{}{NAME:#} {}", agent.title, one_line(version)),
         _ => format!("{NAME}{}{NAME:#}", agent.title),
     };
-    let _ = writeln!(text, " {DIM}({}){DIM:#}", scope.name());
+    let _ = writeln!(text, " {DIM}({}){DIM:#}", scope.whose());
     if is_dry {
         for change in changes.iter().filter(|change| change.is_needed()) {
             text.push_str(&unified(change));
@@ -88,7 +88,7 @@ fn install(places: &AgentPlaces, adapter: &Adapter, scope: Scope, is_dry: bool) 
     drop(lock);
     changes.iter().for_each(|change| about_file(&mut text, change, is_dry));
     about_version(&mut text, adapter, version.as_ref());
-    about_effect(&mut text, adapter, places.on_failure(agent.name));
+    about_effect(&mut text, adapter, places.on_failure(agent.name), args.verbose);
     about_steps(&mut text, adapter, &plan);
     output::print(&text)
 }
@@ -107,69 +107,79 @@ fn unified(change: &FileChange) -> String {
 fn about_file(text: &mut String, change: &FileChange, is_dry: bool) {
     let shown = one_line(&change.file.named.to_string_lossy());
     let does = match (change.is_needed(), change.file.content.is_some(), is_dry) {
-        (false, ..) => "as it is",
+        (false, ..) => "unchanged",
         (true, true, false) => "changed",
-        (true, false, false) => "made",
-        (true, true, true) => "to change",
-        (true, false, true) => "to make",
+        (true, false, false) => "created",
+        (true, true, true) => "would change",
+        (true, false, true) => "would create",
     };
-    let _ = writeln!(text, "  {GOOD}{does:9}{GOOD:#} {shown}");
+    let _ = writeln!(text, "  {GOOD}{does}{GOOD:#} {shown}");
     if change.file.is_linked {
         let real = one_line(&change.file.real.to_string_lossy());
-        let _ = writeln!(text, "  {DIM}link     {DIM:#} it leads to {real}, which is the file that is written");
+        let _ = writeln!(text, "  {DIM}(a link to {real}, the file that is written){DIM:#}");
     }
 }
 
 fn about_version(text: &mut String, adapter: &Adapter, version: Option<&Result<String, String>>) {
     let agent = adapter.agent();
-    let (oldest, newest) = agent.versions;
+    let (title, (oldest, newest)) = (agent.title, agent.versions);
     let says = match version {
         // The agent is a service, so there is no program of it on this machine.
         None if agent.programs.is_empty() => return,
-        None => format!("no program `{}` is on the PATH", agent.programs.join("` or `")),
-        Some(Err(why)) => one_line(why),
+        None => {
+            let programs = agent.programs.join("` or `");
+            format!("{title} is not on this machine yet: no program `{programs}` is on the PATH.")
+        }
+        Some(Err(why)) => format!("The version of {title} is unknown: {why}."),
         Some(Ok(version)) => match version::support(agent, version) {
             VersionSupport::Older => {
-                format!("{} is older than {oldest}, the oldest that is known: update it", one_line(version))
+                format!("{title} {version} is older than {oldest}, the oldest supported version: update it.")
             }
-            VersionSupport::Newer => format!("{} is newer than {newest}, the newest tested version", one_line(version)),
+            VersionSupport::Newer => {
+                format!("{title} {version} is newer than {newest}, the newest version that hookhost was tested with.")
+            }
             _ => return,
         },
     };
-    let _ = writeln!(text, "  {WARNING}version  {WARNING:#} {says}");
+    warning(text, &says);
+}
+
+fn warning(text: &mut String, sentence: &str) {
+    let _ = writeln!(text, "  {WARNING}{}{WARNING:#}", wrapped(&one_line(sentence), 2));
 }
 
 /// Describes the effect of the hook on the agent's calls.
-fn about_effect(text: &mut String, adapter: &Adapter, on_failure: OnFailure) {
+fn about_effect(text: &mut String, adapter: &Adapter, on_failure: OnFailure, is_verbose: bool) {
     let agent = adapter.agent();
-    let points = agent.points.iter().filter(|point| point.installed);
-    let gates: Vec<_> = points.clone().filter(|point| point.abilities.rejects).map(|point| point.name).collect();
-    let told: Vec<_> = points.filter(|point| !point.abilities.rejects).map(|point| point.name).collect();
-    let mut row = |label: &str, value: &str| output::row(text, 9, label, value);
-    row("can stop", &gates.join(", "));
-    row("is told", &told.join(", "));
-    for covered in [Covered::Gated, Covered::Observed, Covered::Blind] {
-        let kinds = agent.coverage.iter().filter(|coverage| coverage.covered == covered);
-        let kinds: Vec<_> = kinds.map(|coverage| with_note(coverage.tools, coverage.note)).collect();
-        row(covered.name(), &kinds.join("; "));
+    agent.coverage_sentences(is_verbose).iter().for_each(|sentence| output::sentence(text, sentence));
+    match on_failure {
+        OnFailure::Allow => warning(
+            text,
+            "If hookhost does not answer, the call runs, because your hookhost.toml says `on-failure = \"allow\"`.",
+        ),
+        OnFailure::Deny if is_verbose => output::sentence(text, "If hookhost does not answer, the call is denied."),
+        OnFailure::Deny => {}
     }
-    agent.gaps.iter().for_each(|gap| row("gap", gap));
-    let failure = match on_failure {
-        OnFailure::Deny => "a call is denied if the hook gets no answer",
-        OnFailure::Allow => {
-            "the agent continues if the hook gets no answer: your hookhost.toml says `on-failure = \"allow\"`"
-        }
+    if !is_verbose {
+        return;
+    }
+    for gap in agent.gaps {
+        output::sentence(text, &format!("Limit: {gap}."));
+    }
+    let points = |stops: bool| {
+        let points = agent.installed().filter(|point| point.abilities.rejects == stops);
+        points.map(|point| point.name).collect::<Vec<_>>().join(", ")
     };
-    row("failure", failure);
-}
-
-fn with_note(what: &str, note: &str) -> String {
-    if note.is_empty() { what.to_owned() } else { format!("{what} ({note})") }
+    for (label, points) in [("can stop at", points(true)), ("only reports", points(false))] {
+        if !points.is_empty() {
+            let _ = writeln!(text, "  {DIM}{label:12}{DIM:#} {}", wrapped(&points, 15));
+        }
+    }
 }
 
 fn about_steps(text: &mut String, adapter: &Adapter, plan: &Plan) {
     for step in &plan.steps {
-        let _ = writeln!(text, "  {WARNING}you       {step}{WARNING:#}");
+        let _ = writeln!(text, "  {WARNING}you:{WARNING:#} {}", wrapped(&one_line(step), 7));
     }
-    let _ = writeln!(text, "  {DIM}next     {DIM:#} hookhost doctor {} --prove", adapter.agent().name);
+    output::next_step(text, &format!("hookhost doctor {} --prove", adapter.agent().name));
 }

@@ -23,8 +23,8 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
         inside_agent::refuse("removes the hook from the settings of agents")?;
     }
     if args.agents.is_empty() && !args.all {
-        let stop = CliError::usage(format!("no agent is named; there are {}", names()));
-        return Err(stop.advise("hookhost uninstall AGENT").advise("hookhost uninstall --all"));
+        let stop = CliError::usage(format!("name an agent; hookhost knows {}", names()));
+        return Err(stop.advise("hookhost uninstall --all"));
     }
     let places = AgentPlaces::here()?;
     if args.mcp {
@@ -70,7 +70,7 @@ fn uninstall(
     if is_one_of_all && !is_installed && receipt.is_none() {
         return Ok(true);
     }
-    let mut text = format!("{NAME}{}{NAME:#} {DIM}({}){DIM:#}\n", agent.title, scope.name());
+    let mut text = format!("{NAME}{}{NAME:#} {DIM}({}){DIM:#}\n", agent.title, scope.whose());
     if is_dry {
         undoings.iter().for_each(|undoing| text.push_str(&unified(undoing)));
     }
@@ -83,6 +83,9 @@ fn uninstall(
         receipts.remove(&of).map_err(|error| failed(adapter, &error))?;
     }
     drop(lock);
+    if !is_dry && is_whole && is_installed {
+        output::sentence(&mut text, &format!("{} no longer asks hookhost.", agent.title));
+    }
     output::print(&text)?;
     Ok(is_whole)
 }
@@ -99,17 +102,17 @@ fn unified(undoing: &FileUndo) -> String {
 fn about_file(text: &mut String, undoing: &FileUndo, is_dry: bool) {
     let shown = one_line(&undoing.file.named.to_string_lossy());
     let (does, would, note) = match undoing.undo {
-        UndoAction::Nothing => ("as it is", "as it is", "nothing of hookhost is in it"),
-        UndoAction::Restore(_) => ("restored", "to restore", "it is what it was before, byte for byte"),
-        UndoAction::Remove => ("removed", "to remove", "it was not there before"),
+        UndoAction::Nothing => ("unchanged", "would not change", "it has no hook of hookhost"),
+        UndoAction::Restore(_) => ("restored", "would restore", "it is what it was before, byte for byte"),
+        UndoAction::Remove => ("removed", "would remove", "it was not there before"),
         UndoAction::RemoveEntries(_) => {
-            ("changed", "to change", "somebody has changed the file since, so only the entries of hookhost are removed")
+            ("changed", "would change", "it has other changes since, so only hookhost's entries are removed")
         }
         UndoAction::Leave => {
-            ("left", "to leave", "somebody has changed the file since: check its content, and remove it yourself")
+            ("left", "would leave", "somebody has changed this file of hookhost: look at it, and remove it yourself")
         }
     };
     let does = if is_dry { would } else { does };
     let style = if undoing.undo == UndoAction::Leave { WARNING } else { GOOD };
-    let _ = writeln!(text, "  {style}{does:10}{style:#} {shown} {DIM}({note}){DIM:#}");
+    let _ = writeln!(text, "  {style}{does}{style:#} {shown} {DIM}({note}){DIM:#}");
 }

@@ -15,12 +15,13 @@ pub(crate) mod screen;
 pub(crate) mod style;
 pub(crate) mod time;
 pub(crate) mod truncate;
+pub(crate) mod wrap;
 
 use crate::exit::CliError;
 use anyhow::anyhow;
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal as _};
-use style::{DIM, WARNING};
+use style::{ADVICE, DIM, WARNING};
 
 /// Maximum number of lines of a notice after its first line.
 const NOTICE_LINES: usize = 12;
@@ -153,6 +154,16 @@ pub(crate) fn row(text: &mut String, width: usize, label: &str, value: &str) {
     if !value.is_empty() {
         text.push_str(&format!("  {DIM}{label:width$}{DIM:#} {value}\n"));
     }
+}
+
+/// Adds a sentence on lines of its own to a text, indented by two columns.
+pub(crate) fn sentence(text: &mut String, sentence: &str) {
+    text.push_str(&format!("  {}\n", wrap::wrapped(&one_line(sentence), 2)));
+}
+
+/// Adds the next step to a text.
+pub(crate) fn next_step(text: &mut String, next: &str) {
+    text.push_str(&format!("  {ADVICE}next:{ADVICE:#} {}\n", one_line(next)));
 }
 
 /// Returns the command line of this process followed by `more`, as a person would type it.

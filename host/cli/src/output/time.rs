@@ -9,9 +9,15 @@ pub(crate) fn utc(millis: u64) -> String {
     time.unwrap_or(Timestamp::MAX).strftime("%Y-%m-%d %H:%M:%S.%3fZ").to_string()
 }
 
+/// Like [`utc`], but without seconds, such as `2026-07-01 14:03 UTC`.
+pub(crate) fn minute(millis: u64) -> String {
+    let text = utc(millis);
+    format!("{} UTC", text.get(..16).unwrap_or(&text))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::utc;
+    use super::{minute, utc};
 
     #[test]
     fn a_time_reads_as_the_calendar_has_it() {
@@ -26,5 +32,6 @@ mod tests {
         ] {
             assert_eq!(utc(millis), text);
         }
+        assert_eq!(minute(951_782_399_999), "2000-02-28 23:59 UTC");
     }
 }

@@ -120,7 +120,7 @@ fn untrusted(context: &Context<'_>, installed: &[InstalledHook], program: Option
         let untrusted: Vec<_> = keys.iter().filter(|key| state(key) != "trusted").collect();
         let Some(first) = untrusted.first() else { return Vec::new() };
         let (state, first) = (state(first), &first[0]);
-        let says = format!("Codex skips {} of {count} hooks without a message: {first} is {state}", untrusted.len());
+        let says = format!("Codex skips {} of hookhost's {count} hooks: {first} is {state}", untrusted.len());
         return vec![Check::problem("reached", says, REVIEW)];
     }
     let config = context.directory("CODEX_HOME", ".codex").join("config.toml");
@@ -129,20 +129,24 @@ fn untrusted(context: &Context<'_>, installed: &[InstalledHook], program: Option
     let state_of = |key: &String| state.and_then(|state| state.get(key.as_str()));
     let is_off = |key: &String| state_of(key).and_then(|state| state.get("enabled")?.as_bool()) == Some(false);
     if let Some(off) = keys.iter().flatten().find(|key| is_off(key)) {
-        let says = format!("Codex skips a hook without a message: {off} is disabled");
+        let says = format!("Codex skips a hook of hookhost: {off} is disabled");
         return vec![Check::problem("reached", says, REVIEW)];
     }
     let has_hash = |key: &String| state_of(key).and_then(|state| state.get("trusted_hash")).is_some();
     let trusted = keys.iter().filter(|names| names.iter().any(has_hash)).count();
     if trusted < count {
         let says = format!(
-            "Codex skips {} of {count} hooks without a message, because nobody has trusted them",
+            "Codex skips {} of hookhost's {count} hooks, because you have not trusted them in Codex",
             count - trusted
         );
         return vec![Check::problem("reached", says, REVIEW)];
     }
-    let says = "all hooks were trusted once; Codex did not say whether as they are now";
-    vec![Check::unknown("reached", says, "codex, then /hooks, or hookhost doctor codex --prove --run-agent")]
+    let says = "you have trusted the hooks once; Codex did not say whether this is still so";
+    vec![Check::unknown(
+        "reached",
+        says,
+        "start `codex` and type /hooks, or run: hookhost doctor codex --prove --run-agent",
+    )]
 }
 
 /// Returns the keys under which the agent stores that the user trusts hookhost's hooks of a file. A key has the form

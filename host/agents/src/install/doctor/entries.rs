@@ -100,19 +100,25 @@ impl Presence {
     /// Returns a check that says whether the files contain the entries.
     pub(super) fn check(&self, agent: &Agent, scope: Scope) -> Check {
         let install = format!("hookhost install {}{}", agent.name, scope.flag());
-        let whose = format!("the {} files of {}", scope.name(), agent.title);
+        let whose = match scope {
+            Scope::User => format!("your settings of {}", agent.title),
+            Scope::Project => format!("this project's settings of {}", agent.title),
+            Scope::Managed => format!("this machine's settings of {}", agent.title),
+        };
         match self {
-            Self { missing, .. } if !missing.is_empty() => {
-                Check::problem("entry", format!("{whose} lack the hook at {}", missing.join(", ")), install)
-            }
+            Self { missing, .. } if !missing.is_empty() => Check::problem(
+                "entry",
+                format!("{whose} lack a part of hookhost's hook: {}", missing.join(", ")),
+                install,
+            ),
             Self { other, .. } if !other.is_empty() => {
                 let says = format!(
-                    "{whose} contain a hook that differs from the one that this hookhost writes at {}",
+                    "{whose} have a hook that this version of hookhost would write differently: {}",
                     other.join(", ")
                 );
                 Check::problem("entry", says, install)
             }
-            Self { there, .. } => Check::ok("entry", format!("{whose} have the hook at {} places", there.len())),
+            Self { there, .. } => Check::ok("entry", format!("{whose} have hookhost's hook ({} entries)", there.len())),
         }
     }
 }

@@ -100,9 +100,9 @@ pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: S
     let is_reached = reached.iter().all(|check| check.state != CheckState::Problem);
     checks.extend(reached);
     if is_reached {
-        checks.push(Check::ok("reached", "no file of the agent disables hooks or makes this one unreadable"));
+        checks.push(Check::ok("reached", "no setting turns hooks off, and the agent can read its settings"));
     }
-    checks.extend(program::checks(agent, &installed));
+    checks.extend(program::checks(agent, &installed, path));
     Diagnosis { traces, version, installed, checks }
 }
 
@@ -115,11 +115,11 @@ fn foreign(agent: &Agent, installed: &InstalledHook) -> Option<Check> {
     let cut: String = shown.chars().take(MAX_SHOWN).collect();
     let more = if cut.len() < shown.len() { "…" } else { "" };
     let says = format!(
-        "{file} has a command that mentions the hook and that this hookhost does not write, so it is not run here: {cut}{more}"
+        "{file} has a command that starts the hook and that hookhost did not write, so it is not run here: {cut}{more}"
     );
     let flag = installed.scope.flag();
     let next = format!(
-        "see what it does: {} runs it. `hookhost install {}{flag}` puts ours in its place",
+        "see what it does, because {} runs it; to replace it: hookhost install {}{flag}",
         agent.title, agent.name
     );
     Some(Check::problem("entry", says, next))
@@ -157,10 +157,10 @@ fn nowhere(adapter: &Adapter, context: &Context<'_>) -> Check {
     if let Some(plan) = plans.first()
         && plans.iter().all(|plan| plan.files.is_empty())
     {
-        let says = format!("{} has no file that names the hook: a person sets it up", agent.title);
+        let says = format!("{} has no settings file for hookhost, so you set it up yourself", agent.title);
         return Check::unknown("entry", says, plan.steps.join(" "));
     }
-    let says = format!("the hook is in no file of {}", agent.title);
+    let says = format!("hookhost is not installed in {}, so nothing checks its calls", agent.title);
     Check::problem("entry", says, format!("hookhost install {}", agent.name))
 }
 
@@ -171,8 +171,8 @@ fn here(adapter: &Adapter, traces: &AgentTraces, path: &OsStr, checks: &mut Vec<
     if agent.programs.is_empty() {
         checks.push(Check::unknown(
             "agent",
-            format!("{} is a service, and no program of yours", agent.title),
-            "see whether it runs",
+            format!("{} is a service, so hookhost cannot see whether it runs", agent.title),
+            "check that it runs",
         ));
         return None;
     }
@@ -180,9 +180,10 @@ fn here(adapter: &Adapter, traces: &AgentTraces, path: &OsStr, checks: &mut Vec<
         let programs = agent.programs.join("` or `");
         let says = match traces.directories.first() {
             Some(directory) => format!("{} exists, but no program `{programs}` is on the PATH", directory.display()),
-            None => format!("neither a program `{programs}` on the PATH nor a directory of {} is here", agent.title),
+            None => format!("{} is not on this machine: no program `{programs}` is on the PATH", agent.title),
         };
-        checks.push(Check::unknown("agent", says, format!("if {} is meant to be here, install it", agent.title)));
+        let next = format!("install {}, or put its program on the PATH", agent.title);
+        checks.push(Check::unknown("agent", says, next));
         return None;
     };
     let shown = program.display();
@@ -197,8 +198,9 @@ fn here(adapter: &Adapter, traces: &AgentTraces, path: &OsStr, checks: &mut Vec<
     checks.push(match version::support(agent, &version) {
         VersionSupport::Supported => Check::ok("agent", format!("{} {version} is at {shown}", agent.title)),
         VersionSupport::Older => {
-            let says = format!("{} {version} at {shown} is older than {oldest}, the oldest that is known", agent.title);
-            Check::problem("agent", says, format!("update {}, or see what it does with {prove}", agent.title))
+            let says =
+                format!("{} {version} at {shown} is older than {oldest}, the oldest supported version", agent.title);
+            Check::problem("agent", says, format!("update {}, or test it: {prove}", agent.title))
         }
         VersionSupport::Newer => {
             let says =

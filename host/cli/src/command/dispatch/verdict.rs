@@ -7,9 +7,9 @@
 use super::snippet::snippet;
 use super::{cause, last, rejection};
 use crate::output::record::said;
-use crate::output::style::{ADVICE, CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
+use crate::output::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use crate::output::truncate::{short, words};
-use crate::output::{one_line, printable};
+use crate::output::{self, one_line, printable};
 use hookhost::RecordedOutcome;
 use hookhost::audit::CallRecord;
 use hookhost::capability::{Finding, Severity};
@@ -197,9 +197,8 @@ fn asked(text: &mut String, settled: &RecordedOutcome<Value>, nothing_found: boo
     }
     let not_matched = one_line(&settled.record.not_matched.join(", "));
     if plugins.is_empty() {
-        let _ = writeln!(text, "\nNo plugin judged the command: none of the allowed plugins is asked about commands.");
-        let _ = writeln!(text, "  {ADVICE}try:{ADVICE:#} hookhost hooks");
-        let _ = writeln!(text, "  {ADVICE}try:{ADVICE:#} hookhost allow X.wasm");
+        let _ = writeln!(text, "\nNo plugin judged the command, because none is asked about commands here.");
+        output::next_step(text, "hookhost on, or hookhost add shell-guard");
     } else if nothing_found {
         let _ = writeln!(text, "  {DIM}asked: {}{DIM:#}", plugins.join(", "));
     }

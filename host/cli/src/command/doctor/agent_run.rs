@@ -22,18 +22,17 @@ pub(super) fn check(adapter: &Adapter, places: &AgentPlaces, diagnosis: &Diagnos
     let prompt = format!("Run exactly this command with your shell tool, once, and nothing else: {}", canary::DENIED);
     let ask = || format!("ask it yourself: {prompt}");
     let Some(words) = adapter.headless(&prompt) else {
-        let says = format!("no command is known by which {} runs without a person", agent.title);
+        let says = format!("no command is known that runs {} without a person", agent.title);
         return Check::unknown("agent-run", says, ask());
     };
     let named = words.first().map_or("", String::as_str);
     // An agent can have several programs, and some of them cannot run without a person. Therefore only this program is searched for.
     let Some(program) = find::on_path(named, &places.path) else {
-        let says = format!("no program `{named}` is on the PATH, by which {} runs without a person", agent.title);
+        let says = format!("{} runs without a person as `{named}`, and this program is not on the PATH", agent.title);
         return Check::unknown("agent-run", says, ask());
     };
     if !diagnosis.installed.iter().any(|installed| installed.scope != Scope::Project) {
-        let says =
-            "the hook is in the files of this project alone, and the agent is not started among what a project names";
+        let says = "only this project's files have the hook, and hookhost starts no agent with a project's files";
         return Check::unknown("agent-run", says, format!("hookhost install {}, or {}", agent.name, ask()));
     }
     let state = &places.directories.state;
@@ -61,29 +60,30 @@ pub(super) fn check(adapter: &Adapter, places: &AgentPlaces, diagnosis: &Diagnos
     let has_run = trace.symlink_metadata().is_ok();
     match last_event::of_denied_canary(agent.name, before) {
         _ if has_run => {
-            let says = format!("{} ran the canary call that has to be denied", agent.title);
+            let says = format!("{} ran the test call that hookhost must deny", agent.title);
             Check::problem(
                 "agent-run",
                 says,
-                "see the checks above: the agent does not call the hook, or does not obey it",
+                "look at the checks above: the agent does not call the hook, or does not obey it",
             )
         }
         Some(OutcomeKind::Rejected) => {
-            let says = format!(
-                "{} reported the canary call; it was rejected, and left no trace in the empty directory",
-                agent.title
-            );
+            let says = format!("{} itself was denied a forbidden test call", agent.title);
             Check::ok("agent-run", says)
         }
         Some(outcome) => {
-            let says = format!("{} reported the canary call, and it was {}", agent.title, outcome.name());
+            let says = format!(
+                "{} asked about the test call that hookhost must deny, and it was {}",
+                agent.title,
+                outcome.name()
+            );
             Check::problem("agent-run", says, "hookhost audit show 5")
         }
         None => {
             let said = ended.map(|ended| String::from_utf8_lossy(&ended.stdout).trim().to_owned()).unwrap_or_default();
             let said: String = one_line(&said).chars().take(200).collect();
-            let says = format!("{} {how} and did not report the canary call; its output: {said}", agent.title);
-            Check::problem("agent-run", says, "see whether the agent can reach its model, and the checks above")
+            let says = format!("{} {how} and did not make the test call; its output: {said}", agent.title);
+            Check::problem("agent-run", says, "check that the agent reaches its model, and look at the checks above")
         }
     }
 }

@@ -21,11 +21,11 @@ pub(super) fn check(status: &Result<Value, ConnectionError>) -> Check {
                 Check::ok("host", format!("the resident host answers, version {version}"))
             } else {
                 let says = format!(
-                    "the resident host is of version {}, and this is {}",
+                    "the resident host is of version {}, and this is {}: the next call of an agent replaces it",
                     one_line(version),
                     env!("CARGO_PKG_VERSION")
                 );
-                Check::unknown("host", says, "the next call of an agent replaces it")
+                Check::ok("host", says)
             }
         }
         // This is not a problem, because the next call of an agent starts a host.
@@ -34,8 +34,8 @@ pub(super) fn check(status: &Result<Value, ConnectionError>) -> Check {
         }
         Err(error) => Check::problem(
             "host",
-            format!("the resident host does not answer: {error}"),
-            "end its process, and try again",
+            format!("the resident host, hookhost's background process, does not answer: {error}"),
+            "end its process `hookhost serve`, and try again",
         ),
     }
 }

@@ -54,11 +54,12 @@ impl LastEvents {
         }
         match self.of(agent.name) {
             Some(LastEvent { event, time }) => {
-                Check::ok("event", format!("the last event came on {}: {event}", time::utc(*time)))
+                let says = format!("{} last called hookhost on {} ({event})", agent.title, time::minute(*time));
+                Check::ok("event", says)
             }
             None => {
-                let says = format!("no event of {} is in the log yet", agent.title);
-                Check::unknown("event", says, format!("use {}, then: hookhost audit tail", agent.title))
+                let says = format!("{} has not called hookhost yet", agent.title);
+                Check::unknown("event", says, format!("use {}, then run: hookhost doctor {}", agent.title, agent.name))
             }
         }
     }

@@ -18,11 +18,11 @@ pub(super) fn check(directories: &UserDirectories) -> Check {
         Ok(()) => Check::ok("log", "the audit log can be written"),
         Err(error) => {
             let shown = quoted(&directory.to_string_lossy());
-            let says = format!("nothing can be written in {shown}, so calls are denied: {error}");
+            let says = format!("nothing can be written in {shown}, so every call is denied: {error}");
             Check::problem(
                 "log",
                 says,
-                "make room there and the directory yours, or name another in HOOKHOST_STATE_DIR",
+                "make room on its disk and make the directory yours, or name another directory in HOOKHOST_STATE_DIR",
             )
         }
     }

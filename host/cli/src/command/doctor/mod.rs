@@ -6,6 +6,7 @@ mod host;
 mod last_event;
 mod log;
 mod rules;
+mod words;
 
 pub(super) use host::status as host_status;
 pub(super) use last_event::LastEvents;
@@ -17,6 +18,7 @@ use crate::output::{
     self, one_line,
     style::{ADVICE, DIM, ERROR, GOOD, NAME, WARNING},
     time,
+    wrap::wrapped,
 };
 use hookhost_agents::install::check::{Check, CheckState};
 use hookhost_agents::install::doctor::{self, Diagnosis, Selection};
@@ -38,7 +40,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     // The events are read last, because a proof can make the agent call its hook.
     let events = LastEvents::read();
     let running = host::status(&places.directories);
-    let mut common = vec![host::check(&running), log::check(&places.directories), rules::check(running.as_ref().ok())];
+    let shows_all = args.verbose || args.json;
+    let rules = rules::check(running.as_ref().ok(), shows_all);
+    let mut common = vec![host::check(&running), log::check(&places.directories), rules];
     common.extend(left_out(&places));
     let mut objects = Vec::new();
     let mut text = String::new();
@@ -47,17 +51,27 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
         diagnosis.checks.push(events.check(adapter.agent()));
         is_well &= diagnosis.is_well();
         objects.push(as_json(adapter, &diagnosis, proof.as_ref()));
-        let _ = writeln!(text, "{NAME}{}{NAME:#}", adapter.agent().title);
-        diagnosis.checks.iter().for_each(|check| line(&mut text, check));
+        if args.verbose {
+            let _ = writeln!(text, "{NAME}{}{NAME:#}", adapter.agent().title);
+            diagnosis.checks.iter().for_each(|check| line(&mut text, check));
+        } else {
+            text.push_str(&words::about_agent(adapter.agent(), &diagnosis));
+        }
+        text.push('\n');
     }
     if args.json {
         output::print_json(&json!({ "agents": objects, "checks": common }))?;
     } else {
         if objects.is_empty() {
             text.push_str(NO_AGENT);
+            text.push('\n');
         }
-        let _ = writeln!(text, "{NAME}hookhost{NAME:#}");
-        common.iter().for_each(|check| line(&mut text, check));
+        if args.verbose {
+            let _ = writeln!(text, "{NAME}hookhost{NAME:#}");
+            common.iter().for_each(|check| line(&mut text, check));
+        } else {
+            text.push_str(&words::about_hookhost(&common));
+        }
         output::print(&text)?;
     }
     Ok(if is_well { Exit::Done } else { Exit::Failed })
@@ -119,15 +133,15 @@ fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &Adapter, diagnosis: 
             });
         }
         None if adapter.canary(canary::DENIED, &places.project).is_some() => {
-            let says =
-                "the agent's files do not have the hook as `hookhost install` writes it, so there is nothing to run";
+            let says = "the hook is not as hookhost writes it, so there is nothing to run";
             diagnosis.checks.push(Check::problem("proof", says, format!("hookhost install {name}")));
         }
         None => {
-            let says = "this agent does not call its hook as a program that could be run alone";
+            let title = adapter.agent().title;
+            let says = format!("{title} runs the hook itself, so only {title} can test it");
             let next = match adapter.headless("") {
                 Some(_) => format!("hookhost doctor {name} --prove --run-agent"),
-                None => format!("send {} something that your rules reject", adapter.agent().title),
+                None => format!("tell {title} to do something that your rules reject"),
             };
             diagnosis.checks.push(Check::unknown("proof", says, next));
         }
@@ -151,14 +165,14 @@ pub(super) fn newest_proof(places: &AgentPlaces, agent: &str, diagnosis: &mut Di
 fn kept(agent: &str, proof: Option<&Proof>) -> Check {
     let prove = format!("hookhost doctor {agent} --prove");
     let Some(proof) = proof else {
-        return Check::unknown("proof", "no proof yet shows that the hook denies a call", prove);
+        return Check::unknown("proof", "the hook has not been tested yet", prove);
     };
-    let when = time::utc(proof.time);
+    let when = time::minute(proof.time);
     if !proof.holds() {
         return Check::problem("proof", format!("{}, on {when}", proof.sentence()), prove);
     }
     if let Some(why) = proof.outdated() {
-        return Check::unknown("proof", format!("the hook was proven on {when}, {why}"), prove);
+        return Check::unknown("proof", format!("the hook was tested on {when}, {why}"), prove);
     }
     Check::ok("proof", format!("{}, on {when}", proof.sentence()))
 }
@@ -170,7 +184,12 @@ fn line(text: &mut String, check: &Check) {
         CheckState::Unknown => WARNING,
     };
     let Check { about, says, next, .. } = check;
-    let _ = writeln!(text, "  {style}{:7}{style:#} {DIM}{about:8}{DIM:#} {}", check.state.name(), one_line(says));
+    let _ = writeln!(
+        text,
+        "  {style}{:7}{style:#} {DIM}{about:8}{DIM:#} {}",
+        check.state.name(),
+        wrapped(&one_line(says), 19)
+    );
     if let Some(next) = next {
         let _ = writeln!(text, "          {ADVICE}try:{ADVICE:#} {}", one_line(next));
     }

@@ -13,38 +13,46 @@ use serde_json::Value;
 const SHOWN: usize = 12;
 
 /// Checks the rules. `running` is the status of the resident host, if one runs. In that case, the rules that the host has loaded apply,
-/// even if the files have changed since then.
-pub(super) fn check(running: Option<&Value>) -> Check {
+/// even if the files have changed since then. `with_digest` adds the digest of the rules.
+pub(super) fn check(running: Option<&Value>, with_digest: bool) -> Check {
     let rules = running.map(|status| &status["rules"]);
     if let Some(why) = rules.and_then(|rules| rules["problem"].as_str()) {
-        let says = format!("the resident host denies calls here: {}", one_line(why));
+        let says = format!("hookhost denies every call here: {}", one_line(why));
         return Check::problem("rules", says, "hookhost hooks");
     }
     let notes = rules.and_then(|rules| rules["notes"].as_array()).into_iter().flatten().filter_map(Value::as_str);
     if let Some(kept) = notes.rev().find(|note| note.starts_with(RELOAD_FAILED)) {
-        let says = format!("the resident host denies calls once it has ended: {}", one_line(kept));
+        let says = format!(
+            "hookhost still uses your earlier rules, and denies every call after a restart: {}",
+            one_line(kept)
+        );
         return Check::problem("rules", says, "hookhost hooks");
     }
     match configuration::cwd().and_then(|cwd| configuration::find(None, &cwd)) {
-        Ok(found) => of(&found.config),
+        Ok(found) => of(&found.config, with_digest),
         Err(error) => not_read(&error),
     }
 }
 
-fn of(config: &Config) -> Check {
+fn of(config: &Config, with_digest: bool) -> Check {
     let files: Vec<_> = config.files().iter().map(|file| one_line(&file.to_string_lossy())).collect();
     let plugins = config.enabled().count();
     if plugins == 0 && config.asks().is_empty() {
-        let from = if files.is_empty() { "no hookhost.toml applies here".to_owned() } else { files.join(", ") };
-        let says = format!("no plugin is allowed here ({from}): every call passes");
-        return Check::problem("rules", says, "hookhost allow X.wasm");
+        let empty = if files.is_empty() { String::new() } else { format!(" ({} has none)", files.join(", ")) };
+        let says = format!("no rules are in force here, so every call passes{empty}");
+        return Check::problem("rules", says, "hookhost on");
     }
     if let Some(says) = config.enabled().find_map(unusable) {
-        return Check::problem("rules", format!("{says}, so calls are denied"), "hookhost hooks");
+        return Check::problem("rules", format!("{says}, so every call is denied"), "hookhost hooks");
     }
-    let digest = config.digest().to_string();
-    let short = digest.get(..SHOWN).unwrap_or(&digest);
-    Check::ok("rules", format!("{} from {}; digest {short}", counted(plugins, "plugin"), files.join(", ")))
+    let rules = [(plugins, "plugin"), (config.asks().len(), "ask rule")];
+    let rules = rules.iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(*count, what));
+    let mut says = format!("in force here: {}, from {}", rules.collect::<Vec<_>>().join(" and "), files.join(", "));
+    if with_digest {
+        let digest = config.digest().to_string();
+        says.push_str(&format!("; digest {}", digest.get(..SHOWN).unwrap_or(&digest)));
+    }
+    Check::ok("rules", says)
 }
 
 /// Returns the reason why the code of an entry cannot be loaded.
@@ -53,7 +61,7 @@ fn unusable(entry: &Entry) -> Option<String> {
     let shown = one_line(&path.to_string_lossy());
     match Digest::of_file(path) {
         Ok(digest) if digest == pinned => None,
-        Ok(_) => Some(format!("{shown} is not what the allowlist pins for {}", entry.name)),
+        Ok(_) => Some(format!("{shown} has changed since you allowed the plugin {}", entry.name)),
         Err(error) => Some(format!("{shown}, the plugin {}, cannot be read: {error}", entry.name)),
     }
 }
@@ -61,5 +69,9 @@ fn unusable(entry: &Entry) -> Option<String> {
 fn not_read(error: &CliError) -> Check {
     let message = error.message();
     let first = message.lines().next().unwrap_or_default().to_owned();
-    Check::problem("rules", format!("the configuration cannot be used, so calls are denied: {first}"), "hookhost hooks")
+    Check::problem(
+        "rules",
+        format!("the configuration cannot be used, so every call is denied: {first}"),
+        "hookhost hooks",
+    )
 }

@@ -51,9 +51,8 @@ pub(crate) fn change_servers(
             Err(Unchanged::NotKnown) if agents.len() > 1 => {}
             Err(Unchanged::NotKnown) => {
                 let why = format!(
-                    "no file is known in which it names MCP servers ({}); put `hookhost mcp --name NAME --` before each \
-                     server's command",
-                    scope.name()
+                    "hookhost knows no file of {} with MCP servers; put `hookhost mcp --name NAME --` before each server's command",
+                    scope.whose()
                 );
                 failed(adapter, &why).print();
                 exit = Exit::Failed;
@@ -109,17 +108,18 @@ fn change(
         },
     };
     let (after, servers) = edited.map_err(|why| failed(&anyhow!("{shown} {why}")))?;
-    let mut said = format!("{NAME}{}{NAME:#} {DIM}({}) {shown}{DIM:#}\n", agent.title, scope.name());
+    let mut said = format!("{NAME}{}{NAME:#} {DIM}({}) {shown}{DIM:#}\n", agent.title, scope.whose());
     if servers.is_empty() {
-        said.push_str("  it names no MCP server there\n");
+        output::sentence(&mut said, "There is no MCP server in this file.");
     }
-    servers.iter().for_each(|server| about(&mut said, server, to));
+    servers.iter().for_each(|server| about(&mut said, server, to, is_dry));
     if after != text {
         if is_dry {
             said.push_str(&difference::unified(&found.path.to_string_lossy(), Some(text), Some(&after)));
         } else {
             file.replace(after.as_bytes(), false).map_err(|error| failed(&error))?;
-            said.push_str("  restart the agent, so that it starts them\n");
+            let next = format!("restart {}, so that it starts the servers anew", agent.title);
+            output::next_step(&mut said, &next);
         }
     }
     let is_misled = |server: &ServerEntry| matches!(server.change, ServerChange::MisleadingVariable(_));
@@ -133,22 +133,38 @@ fn misleads(name: &str, value: &str) -> bool {
     DIRECTORY_VARIABLES.contains(&name) && !own && value != format!("${{{name}}}") && value != format!("${name}")
 }
 
-fn about(said: &mut String, server: &ServerEntry, to: To) {
+fn about(said: &mut String, server: &ServerEntry, to: To, is_dry: bool) {
     let project = server.project.as_deref().map(|project| format!(" {DIM}(in {}){DIM:#}", one_line(project)));
     let name = one_line(&server.name) + &project.unwrap_or_default();
     let _ = match (&server.change, to) {
-        (ServerChange::Changed, To::Proxy) => writeln!(said, "  {GOOD}proxied  {GOOD:#} {name}"),
-        (ServerChange::Changed, To::Server) => writeln!(said, "  {GOOD}by itself{GOOD:#} {name}"),
-        (ServerChange::Unchanged, _) => writeln!(said, "  {DIM}as it is {DIM:#} {name}"),
-        (ServerChange::Service, _) => {
-            writeln!(said, "  {WARNING}left     {WARNING:#} {name}: a service; `hookhost mcp --http URL` proxies it")
+        (ServerChange::Changed, _) => {
+            let does = match (to, is_dry) {
+                (To::Proxy, false) => "hookhost checks its calls from now on",
+                (To::Proxy, true) => "hookhost would check its calls",
+                (To::Server, false) => "runs without hookhost again",
+                (To::Server, true) => "would run without hookhost",
+            };
+            writeln!(said, "  {GOOD}✓{GOOD:#} {name}: {does}")
         }
+        (ServerChange::Unchanged, _) | (ServerChange::Service | ServerChange::Unusable, To::Server) => {
+            writeln!(said, "  {DIM}= {name}: unchanged{DIM:#}")
+        }
+        (ServerChange::Service, To::Proxy) => writeln!(
+            said,
+            "  {WARNING}?{WARNING:#} {name}: not checked, because it is a service; to check it, start `hookhost mcp --http URL` in its \
+             place"
+        ),
         (ServerChange::MisleadingVariable(variable), _) => writeln!(
             said,
-            "  {WARNING}left     {WARNING:#} {name}: its variable {} leads hookhost to other rules, and it runs without the proxy; \
-             take the variable out, and try again",
+            "  {WARNING}✗{WARNING:#} {name}: not checked, because its variable {} leads hookhost to other rules; take the variable \
+             out, and try again",
             one_line(variable)
         ),
-        _ => writeln!(said, "  {WARNING}left     {WARNING:#} {name}: it has no command that could be read"),
+        (ServerChange::Unusable, To::Proxy) => {
+            writeln!(
+                said,
+                "  {WARNING}?{WARNING:#} {name}: not checked, because it has no command that hookhost can read"
+            )
+        }
     };
 }
