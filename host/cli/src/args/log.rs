@@ -137,7 +137,9 @@ Examples:
   hookhost report --since 30d --md
   hookhost report --json | jq .asked";
 
-/// Show what your rules did: calls that were rejected, asked about and changed, by rule and by agent
+/// Show what your rules did in the last days, on one screen
+///
+/// Counts the calls that were rejected, asked about and changed, by rule and by agent.
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_EXAMPLES)]
 pub(crate) struct ReportArgs {

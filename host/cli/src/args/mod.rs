@@ -406,7 +406,9 @@ Examples:
   hookhost update
   hookhost update --json | jq -r .version";
 
-/// Show the version, and how this installation is updated; hookhost never updates itself
+/// Show the version, and how to update hookhost
+///
+/// hookhost never updates itself.
 #[derive(Debug, Args)]
 #[command(after_help = UPDATE_EXAMPLES)]
 pub(crate) struct UpdateArgs {

@@ -105,7 +105,9 @@ const ALLOW_ONCE_EXAMPLES: &str = "\
 Examples:
   hookhost allow-once 1f3a9c07";
 
-/// Let exactly one rejected call pass once; the call must come within ten minutes, from the same session, under the same rules
+/// Let exactly one rejected call pass once
+///
+/// The call must come within ten minutes, from the same session, under the same rules.
 #[derive(Debug, Args)]
 #[command(after_help = ALLOW_ONCE_EXAMPLES)]
 pub(crate) struct AllowOnceArgs {
