@@ -5,7 +5,8 @@ use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::output::{
     self, one_line,
-    style::{DIM, NAME, WARNING},
+    style::{DIM, NAME},
+    wrap::wrapped,
 };
 use anyhow::anyhow;
 use hookhost_agent::config::AgentSection;
@@ -39,11 +40,13 @@ pub(crate) fn ask_for_key(section: &AgentSection) -> Result<Option<String>, CliE
         return Ok(None);
     }
     let names = providers_with_a_key(section).join(", ");
-    output::note(&format!(
-        "{WARNING}hookhost's own agent needs a model, and none is ready:{WARNING:#} no provider has a key, and no server on this \
-         machine answers.\nTo check the agents that you already use, you need no model: leave with Enter, and run `hookhost on`.\n\
-         {DIM}To store a key now, name one of {names}.{DIM:#}\nProvider: "
-    ));
+    let lines = [
+        "hookhost alone starts its own agent, which needs a model. No provider has a key, and no server on this machine answers.",
+        "To check the agents that you already use, you need no model: press Enter, and run `hookhost on`.",
+        &format!("To store a provider's key now, type its name: {names}."),
+    ];
+    let text: String = lines.iter().map(|line| wrapped(line, 0) + "\n").collect();
+    output::note(&format!("{text}{NAME}Provider:{NAME:#} "));
     let typed = line(&mut std::io::stdin().lock()).map_err(|error| CliError::from(anyhow!(error)))?;
     let provider = typed.trim();
     if provider.is_empty() {
