@@ -9,7 +9,9 @@ Examples:
   hookhost profile show careful
   hookhost profile use unattended";
 
-/// Show which profile applies to your agents, print one, or change to another
+/// Show or change your profile, a ready set of rules
+///
+/// Without a command, lists the profiles and marks the one in force.
 #[derive(Debug, Args)]
 #[command(after_help = PROFILE_EXAMPLES)]
 pub(crate) struct ProfileArgs {
@@ -42,7 +44,9 @@ Examples:
   hookhost profile use careful
   hookhost profile use developer --yes";
 
-/// Put a profile into force, in place of the present one; your own hookhost.toml stays as it is
+/// Put a profile into force
+///
+/// It replaces the present profile. Your own hookhost.toml stays as it is.
 #[derive(Debug, Args)]
 #[command(after_help = USE_EXAMPLES)]
 pub(crate) struct UseProfileArgs {
@@ -50,7 +54,7 @@ pub(crate) struct UseProfileArgs {
     #[arg(value_name = "NAME", value_enum)]
     pub(crate) profile: Profile,
 
-    /// Write it without asking
+    /// Change the profile without asking
     #[arg(long, short)]
     pub(crate) yes: bool,
 }
@@ -61,7 +65,9 @@ Examples:
   hookhost add shell-guard
   hookhost add path-guard --project --set 'protected=[\"infra/**\"]'";
 
-/// Allow a plugin that comes with hookhost; without a name, lists these plugins
+/// Add a plugin that comes with hookhost
+///
+/// Without a name, lists these plugins. No network is needed.
 #[derive(Debug, Args)]
 #[command(after_help = ADD_EXAMPLES)]
 pub(crate) struct AddArgs {
