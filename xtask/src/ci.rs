@@ -7,10 +7,10 @@ use xtask::{
     workspace::{Workspace, output, run, say},
 };
 
-use crate::{agents, public_items};
+use crate::{agents, dist, public_items};
 
 /// The manifests of the crates that `cargo fmt --all` does not format.
-const OTHER_WORKSPACES: [&str; 2] = [public_items::LISTER, "bench/peers/Cargo.toml"];
+const OTHER_WORKSPACES: [&str; 3] = [public_items::LISTER, dist::PACKER, "bench/peers/Cargo.toml"];
 
 /// A check, its help, and its function.
 type Check = (&'static str, &'static str, fn(&Workspace) -> Outcome);

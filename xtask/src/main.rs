@@ -1,9 +1,10 @@
-//! The developer's commands: `cargo xtask plugins | contract | demo | install | test | agents | fuzz | ci`. Each command does all the
+//! The developer's commands: `cargo xtask plugins | contract | demo | install | test | agents | fuzz | dist | ci`. Each command does all the
 //! set-up that it needs and prints its steps. `cargo run -p bench` has the measurements.
 
 mod agents;
 mod ci;
 mod demo;
+mod dist;
 mod fuzz;
 mod public_items;
 
@@ -20,7 +21,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 8] = [
+const TASKS: [Task; 9] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
@@ -51,6 +52,11 @@ const TASKS: [Task; 8] = [
         name: "fuzz",
         help: "give every fuzz target five minutes; `fuzz 60 loader log` gives these two one minute each",
         run: fuzz::fuzz,
+    },
+    Task {
+        name: "dist",
+        help: "build the packages that users install, into target/packages; `dist --help` names the options",
+        run: dist::dist,
     },
     Task {
         name: "ci",

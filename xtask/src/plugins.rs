@@ -47,7 +47,7 @@ pub fn build_only(workspace: &Workspace, plugins: &[Plugin]) -> Outcome {
     add_target(workspace)?;
     let mut cargo = workspace.cargo(&["build", "--profile", "plugin", "--target", TARGET]);
     let places = places(workspace)?;
-    cargo.args(["--config", &remapped(&places)]).args(packages(plugins));
+    cargo.args(["--config", &remapped(TARGET, &places)]).args(packages(plugins));
     let target = workspace.target_of_guests();
     cargo.env("CARGO_TARGET_DIR", &target);
     run(&format!("building {} plugins for {TARGET}", plugins.len()), &mut cargo)?;
@@ -95,16 +95,16 @@ fn bundle(workspace: &Workspace, examples: &[Plugin]) -> Outcome {
     Ok(())
 }
 
-/// A directory of this machine, and the path that replaces it in components.
-struct Place {
+/// A directory of this machine, and the path that replaces it in components and programs.
+pub(crate) struct Place {
     directory: String,
     instead: &'static str,
 }
 
-/// Returns the directories whose paths would get into a component through the messages of panics. With these paths, the same source would
+/// Returns the directories whose paths would get into a component or program through the messages of panics. With these paths, the same source would
 /// have a different digest on each machine, and everybody could read the paths. Inner directories come last, because rustc uses the last
 /// match.
-fn places(workspace: &Workspace) -> Outcome<Vec<Place>> {
+pub(crate) fn places(workspace: &Workspace) -> Outcome<Vec<Place>> {
     let home = |variable: &str, directory: &str| match std::env::var_os(variable).filter(|value| !value.is_empty()) {
         Some(home) => Some(PathBuf::from(home)),
         None => std::env::home_dir().map(|home| home.join(directory)),
@@ -125,11 +125,11 @@ fn places(workspace: &Workspace) -> Outcome<Vec<Place>> {
 
 /// Returns the setting that makes rustc replace the paths of these directories. Cargo adds the setting to the flags of
 /// `.cargo/config.toml`.
-fn remapped(places: &[Place]) -> String {
+pub(crate) fn remapped(target: &str, places: &[Place]) -> String {
     let flags = places
         .iter()
         .map(|Place { directory, instead }| format!("{:?}", format!("--remap-path-prefix={directory}={instead}")));
-    format!("target.{TARGET}.rustflags=[{}]", flags.collect::<Vec<_>>().join(", "))
+    format!("target.{target}.rustflags=[{}]", flags.collect::<Vec<_>>().join(", "))
 }
 
 /// Returns a component without the names of its parts, which only a debugger needs. The linker removes only the names within core modules.
@@ -167,7 +167,7 @@ fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
 }
 
 /// Searches a component for the path of a directory of this machine. Returns the first path that it contains, if any.
-fn told<'a>(component: &[u8], places: &'a [Place]) -> Option<&'a str> {
+pub(crate) fn told<'a>(component: &[u8], places: &'a [Place]) -> Option<&'a str> {
     let holds = |directory: &str| {
         component.windows(directory.len() + 1).any(|window| window.strip_prefix(directory.as_bytes()) == Some(b"/"))
     };
@@ -251,7 +251,7 @@ fn add_target(workspace: &Workspace) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, is_component, package_name, remapped, told, without_names};
+    use super::{Place, TARGET, is_component, package_name, remapped, told, without_names};
 
     #[test]
     fn a_component_loses_the_names_of_its_parts_alone() {
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(told(b"\0asm /cargo/registry/x.rs /home/me/.cargoes", &places), None);
         assert_eq!(told(b"\0asm /home/me/.cargo/registry/x.rs", &places), Some("/home/me/.cargo"));
         assert_eq!(
-            remapped(&places),
+            remapped(TARGET, &places),
             "target.wasm32-wasip2.rustflags=[\"--remap-path-prefix=/home/me/hookhost=/workspace\", \
              \"--remap-path-prefix=/home/me/.cargo=/cargo\"]"
         );

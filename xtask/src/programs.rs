@@ -3,6 +3,7 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use crate::{
@@ -43,6 +44,38 @@ pub fn release(workspace: &Workspace) -> Outcome<Programs> {
     Ok(Programs { hookhost, hook })
 }
 
+/// Builds the programs for a target, and returns the directory that contains them. Their bytes do not depend on the directories of this
+/// machine. `configure` adds what the target needs to the commands of cargo.
+///
+/// # Errors
+/// If cargo fails, or if a program contains a path of this machine.
+pub fn for_target(
+    workspace: &Workspace,
+    target: &str,
+    configure: impl Fn(&mut Command) -> Outcome,
+) -> Outcome<PathBuf> {
+    let places = plugins::places(workspace)?;
+    let programs = workspace.target.join(target).join("programs");
+    fs::create_dir_all(&programs).map_err(|error| format!("cannot make {}: {error}", programs.display()))?;
+    // `hookhost-hook` is built by itself, so that its libraries have no features that other programs need.
+    for (name, profile, packages) in
+        [("hookhost", "dist", &["--workspace"][..]), ("hookhost-hook", "hook", &["--package", "hookhost-client"])]
+    {
+        let mut build =
+            workspace.cargo(&["build", "--locked", "--profile", profile, "--target", target, "--bin", name]);
+        build.args(packages).args(["--config", &plugins::remapped(target, &places)]).env("CARGO_INCREMENTAL", "0");
+        configure(&mut build)?;
+        run(&format!("building {name} for {target}"), &mut build)?;
+        let built = workspace.target.join(target).join(profile).join(name);
+        let bytes = fs::read(&built).map_err(|error| format!("cannot read {}: {error}", built.display()))?;
+        if let Some(place) = plugins::told(&bytes, &places) {
+            return Err(format!("{name} tells where it was built: it holds the path {place}"));
+        }
+        put(&built, &programs)?;
+    }
+    Ok(programs)
+}
+
 /// Builds an example that contains only the engine, with the profile of `hookhost`. The size of the example shows how much of the size of
 /// `hookhost` is due to the engine.
 pub fn engine_alone(workspace: &Workspace) -> Outcome<PathBuf> {
@@ -68,7 +101,7 @@ fn small(workspace: &Workspace, package: &str, name: &str) -> Outcome<PathBuf> {
 
 /// Returns the target triple of this compiler.
 fn host(workspace: &Workspace) -> Outcome<String> {
-    let version = output(std::process::Command::new("rustc").arg("-vV").current_dir(&workspace.root))?;
+    let version = output(Command::new("rustc").arg("-vV").current_dir(&workspace.root))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| format!("`rustc -vV` names no host: {version}"))
 }

@@ -164,5 +164,32 @@ fn program() -> Result<PathBuf, CliError> {
         };
     }
     let own = std::env::current_exe().map_err(|error| anyhow!("the program hookhost cannot be found: {error}"))?;
-    Ok(own.with_file_name(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX)))
+    let beside = own.with_file_name(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
+    Ok(in_every_version(&beside).filter(|path| path.exists()).unwrap_or(beside))
+}
+
+/// Returns the path of a program of Homebrew that names no version, such as `/opt/homebrew/opt/hookhost/bin/hookhost-hook` for
+/// `/opt/homebrew/Cellar/hookhost/0.2.0/bin/hookhost-hook`. An upgrade removes the directory of the old version, and with it the program that
+/// the settings of agents would name.
+fn in_every_version(program: &Path) -> Option<PathBuf> {
+    let version = program.parent()?.parent()?;
+    let formula = version.parent()?;
+    let cellar = formula.parent().filter(|directory| directory.ends_with("Cellar"))?;
+    Some(cellar.with_file_name("opt").join(formula.file_name()?).join(program.strip_prefix(version).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_name_a_path_that_an_upgrade_by_homebrew_keeps() {
+        let stable = |path: &str| in_every_version(Path::new(path)).map(|path| path.to_string_lossy().into_owned());
+        assert_eq!(
+            stable("/opt/homebrew/Cellar/hookhost/0.2.0/bin/hookhost-hook").as_deref(),
+            Some("/opt/homebrew/opt/hookhost/bin/hookhost-hook")
+        );
+        assert_eq!(stable("/usr/bin/hookhost-hook"), None);
+        assert_eq!(stable("/home/me/.cargo/bin/hookhost-hook"), None);
+    }
 }

@@ -107,12 +107,12 @@ impl Installation {
                 "sudo apt install ./hookhost_VERSION_amd64.deb, after you have downloaded that file".to_owned()
             }
             Self::Rpm => {
-                "sudo dnf install ./hookhost-VERSION.x86_64.rpm, after you have downloaded that file".to_owned()
+                "sudo dnf install ./hookhost-VERSION-1.x86_64.rpm, after you have downloaded that file".to_owned()
             }
             Self::Apk => "apk add --allow-untrusted ./hookhost_VERSION_x86_64.apk, after you have downloaded that file"
                 .to_owned(),
             Self::Pacman => {
-                "sudo pacman -U hookhost-VERSION-x86_64.pkg.tar.zst, after you have downloaded that file".to_owned()
+                "sudo pacman -U hookhost-VERSION-1-x86_64.pkg.tar.zst, after you have downloaded that file".to_owned()
             }
             Self::Homebrew => "brew upgrade hookhost".to_owned(),
             Self::Npm => "npm install -g hookhost@latest".to_owned(),
@@ -121,7 +121,9 @@ impl Installation {
             Self::Venv(venv) => format!("{}/bin/pip install --upgrade hookhost", venv.display()),
             Self::Marketplace(agent) => format!("/plugin update hookhost, in {agent}"),
             Self::Clone(clone) => format!("cd {} && git pull && cargo xtask install", clone.display()),
-            Self::Cargo => "cargo binstall hookhost, or in a clone: git pull && cargo xtask install".to_owned(),
+            Self::Cargo => {
+                "cargo binstall hookhost-cli hookhost-client, or in a clone: git pull && cargo xtask install".to_owned()
+            }
             Self::Container => "docker pull, with the name of the image".to_owned(),
             Self::Copy(directory) => {
                 format!("unpack the newer archive, and move its programs to {}", directory.display())

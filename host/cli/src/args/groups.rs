@@ -29,7 +29,7 @@ const GROUPS: &[CommandGroup] = &[
     CommandGroup { title: "hookhost's own agent", commands: &["run", "session", "tools", "auth"], is_first: false },
     CommandGroup {
         title: "For developers",
-        commands: &["dispatch", "rule", "hooks", "inspect", "check", "cache"],
+        commands: &["dispatch", "rule", "hooks", "inspect", "check", "cache", "completions", "man"],
         is_first: false,
     },
 ];

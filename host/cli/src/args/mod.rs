@@ -2,6 +2,7 @@
 
 mod acp;
 mod agents;
+mod generated;
 mod groups;
 mod log;
 mod mcp;
@@ -13,6 +14,7 @@ mod session;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
+pub(crate) use generated::{CompletionsArgs, ManArgs};
 pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ReportArgs, ShowArgs, TailArgs, VerifyArgs};
 pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
 pub(crate) use profile::{AddArgs, ProfileArgs, ProfileCommand, UseProfileArgs};
@@ -120,6 +122,8 @@ pub(crate) enum Command {
     Update(UpdateArgs),
     Cache(CacheArgs),
     Rule(RuleArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
     /// A program `hookhost-NAME` of the user.
     #[command(external_subcommand)]
     External(Vec<OsString>),

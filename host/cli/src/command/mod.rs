@@ -12,6 +12,7 @@ mod cache;
 mod dispatch;
 mod doctor;
 mod external;
+mod generated;
 mod hook;
 mod hooks;
 mod inspect;
@@ -88,6 +89,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Rule(args) => match &args.command {
             RuleCommand::Explain(args) => rule::explain(args),
         },
+        Command::Completions(args) => generated::completions(&args),
+        Command::Man(args) => generated::man(&args),
         Command::External(words) => external::run(&words),
     }
 }
