@@ -30,7 +30,7 @@ const BUDGET: Duration = Duration::from_secs(5);
 const ROUNDS: usize = 5;
 
 /// The plugins of the example rules.
-const PLUGINS: [&str; 3] = ["shell_guard.wasm", "path_guard.wasm", "tool_policy.wasm"];
+const PLUGINS: [&str; 2] = ["shell_guard.wasm", "path_guard.wasm"];
 
 /// Commands of an ordinary day. `{}` is a number, so that no two calls are the same.
 const COMMANDS: [&str; 10] = [

@@ -50,7 +50,8 @@ fn user_of_six_agents() -> User {
     }
     let deny = json!({ "id": "no-rm", "when": [{ "argument": "command", "matches": "rm -rf" }], "deny": "nothing is removed" });
     let ask = json!({ "id": "status", "when": [{ "argument": "command", "matches": "^git status" }], "ask": "Look at the status?" });
-    let policy = Entry::new("policy", &plugin("tool_policy")).config(json!({ "rule": [deny, ask] }));
+    let policy =
+        Entry::new("policy", &plugin("tool_policy")).grants("state = {}\n").config(json!({ "rule": [deny, ask] }));
     user.configure(&policy.to_toml());
     user
 }
@@ -92,8 +93,8 @@ fn the_past_of_six_agents_is_judged_by_the_rules_in_force() {
     assert_eq!(calls.len() as u64, summary["rejected"].as_u64().unwrap() + summary["asked"].as_u64().unwrap());
     assert!(calls.iter().all(|call| call["type"] == "call" && call["by"] == "policy"), "{calls:?}");
     assert_eq!((&summary["complete"], &summary["not-read"]), (&json!(true), &json!([])));
-    // The recordings' directory is that of another machine.
-    assert_eq!(summary["in-directories-elsewhere"], summary["calls"]);
+    // The recordings' directory is that of another machine, except for a call that ran in /tmp.
+    assert_eq!(summary["in-directories-elsewhere"].as_u64().unwrap() + 1, summary["calls"].as_u64().unwrap());
 }
 
 #[test]
@@ -103,12 +104,13 @@ fn a_person_reads_who_would_have_been_stopped_by_which_rule_with_an_example_and_
     ended.expect(0, &[]);
     let text = &ended.stdout;
     for said in [
-        "tool calls in 3660 days, judged by the rules in ",
+        "By the rules in ",
+        ", of 16 calls in 3660 days, 2 would have been rejected and 3 asked about.\n",
         "  pi      6 calls      1 would be rejected      1 asked about      0 changed\n",
         " × rejected  policy [no-rm]: nothing is removed\n          such as   ",
         "rm -rf notes",
         " × asked     policy [status]: Look at the status?\n",
-        "note: 16 calls ran in directories that do not exist here, such as /",
+        "note: 15 calls ran in directories that do not exist here, such as /",
     ] {
         assert!(text.contains(said), "{said:?} is not in {text}");
     }
@@ -146,7 +148,7 @@ fn without_rules_or_without_calls_the_next_step_says_what_to_do() {
     let user = user_of_six_agents();
     fs::remove_file(user.config_file()).unwrap();
     let text = user.run(["replay", "--from", "pi", EVER]).expect(0, &[]).stdout.clone();
-    assert!(text.contains("6 tool calls in 3660 days. There are no rules here, so all of them would run.\n"), "{text}");
+    assert!(text.contains("There are no rules here, so all 6 calls in 3660 days would have run.\n"), "{text}");
     let text = User::new().run(["replay", "--from", "claude-code,pi"]).expect(0, &[]).stdout.clone();
     assert!(
         text.starts_with("No tool call of the last 30 days is found in the transcripts of Claude Code and pi.\n"),

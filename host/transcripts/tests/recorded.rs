@@ -73,13 +73,18 @@ fn the_calls_in_the_database_of_opencode_are_those_that_its_hook_was_told() {
 
 #[test]
 fn rows_that_are_still_in_the_log_of_a_database_are_read_and_nothing_is_written() {
-    let home = tempfile::tempdir().unwrap();
-    let directory = home.path().join(".local/share/opencode");
-    fs::create_dir_all(&directory).unwrap();
+    let (agent, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let sql = fs::read_to_string(recorded("opencode-1.18.33/opencode.sql")).unwrap();
-    let connection = rusqlite::Connection::open(directory.join("opencode.db")).unwrap();
+    let connection = rusqlite::Connection::open(agent.path().join("opencode.db")).unwrap();
     connection.pragma_update(None, "journal_mode", "wal").unwrap();
     connection.execute_batch(&sql).unwrap();
+    // Within one process, SQLite would share the index of the log. The copy is opened as if another process were the agent.
+    let directory = home.path().join(".local/share/opencode");
+    fs::create_dir_all(&directory).unwrap();
+    for file in fs::read_dir(agent.path()).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), directory.join(file.file_name())).unwrap();
+    }
     let files = || {
         let mut files: Vec<_> = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
         files.sort();

@@ -249,8 +249,8 @@ impl JudgingTask {
                 "tool": name,
                 "arguments": arguments,
                 "outcome": verdict.outcome,
-                "by": verdict.by,
-                "code": verdict.code,
+                "by": verdict.rule.by,
+                "code": verdict.rule.code,
                 "reason": verdict.reason,
                 "final": settled.record.last,
             }));

@@ -10,8 +10,9 @@ use crate::output::{
     self, Reader, one_line,
     progress::Progress,
     style::{ADVICE, CHANGED, DIM, ERROR, NAME, WARNING},
-    truncate::{SHOWN, cut},
+    truncate::{SHOWN, counted, cut},
 };
+use crate::tally::RuleName;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -50,23 +51,15 @@ pub(super) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
 fn as_text(verdicts: &PastVerdicts, args: &ReplayArgs) -> String {
     let CallCounts { calls, .. } = verdicts.total();
     let period = period_in_words(verdicts.period);
-    let mut text = String::new();
-    if calls == 0 {
-        let _ = writeln!(text, "No tool call of the last {period} is found in the transcripts of {}.", agents(args));
-    } else if verdicts.has_rules {
-        let _ = writeln!(
-            text,
-            "{NAME}{}{NAME:#} tool calls in {period}, judged by {}",
-            thousands(calls),
-            rules_of(verdicts)
-        );
-    } else {
-        let _ = writeln!(
-            text,
-            "{NAME}{}{NAME:#} tool calls in {period}. There are no rules here, so all of them would run.",
-            thousands(calls)
-        );
-    }
+    let mut text = match verdicts.in_one_line() {
+        Some(line) => format!("By {}, {line}.\n", rules_of(verdicts)),
+        None if calls == 0 => {
+            format!("No tool call of the last {period} is found in the transcripts of {}.\n", agents(args))
+        }
+        None => {
+            format!("There are no rules here, so all {} calls in {period} would have run.\n", thousands(calls))
+        }
+    };
     let width = verdicts.agents.keys().map(|name| name.len()).max().unwrap_or_default();
     let digits = verdicts.agents.values().map(|counts| thousands(counts.calls).len()).max().unwrap_or_default();
     for (name, counts) in &verdicts.agents {
@@ -101,7 +94,7 @@ fn as_text(verdicts: &PastVerdicts, args: &ReplayArgs) -> String {
     text
 }
 
-fn describe_rule(text: &mut String, (outcome, by, code): &RuleKey, calls: &RuleCalls) {
+fn describe_rule(text: &mut String, (outcome, RuleName { by, code }): &RuleKey, calls: &RuleCalls) {
     let RuleCalls { count, example, reason, .. } = calls;
     let (style, word) = match outcome {
         PastOutcome::Rejected => (ERROR, "rejected"),
@@ -131,7 +124,7 @@ fn rules_of(verdicts: &PastVerdicts) -> String {
     match (files.next(), files.count()) {
         (None, _) => "the given rules".to_owned(),
         (Some(file), 0) => format!("the rules in {file}"),
-        (Some(file), more) => format!("the rules in {file} and {more} more files"),
+        (Some(file), more) => format!("the rules in {file} and {} more", counted(more, "file")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the rules would have decided about past calls: counts for each agent and each rule.
 
+use crate::tally::RuleName;
 use hookhost::audit::EventRecord;
 use hookhost::contract::{OutcomeKind, Rejection};
 use hookhost_transcripts::Omission;
@@ -22,10 +23,8 @@ pub(crate) enum PastOutcome {
 /// The verdict on a past call.
 pub(super) struct PastVerdict {
     pub(super) outcome: PastOutcome,
-    /// The plugin, or `the configuration`.
-    pub(super) by: String,
-    /// Identifier of the rule.
-    pub(super) code: Option<String>,
+    /// The rule that decided. Empty if the call was allowed.
+    pub(super) rule: RuleName,
     /// The reason or the question.
     pub(super) reason: Option<String>,
 }
@@ -37,16 +36,17 @@ impl PastVerdict {
             let question = record.questions.first();
             return Self {
                 outcome: PastOutcome::Asked,
-                by: question.map(|question| question.by.to_string()).unwrap_or_default(),
-                code: question.and_then(|question| question.escalation.code.clone()),
+                rule: RuleName {
+                    by: question.map(|question| question.by.to_string()).unwrap_or_default(),
+                    code: question.and_then(|question| question.escalation.code.clone()),
+                },
                 reason: question.map(|question| question.escalation.question.clone()),
             };
         }
         if let Some(rejection) = rejection {
             return Self {
                 outcome: PastOutcome::Rejected,
-                by: rejection.by.join(", "),
-                code: rejection.refusal.code.clone(),
+                rule: RuleName { by: rejection.by.join(", "), code: rejection.refusal.code.clone() },
                 reason: Some(rejection.refusal.reason.clone()),
             };
         }
@@ -56,7 +56,7 @@ impl PastVerdict {
             PastOutcome::Allowed
         };
         let by = if record.changed_by.is_empty() { &record.by } else { &record.changed_by };
-        Self { outcome, by: by.join(", "), code: None, reason: None }
+        Self { outcome, rule: RuleName { by: by.join(", "), code: None }, reason: None }
     }
 }
 
@@ -88,8 +88,8 @@ impl CallCounts {
     }
 }
 
-/// A rule: outcome, plugin, and identifier within the plugin.
-pub(super) type RuleKey = (PastOutcome, String, Option<String>);
+/// A rule, and what it decided.
+pub(super) type RuleKey = (PastOutcome, RuleName);
 
 /// The calls about which one rule decided.
 #[derive(Clone, Debug)]
@@ -138,10 +138,10 @@ impl PastVerdicts {
         if verdict.outcome == PastOutcome::Allowed {
             return;
         }
-        let PastVerdict { outcome, by, code, reason } = verdict;
+        let PastVerdict { outcome, rule, reason } = verdict;
         let example = example();
         let fresh = RuleCalls { count: 0, example: String::new(), reason: None, time: 0 };
-        let rule = self.rules.entry((outcome, by, code)).or_insert(fresh);
+        let rule = self.rules.entry((outcome, rule)).or_insert(fresh);
         rule.count += 1;
         // The order in which calls are judged differs from run to run. The example does not.
         if rule.count == 1 || (time, &example) > (rule.time, &rule.example) {
@@ -188,7 +188,7 @@ impl PastVerdicts {
             let CallCounts { calls, rejected, asked, changed } = counts;
             json!({ "agent": name, "calls": calls, "rejected": rejected, "asked": asked, "changed": changed })
         };
-        let rule = |((outcome, by, code), calls): (&RuleKey, &RuleCalls)| {
+        let rule = |((outcome, RuleName { by, code }), calls): (&RuleKey, &RuleCalls)| {
             let RuleCalls { count, example, reason, .. } = calls;
             json!({ "outcome": outcome, "by": by, "code": code, "calls": count, "example": example, "reason": reason })
         };
@@ -242,7 +242,11 @@ mod tests {
     use super::*;
 
     fn verdict(outcome: PastOutcome, code: &str) -> PastVerdict {
-        PastVerdict { outcome, by: "guard".into(), code: Some(code.into()), reason: Some("no".into()) }
+        PastVerdict {
+            outcome,
+            rule: RuleName { by: "guard".into(), code: Some(code.into()) },
+            reason: Some("no".into()),
+        }
     }
 
     #[test]
