@@ -68,7 +68,9 @@ impl Installation {
         if home.is_some_and(|home| directory == home.join(".cargo/bin")) || contains(&[".cargo", "bin"]) {
             return Self::Cargo;
         }
-        if [".dockerenv", "run/.containerenv"].iter().any(|mark| root.join(mark).exists()) {
+        // The image contains hookhost and nothing else, so a container with a shell is somebody else's.
+        let is_container = [".dockerenv", "run/.containerenv"].iter().any(|mark| root.join(mark).exists());
+        if is_container && !root.join("bin/sh").exists() {
             return Self::Container;
         }
         Self::Copy(directory.to_owned())

@@ -94,12 +94,12 @@ impl Report {
         let hours = self.tally.active_hours();
         let agents = self.tally.by_agent.len();
         let agents = if agents == 1 { "1 agent".to_owned() } else { format!("{agents} agents") };
-        format!(
-            "{} to {}: {} events of {agents} in {hours:.1} active hours",
-            day(self.since),
-            day(self.until),
-            self.tally.total.events
-        )
+        let hours = if hours < 1.0 {
+            format!("{:.0} active minutes", hours * 60.0)
+        } else {
+            format!("{hours:.1} active hours")
+        };
+        format!("{} to {}: {} events of {agents} in {hours}", day(self.since), day(self.until), self.tally.total.events)
     }
 
     /// Returns a label, a number and an explanation for each kind of decision.
@@ -107,7 +107,7 @@ impl Report {
         let Counts { rejected, asked, changed, masked, withheld, .. } = self.tally.total;
         let failed = match self.tally.failed {
             0 => String::new(),
-            failed => format!("{failed} of them or of the withheld ones because a plugin failed"),
+            failed => format!("{failed} because a plugin failed"),
         };
         vec![
             ("rejected", rejected, failed),
@@ -135,10 +135,10 @@ impl Report {
         let mut parts: Vec<String> =
             counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
         if let Some(median) = percentile(waits, 50) {
-            parts.push(format!("answered after {} (median)", span(median)));
+            parts.push(format!("after {} (median)", span(median)));
         }
         let hours = self.tally.active_hours();
-        if hours > 0.0 {
+        if hours >= 1.0 {
             parts.push(format!("{:.1} an active hour", asked as f64 / hours));
         }
         parts.join(", ")
@@ -166,7 +166,8 @@ impl Report {
     fn to_text(&self) -> String {
         let mut text = format!("{NAME}hookhost{NAME:#} {}\n", self.headline());
         for (label, count, more) in self.summary() {
-            let _ = writeln!(text, "  {label:<9}{count:>7}  {DIM}{more}{DIM:#}");
+            let more = if count > 0 && !more.is_empty() { format!("  {DIM}{more}{DIM:#}") } else { String::new() };
+            let _ = writeln!(text, "  {label:<9}{count:>7}{more}");
         }
         let lists = [("by rule", self.rules(), false), ("by agent", self.agents(), true)];
         for (title, (rows, more), with_events) in lists {
@@ -201,6 +202,7 @@ impl Report {
     fn to_markdown(&self) -> String {
         let mut text = format!("**hookhost**, {}\n\n| decision | number | |\n|---|---:|---|\n", self.headline());
         for (label, count, more) in self.summary() {
+            let more = if count > 0 { more.as_str() } else { "" };
             let _ = writeln!(text, "| {label} | {count} | {more} |");
         }
         for (title, (rows, more)) in [("rule", self.rules()), ("agent", self.agents())] {

@@ -78,7 +78,9 @@ fn host() -> Result<Finding, CliError> {
                 let other = one_line(other);
                 Finding::good(
                     "host",
-                    format!("the resident host is of version {other}: the next call of an agent replaces it"),
+                    format!(
+                        "the resident host is still of version {other}: it decides what is under way, and then this version takes over"
+                    ),
                 )
             }
         },

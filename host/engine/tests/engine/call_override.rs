@@ -3,8 +3,10 @@
 use crate::support::{bash, builder, plugin, written};
 use hookhost::approval::Approval;
 use hookhost::audit::{ApprovalRecord, EventRecord, Record};
-use hookhost::config::{ActionKind, AskRule, Entry, OnQuestion, Settings};
-use hookhost::contract::{AnswerKind, Cause, Escalation, OutcomeKind, ToolCall, ToolOrigin, ToolResult};
+use hookhost::config::{AskRule, Entry, OnQuestion, Settings};
+use hookhost::contract::{
+    AnswerKind, Cause, Escalation, OutcomeKind, Refusal, Subagent, SubagentVerdict, ToolCall, ToolOrigin, ToolResult,
+};
 use hookhost::replay::replay;
 use hookhost::session::Clock;
 use hookhost::store::Log;
@@ -51,9 +53,9 @@ impl Unattended {
         builder.build().await.unwrap()
     }
 
-    /// A host that wants to ask about each shell command.
+    /// A host that wants to ask about each call.
     async fn host(&self) -> Host {
-        self.host_of(asks_about_shell(settings())).await
+        self.host_of(asks_about_all(settings())).await
     }
 
     /// Another process of the user.
@@ -91,8 +93,8 @@ fn settings() -> Settings {
     settings
 }
 
-fn asks_about_shell(settings: Settings) -> Config {
-    let ask = AskRule::about_actions([ActionKind::Shell]);
+fn asks_about_all(settings: Settings) -> Config {
+    let ask = AskRule::about_tools(["*".parse().unwrap()]);
     Config::from_entries(vec![], settings).unwrap().with_asks(vec![ask]).unwrap()
 }
 
@@ -184,14 +186,14 @@ async fn an_approval_is_for_the_rules_under_which_the_call_was_rejected() {
     unattended.allow(&code(&call(&session, "git push").await)).await.unwrap();
     let mut changed = settings();
     changed.approval_deadline = Duration::from_secs(7);
-    host.reload(&asks_about_shell(changed)).await.unwrap();
+    host.reload(&asks_about_all(changed)).await.unwrap();
     assert!(!call(&session, "git push").await.outcome.is_allowed());
-    let frozen =
-        Entry::from_rule("frozen", Rule::new().before_tool_call(|_, _| Some(hookhost::contract::Refusal::new("no"))));
-    let config = asks_about_shell(settings()).with_entries(vec![frozen]);
-    host.reload(&asks_about_shell(settings())).await.unwrap();
-    assert!(config.is_ok());
-    host.reload(&config.unwrap()).await.unwrap();
+    host.reload(&asks_about_all(settings())).await.unwrap();
+    assert!(call(&session, "git push").await.outcome.is_allowed(), "the yes is for these rules");
+
+    let frozen = Rule::new().before_tool_call(|_, _| Some(Refusal::new("frozen")));
+    let frozen = Config::from_entries(vec![Entry::from_rule("frozen", frozen)], settings()).unwrap();
+    host.reload(&frozen).await.unwrap();
     let rejected = call(&session, "git push").await;
     let Decision::Rejected(rejection) = &rejected.outcome else { panic!("{rejected:?}") };
     assert_eq!((rejection.cause, &rejected.code), (Cause::Verdict, &None), "the rejection of a plugin has no code");
@@ -300,7 +302,7 @@ async fn the_entry_of_a_plugin_can_reject_its_questions_alone() {
 
 #[tokio::test]
 async fn a_host_that_shares_no_questions_rejects_without_a_code() {
-    let host = builder(asks_about_shell(settings())).build().await.unwrap();
+    let host = builder(asks_about_all(settings())).build().await.unwrap();
     let settled = call(&session(&host, "s"), "git push").await;
     assert!(!settled.outcome.is_allowed() && settled.code.is_none(), "{settled:?}");
 }
@@ -308,10 +310,10 @@ async fn a_host_that_shares_no_questions_rejects_without_a_code() {
 #[tokio::test]
 async fn an_event_that_is_no_tool_call_is_rejected_without_a_code() {
     let unattended = Unattended::new();
-    let ask = Rule::new().subagent_start(|_, _| Some(Escalation::new("start it?")));
+    let ask = Rule::new().subagent_start(|_, _| SubagentVerdict::Escalate(Escalation::new("start it?")));
     let config = Config::from_entries(vec![Entry::from_rule("asks", ask)], settings()).unwrap();
     let session = session(&unattended.host_of(config).await, "s");
-    let subagent = hookhost::contract::Subagent { call_id: "1".into(), depth: 1, prompt: "x".into() };
+    let subagent = Subagent { call_id: "1".into(), depth: 1, prompt: "x".into() };
     let settled = session.subagent_start(subagent).await;
     let Decision::Rejected(rejection) = &settled.outcome else { panic!("{settled:?}") };
     assert_eq!((rejection.cause, settled.code), (Cause::NotApproved, None));
@@ -329,7 +331,7 @@ async fn rejected_and_overridden_calls_can_be_replayed() {
     assert!(call(&session, "git push").await.outcome.is_allowed());
     drop(session);
     host.drain(Duration::from_secs(20)).await.unwrap();
-    let again = builder(asks_about_shell(settings())).build().await.unwrap();
+    let again = builder(asks_about_all(settings())).build().await.unwrap();
     let (log, mut same) = (Log::open(&unattended.log).unwrap(), Vec::new());
     replay(&again, &log, |compared| same.push((compared.recorded.outcome, compared.is_same()))).await.unwrap();
     assert_eq!(same, [(OutcomeKind::Rejected, true), (OutcomeKind::Allowed, true)]);
