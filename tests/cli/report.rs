@@ -3,7 +3,7 @@
 use hookhost_tests::{Entry, User};
 use serde_json::{Value, json};
 
-fn call(id: &str, command: &str) -> Value {
+fn call_of(id: &str, command: &str) -> Value {
     json!({
         "call": { "id": id, "name": "bash", "arguments": { "command": command } },
         "session": { "id": "s", "agent": "my-agent" },
@@ -20,7 +20,7 @@ fn user_with_decisions() -> User {
     ] });
     user.configure(&Entry::all_events("guard", rules).keys("events = [\"before-tool-call\"]").to_toml());
     for (id, command) in [("1", "ls"), ("2", "make"), ("3", "git push"), ("4", "rm x")] {
-        user.dispatch("before-tool-call", &call(id, command));
+        let _ = user.dispatch("before-tool-call", &call_of(id, command));
     }
     user
 }
@@ -72,6 +72,32 @@ fn a_report_leaves_out_what_happened_before_the_period() {
     report.expect(0, &[]);
     let counted: Value = serde_json::from_str(&report.stdout).unwrap();
     assert_eq!((&counted["events"], &counted["rejected"]), (&json!(0), &json!(0)), "{counted:#}");
+}
+
+#[test]
+fn an_agent_that_was_used_without_a_recorded_event_is_named() {
+    let user = user_with_decisions();
+    let call =
+        json!({ "type": "tool_use", "id": "toolu_01ABCDEFGHIJKLMNOPQR", "name": "Bash", "input": { "command": "ls" } });
+    let message = json!({
+        "type": "assistant", "sessionId": "11111111-2222-3333-4444-555555555555", "version": "2.1.330", "cwd": user.project(),
+        "message": { "role": "assistant", "content": [call] },
+    });
+    std::fs::create_dir_all(user.path(".claude/projects/p")).unwrap();
+    let transcript = user.path(".claude/projects/p/11111111-2222-3333-4444-555555555555.jsonl");
+    std::fs::write(transcript, format!("{message}\n")).unwrap();
+    let report = user.run(["report"]);
+    report.expect(0, &[]);
+    let said = "claude-code: 1 of 1 sessions have no recorded event; try: hookhost doctor claude-code";
+    assert!(report.stdout.contains(said), "{}", report.stdout);
+    let counted: Value = serde_json::from_str(&user.run(["report", "--json"]).stdout).unwrap();
+    assert_eq!(counted["unseen"], json!([{ "agent": "claude-code", "sessions": 1, "without-event": 1 }]));
+
+    let mut seen = call_of("5", "ls");
+    seen["session"]["id"] = "claude-code:11111111-2222-3333-4444-555555555555".into();
+    let _ = user.dispatch("before-tool-call", &seen);
+    let report = user.run(["report"]);
+    assert!(!report.stdout.contains("have no recorded event"), "{}", report.stdout);
 }
 
 #[test]

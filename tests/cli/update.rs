@@ -29,7 +29,8 @@ fn update_names_the_version_its_origin_and_the_next_step_and_changes_nothing() {
 #[test]
 fn an_older_version_says_that_a_newer_one_has_written_the_log() {
     let user = User::new();
-    user.dispatch("session-start", &json!({}));
+    let (begun, _) = user.dispatch("session-start", &json!({}));
+    begun.expect(0, &[]);
     user.run(["update"]).expect(0, &[]);
     Connection::open(user.log_file()).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let said = user.run(["update"]);

@@ -19,8 +19,8 @@ pub(crate) enum Installation {
     Venv(PathBuf),
     /// The marketplace of this agent.
     Marketplace(&'static str),
-    /// A build in this clone of the repository.
-    Clone(PathBuf),
+    /// A build from source, in this clone of the repository if the clone is known.
+    Build(Option<PathBuf>),
     /// The directory into which cargo installs programs.
     Cargo,
     Container,
@@ -60,7 +60,10 @@ impl Installation {
         let clones = program.ancestors().filter(|ancestor| ancestor.file_name().is_some_and(|name| name == "target"));
         let mut clones = clones.filter_map(Path::parent);
         if let Some(clone) = clones.find(|clone| clone.join("host/cli/Cargo.toml").exists()) {
-            return Self::Clone(clone.to_owned());
+            return Self::Build(Some(clone.to_owned()));
+        }
+        if directory.join(".fingerprint").exists() {
+            return Self::Build(None);
         }
         if let Some(package) = Self::package(program, root) {
             return package;
@@ -122,7 +125,8 @@ impl Installation {
             Self::Pipx => "pipx upgrade hookhost".to_owned(),
             Self::Venv(venv) => format!("{}/bin/pip install --upgrade hookhost", venv.display()),
             Self::Marketplace(agent) => format!("/plugin update hookhost, in {agent}"),
-            Self::Clone(clone) => format!("cd {} && git pull && cargo xtask install", clone.display()),
+            Self::Build(Some(clone)) => format!("cd {} && git pull && cargo xtask install", clone.display()),
+            Self::Build(None) => "git pull && cargo xtask install, in your clone".to_owned(),
             Self::Cargo => {
                 "cargo binstall hookhost-cli hookhost-client, or in a clone: git pull && cargo xtask install".to_owned()
             }
@@ -147,7 +151,7 @@ impl fmt::Display for Installation {
             Self::Pipx => "pipx",
             Self::Venv(_) => "pip",
             Self::Marketplace(agent) => return write!(f, "the marketplace of {agent}"),
-            Self::Clone(_) => "a build from source",
+            Self::Build(_) => "a build from source",
             Self::Cargo => "cargo",
             Self::Container => "a container image",
             Self::Copy(_) => "an archive",
@@ -218,7 +222,12 @@ mod tests {
         make("src/hookhost/host/cli/Cargo.toml");
         make("venv/pyvenv.cfg");
         let of = |program: &str| Installation::of(&root.path().join(program), root.path(), None);
-        assert_eq!(of("src/hookhost/target/debug/hookhost"), Installation::Clone(root.path().join("src/hookhost")));
+        make("elsewhere/debug/.fingerprint/x");
+        assert_eq!(
+            of("src/hookhost/target/debug/hookhost"),
+            Installation::Build(Some(root.path().join("src/hookhost")))
+        );
+        assert_eq!(of("elsewhere/debug/hookhost"), Installation::Build(None));
         assert_eq!(of("venv/bin/hookhost"), Installation::Venv(root.path().join("venv")));
     }
 }

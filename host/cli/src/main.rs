@@ -19,6 +19,7 @@ mod profile;
 mod tally;
 mod terminal_approver;
 mod toolbox;
+mod unseen_sessions;
 mod warnings;
 
 use mimalloc::MiMalloc;

@@ -107,6 +107,8 @@ pub(crate) struct Tally {
     handed_over: HashMap<(String, String), u64>,
     /// The call of each open question, because the answer can hand it over.
     calls: HashMap<String, (String, String)>,
+    /// The agents' sessions with events, as `AGENT:ID`. Sub-agents belong to the session that started them.
+    sessions: HashSet<String>,
     active: BTreeSet<u64>,
     times: Vec<u64>,
 }
@@ -144,6 +146,11 @@ impl Tally {
         answers
     }
 
+    /// Returns true if the log has an event of this session of an agent.
+    pub(crate) fn has_session(&self, agent: &str, id: &str) -> bool {
+        self.sessions.contains(&format!("{agent}:{id}"))
+    }
+
     /// Returns the hours with events, counted in slots of five minutes.
     pub(crate) fn active_hours(&self) -> f64 {
         let slots = u32::try_from(self.active.len()).unwrap_or(u32::MAX);
@@ -158,7 +165,13 @@ impl Tally {
     }
 
     fn add_event(&mut self, record: &EventRecord) {
-        let agent = self.agent(&record.header.session);
+        let session = &record.header.session;
+        if let Some(top) = session.match_indices(':').nth(1).map_or(Some(&**session), |(end, _)| session.get(..end))
+            && !self.sessions.contains(top)
+        {
+            self.sessions.insert(top.to_owned());
+        }
+        let agent = self.agent(session);
         let shape = record.event.shape();
         self.active.insert(record.header.time / ACTIVITY_SLOT);
         if record.event == EventKind::AfterToolCall {

@@ -10,7 +10,9 @@ use crate::output::{
     truncate::cut,
 };
 use crate::tally::{Answers, Counts, EventTimes, RuleName, Tally, percentile};
+use crate::unseen_sessions::{SessionCount, UnseenSessions};
 use hookhost::store::{Log, LogError};
+use hookhost_transcripts::TranscriptPlaces;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,7 +28,15 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
     let since = milliseconds(now.saturating_sub(args.since));
     let log = audit_log::open(args.log.log.as_deref())?;
     audit_log::warn_of_foreign(&log);
-    let report = Report { since, until: milliseconds(now), tally: read(&log, since)? };
+    let tally = read(&log, since)?;
+    // A named log may be of another machine, whose transcripts are not here.
+    let home = std::env::home_dir().filter(|_| args.log.log.is_none());
+    let unseen = home.map(|home| {
+        let places = TranscriptPlaces::of_environment(home, |name| std::env::var_os(name));
+        let since = SystemTime::now().checked_sub(args.since).unwrap_or(UNIX_EPOCH);
+        UnseenSessions::read(places, since, |agent, id| tally.has_session(agent, id))
+    });
+    let report = Report { since, until: milliseconds(now), tally, unseen: unseen.unwrap_or_default() };
     if args.json {
         output::print_json(&report.to_json())?;
     } else if args.md {
@@ -86,6 +96,7 @@ struct Report {
     since: u64,
     until: u64,
     tally: Tally,
+    unseen: UnseenSessions,
 }
 
 impl Report {
@@ -163,6 +174,19 @@ impl Report {
         Some(format!("the rules took {} per event (median), and {} at the 99th percentile", span(median), span(p99)))
     }
 
+    /// Returns a sentence for each agent with sessions that hookhost did not see.
+    fn unseen_sentences(&self) -> Vec<String> {
+        let UnseenSessions { agents, unread } = &self.unseen;
+        let sentence = |(agent, SessionCount { all, unseen }): (&&str, &SessionCount)| {
+            format!("{agent}: {unseen} of {all} sessions have no recorded event; try: hookhost doctor {agent}")
+        };
+        let mut sentences: Vec<_> = agents.iter().map(sentence).collect();
+        if *unread > 0 {
+            sentences.push(format!("{unread} transcripts of agents were not read, because this takes too long"));
+        }
+        sentences
+    }
+
     fn to_text(&self) -> String {
         let mut text = format!("{NAME}hookhost{NAME:#} {}\n", self.headline());
         for (label, count, more) in self.summary() {
@@ -195,6 +219,9 @@ impl Report {
         }
         if let Some(times) = self.times_sentence() {
             let _ = writeln!(text, "{times}");
+        }
+        for sentence in self.unseen_sentences() {
+            let _ = writeln!(text, "{WARNING}{sentence}{WARNING:#}");
         }
         text
     }
@@ -232,11 +259,17 @@ impl Report {
             sentence[..1].make_ascii_uppercase();
             let _ = writeln!(text, "\n{sentence}.");
         }
+        for sentence in self.unseen_sentences() {
+            let _ = writeln!(text, "\n{sentence}.");
+        }
         text
     }
 
     fn to_json(&self) -> Value {
-        let Self { since, until, tally } = self;
+        let Self { since, until, tally, unseen } = self;
+        let unseen = unseen.agents.iter().map(
+            |(agent, SessionCount { all, unseen })| json!({ "agent": agent, "sessions": all, "without-event": unseen }),
+        );
         let Answers { yes, no, none, ran, did_not_run, open, waits } = tally.answers();
         let rules = tally.by_rule.iter().map(|(RuleName { by, code }, counts)| {
             let mut rule = json!({ "by": by, "code": code });
@@ -262,6 +295,7 @@ impl Report {
             "rules": rules.collect::<Vec<_>>(),
             "agents": agents.collect::<Vec<_>>(),
             "micros-per-event": times,
+            "unseen": unseen.collect::<Vec<_>>(),
         });
         merge(&mut report, decisions(&tally.total));
         report

@@ -1,0 +1,57 @@
+//! Finds the sessions of agents that are in their transcripts but not in the log: hookhost was not asked about their calls.
+
+use hookhost_transcripts::{EventQuery, PastEvents, TranscriptPlaces};
+use std::collections::{BTreeMap, HashSet};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Maximum time for reading transcripts. The newest transcripts are read first.
+const READ_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The sessions of one agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SessionCount {
+    /// Sessions in the transcripts.
+    pub(crate) all: u64,
+    /// Sessions without an event in the log.
+    pub(crate) unseen: u64,
+}
+
+/// The sessions in the transcripts of a period.
+#[derive(Debug, Default)]
+pub(crate) struct UnseenSessions {
+    /// The agents with unseen sessions, by name.
+    pub(crate) agents: BTreeMap<&'static str, SessionCount>,
+    /// Number of transcripts that were not read in time.
+    pub(crate) unread: usize,
+}
+
+impl UnseenSessions {
+    /// Reads the transcripts since this time. `is_seen` says whether the log has an event of a session of an agent.
+    pub(crate) fn read(places: TranscriptPlaces, since: SystemTime, is_seen: impl Fn(&str, &str) -> bool) -> Self {
+        let mut query = EventQuery::default();
+        query.since = Some(since);
+        let (began, mut events) = (Instant::now(), PastEvents::new(places, &query));
+        let (mut known, mut agents) = (HashSet::new(), BTreeMap::<&'static str, SessionCount>::new());
+        let mut unread = 0;
+        for event in &mut events {
+            let agent = event.adapter.agent().name;
+            // The log has a digest in place of an identifier with a colon.
+            if let Some(id) = event.call.session.id.filter(|id| !id.contains(':'))
+                && !known.contains(&(agent, id.clone()))
+            {
+                let count = agents.entry(agent).or_default();
+                count.all += 1;
+                count.unseen += u64::from(!is_seen(agent, &id));
+                known.insert((agent, id));
+            }
+            if began.elapsed() > READ_TIMEOUT {
+                break;
+            }
+        }
+        if began.elapsed() > READ_TIMEOUT {
+            unread = events.remaining_transcripts();
+        }
+        agents.retain(|_, count| count.unseen > 0);
+        Self { agents, unread }
+    }
+}
