@@ -6,7 +6,7 @@
 //! plugins were replaced one at a time, an event could run through a chain that no configuration describes.
 
 use crate::audit::LoadedPlugin;
-use crate::config::{AskRule, Code, Config, Digest, Entry, Settings};
+use crate::config::{AskRule, Code, Config, Digest, Enforcement, Entry, Settings};
 use crate::contract::{EventKind, ToolSpec};
 use crate::engine::Engine;
 use crate::locked::locked;
@@ -130,6 +130,10 @@ impl ActiveConfig {
         self.config.settings()
     }
 
+    pub(crate) fn enforcement(&self) -> Enforcement {
+        self.config.enforcement()
+    }
+
     fn plugin(&self, name: &str) -> Option<&Plugin> {
         self.plugins.iter().find(|plugin| plugin.name() == name)
     }
@@ -157,7 +161,9 @@ impl ActiveConfig {
             added: names(&self.plugins, &|plugin| before.plugin(plugin.name()).is_none()),
             removed: names(&before.plugins, &|plugin| self.plugin(plugin.name()).is_none()),
             changed: names(&self.plugins, &changed),
-            settings: self.settings() != before.settings() || !same_rules(self.asks(), before.asks()),
+            settings: self.settings() != before.settings()
+                || self.enforcement() != before.enforcement()
+                || !same_rules(self.asks(), before.asks()),
         }
     }
 

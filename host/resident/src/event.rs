@@ -117,7 +117,7 @@ impl SessionEvent<'_> {
                 let payload = self.tool_outcome(call, result, ResultSource::Tool);
                 let RecordedOutcome { outcome, record, .. } = self.begin::<AfterToolCall>(payload).await;
                 let answer = match outcome {
-                    TransformOutcome::Passed { .. } if record.changed_by.is_empty() => Answer::Neutral,
+                    TransformOutcome::Passed { .. } if !record.is_changed() => Answer::Neutral,
                     TransformOutcome::Passed { value } => Answer::ReplacedResult(value),
                     TransformOutcome::Withheld(rejection) => Answer::Rejected(rejection),
                 };
@@ -229,9 +229,10 @@ impl SessionEvent<'_> {
         on_wait: WaitCallback<'_>,
     ) -> Result<RecordedAnswer, String> {
         let RecordedOutcome { outcome, record, .. } = self.decided(open, on_wait).await;
+        let is_changed = record.is_changed();
         let EventRecord { id, changed_by, .. } = *record;
         let answer = match outcome {
-            Decision::Allowed { .. } if changed_by.is_empty() => Answer::Neutral,
+            Decision::Allowed { .. } if !is_changed => Answer::Neutral,
             Decision::Allowed { value } => match replaced_text(&value) {
                 Some(text) => Answer::Replaced(text),
                 None => {
@@ -283,15 +284,18 @@ impl SessionEvent<'_> {
             false => self.decided(open, on_wait).await,
         };
         let RecordedOutcome { outcome, record, code, .. } = settled;
-        let EventRecord { id: event, changed_by, approved_by, questions, kept, .. } = *record;
+        let is_changed = record.is_changed();
+        let EventRecord { id: event, enforcement, changed_by, approved_by, questions, kept, .. } = *record;
         self.is_approved.fetch_or(!kept.is_empty(), Ordering::Relaxed);
         if let Some(code) = code {
             let _ = self.code.set(code);
         }
         let answer = match outcome {
-            Decision::Allowed { .. } if changed_by.is_empty() => {
+            Decision::Allowed { .. } if !is_changed => {
                 self.remember(tool, arguments);
                 match (approved_by, &self.call.event) {
+                    // Nobody was asked, so the agent must ask its user as if there were no hook.
+                    _ if !enforcement.is_enforced() => Answer::Neutral,
                     (Some(by), _) => Answer::Approved { by },
                     // A person has just agreed to this call, so the agent need not ask its user.
                     (None, HookEvent::PermissionRequest(_)) if !(questions.is_empty() && kept.is_empty()) => {

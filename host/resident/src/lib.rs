@@ -4,6 +4,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`pause`] | a time in which no rule is asked |
 //! | [`rules`] | the rules of each directory, which are loaded again when their files change |
 //! | [`users_file`] | checks that the user's configuration file still exists |
 //! | `call_key` | the key of a call; reports with the same key get the same decision |
@@ -31,6 +32,7 @@ mod event;
 pub mod http;
 mod mcp;
 mod outcome_cache;
+pub mod pause;
 pub mod resident;
 pub mod rules;
 pub mod sessions;
@@ -39,6 +41,7 @@ mod successor;
 mod unanswered_calls;
 pub mod users_file;
 
+pub use pause::Pause;
 pub use resident::{EndReason, ResidentError, ResidentHost};
 pub use rules::{ConfigurationSource, FoundConfiguration, RELOAD_FAILED};
 pub use settler::Settler;

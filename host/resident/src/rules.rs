@@ -1,7 +1,8 @@
 //! The rules of each directory. The files that contain the rules are checked at each event. Otherwise, an event could be decided
 //! under rules that were replaced before the event.
 
-use hookhost::config::Config;
+use crate::pause::{Clocks, Pause};
+use hookhost::config::{Config, Enforcement};
 use hookhost::{Host, RuleSet, RuleSource};
 use std::collections::HashMap;
 use std::fs;
@@ -45,12 +46,21 @@ pub struct FoundConfiguration {
     pub config: Config,
     /// Notes for the user, one sentence each, about files that are not active or that differ from their approved content.
     pub notes: Vec<String>,
+    /// The pause that lasts now. The configuration is then [paused](Config::paused).
+    pub pause: Option<Pause>,
 }
 
 impl FoundConfiguration {
     /// Creates a result without notes.
     pub fn new(config: Config) -> Self {
-        Self { config, notes: Vec::new() }
+        Self { config, notes: Vec::new(), pause: None }
+    }
+
+    /// Pauses the configuration if a pause lasts now.
+    #[must_use]
+    pub fn pause(self, pause: Option<Pause>) -> Self {
+        let config = if pause.is_some() { self.config.paused() } else { self.config };
+        Self { config, pause, ..self }
     }
 
     /// Sets the notes for the user.
@@ -134,12 +144,16 @@ struct LoadedRules {
     stamps: Vec<(PathBuf, Stamp)>,
     /// The rules, or the reason why there are none.
     rules: Result<DirectoryRules, String>,
+    /// The pause because of which no rule is asked.
+    pause: Option<Pause>,
 }
 
 impl LoadedRules {
-    /// Returns true if the files are unchanged.
+    /// Returns true if the files are unchanged and the pause, if there is one, still lasts.
     fn is_current(&self) -> bool {
-        !self.stamps.is_empty() && self.stamps.iter().all(|(path, stamp)| stamp_of(path) == *stamp)
+        !self.stamps.is_empty()
+            && self.stamps.iter().all(|(path, stamp)| stamp_of(path) == *stamp)
+            && self.pause.as_ref().is_none_or(|pause| pause.lasts(&Clocks::now()))
     }
 }
 
@@ -164,8 +178,9 @@ impl DirectoryEntry {
         if let Some(current) = self.up_to_date() {
             return current.rules.clone();
         }
-        let (stamps, rules) = self.loader.load(&self.directory, &mut state).await;
-        *self.current() = Some(Arc::new(LoadedRules { stamps, rules: rules.clone() }));
+        let loaded = self.loader.load(&self.directory, &mut state).await;
+        let rules = loaded.rules.clone();
+        *self.current() = Some(Arc::new(loaded));
         rules
     }
 }
@@ -301,14 +316,11 @@ impl RulesByDirectory {
 }
 
 impl Loader {
-    async fn load(
-        &self,
-        directory: &Path,
-        state: &mut LoadState,
-    ) -> (Vec<(PathBuf, Stamp)>, Result<DirectoryRules, String>) {
+    async fn load(&self, directory: &Path, state: &mut LoadState) -> LoadedRules {
         // The stamps are taken before the files are read, because then any later change is noticed at the next event.
         let before = stamps(self.configurations.files(directory, state.config.as_ref()));
         let found = self.configurations.find(directory, state.config.as_ref());
+        let pause = found.as_ref().ok().and_then(|found| found.pause.clone());
         let loaded = match found {
             Ok(found) => self.apply(found, state).await,
             Err(why) => Err(why),
@@ -318,17 +330,22 @@ impl Loader {
         let known: Vec<_> = stamped.iter().map(|(path, _)| path.clone()).collect();
         // Files that only the new configuration names are added.
         stamped.extend(stamps(now.into_iter().filter(|path| !known.contains(path))));
-        let mut problem = String::new();
+        let mut problem = None;
         if let Err(why) = loaded {
             tracing::warn!(directory = %directory.display(), why, "changed rules cannot be loaded");
             match &mut state.loaded {
-                Some(kept) => {
+                // A pause must not become longer because the rules after it cannot be loaded.
+                Some(kept) if kept.rules.config().enforcement() != Enforcement::Paused => {
                     kept.notes = [format!("{RELOAD_FAILED}, so the previous rules stay active: {why}")].into();
                 }
-                None => problem = why,
+                _ => problem = Some(why),
             }
         }
-        (stamped, state.loaded.clone().ok_or(problem))
+        let rules = match problem {
+            Some(why) => Err(why),
+            None => state.loaded.clone().ok_or_else(String::new),
+        };
+        LoadedRules { stamps: stamped, rules, pause }
     }
 
     async fn apply(&self, found: FoundConfiguration, state: &mut LoadState) -> Result<(), String> {
@@ -343,7 +360,9 @@ impl Loader {
         };
         let (rules, number) = loaded.map_err(|error| error.to_string())?;
         let mut notes = found.notes;
-        notes.extend(state.config.as_ref().and_then(|before| removed_plugins(before, &found.config)));
+        if found.pause.is_none() {
+            notes.extend(state.config.as_ref().and_then(|before| removed_plugins(before, &found.config)));
+        }
         let digest = found.config.digest().to_string().into();
         let project_files = found.config.project_files().into();
         let plugin_time = found.config.enabled().map(|entry| entry.limits.deadline(&entry.grants)).sum();

@@ -7,7 +7,7 @@ use hookhost::audit::{
     ApprovalRecord, CallRecord, Delivery, Dropped, EventRecord, Header, Line, LoadedPlugin, Observed, OperatorAction,
     OperatorActionKind, Record, RulesChanged, SessionOpened, ToolRun,
 };
-use hookhost::config::Mode;
+use hookhost::config::{Enforcement, Mode};
 use hookhost::contract::{AnswerKind, OutcomeKind};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -117,7 +117,12 @@ pub(crate) fn decision(record: &EventRecord) -> String {
         Some(Value::String(word)) => kind(&word.replace('-', " ")),
         Some(failed) => kind(&failed["failed"].as_str().map_or("failed".into(), |kind| format!("failed: {kind}"))),
     };
-    if by.is_empty() { outcome } else { format!("{outcome} by {by}") }
+    let decided = if by.is_empty() { outcome } else { format!("{outcome} by {by}") };
+    match record.enforcement {
+        Enforcement::Observed => format!("{decided} {WARNING}(only observed, so it had no effect){WARNING:#}"),
+        Enforcement::Paused => format!("{decided} {WARNING}(paused){WARNING:#}"),
+        _ => decided,
+    }
 }
 
 fn outcome(outcome: OutcomeKind) -> String {

@@ -3,7 +3,7 @@
 
 use super::delivery::Delivery;
 use super::redaction::Redacted;
-use crate::config::{CodeId, Digest, Mode};
+use crate::config::{CodeId, Digest, Enforcement, Mode};
 use crate::contract::bytes::Bytes;
 use crate::contract::{Answered, Cause, EventKind, Failure, ModelRef, OutcomeKind, Question, ToolSpec};
 use crate::sandbox::Inputs;
@@ -137,6 +137,9 @@ pub struct EventRecord {
     /// The outcome. If it is `escalated`, a later [`ApprovalRecord`] says whether the effects of the plugin calls are
     /// applied.
     pub outcome: OutcomeKind,
+    /// Says whether the outcome took effect. If not, the event continued with its original value.
+    #[serde(default, skip_serializing_if = "Enforcement::is_enforced")]
+    pub enforcement: Enforcement,
     /// The plugins that decided the outcome. They rejected, responded or asked, or they failed with
     /// `on-failure = "reject"`. If an `[[ask]]` rule asked, the list contains `the configuration`.
     pub by: Vec<String>,
@@ -483,6 +486,7 @@ impl EventRecord {
             turn: 0,
             event,
             outcome: OutcomeKind::Observed,
+            enforcement: Enforcement::Enforced,
             by: Vec::new(),
             cause: None,
             reason: None,
@@ -500,6 +504,14 @@ impl EventRecord {
             not_replayable: Vec::new(),
             redacted: BTreeMap::new(),
         }
+    }
+}
+
+impl EventRecord {
+    /// Returns true if the event continues with a value that plugins changed.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        self.enforcement.is_enforced() && !self.changed_by.is_empty()
     }
 }
 

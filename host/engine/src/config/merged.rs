@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    AskRule, ConfigError, Entry, Layer, Origin, Problem, Problems, Settings, Source,
+    AskRule, ConfigError, Enforcement, Entry, Layer, Origin, Problem, Problems, Settings, Source,
     decode::decode,
     entry_rules::check_program_entry,
     file::{self, ParsedFile, PlacedEntry},
@@ -45,6 +45,7 @@ pub struct Config {
     sections: Table,
     files: Vec<PathBuf>,
     project_files: Vec<PathBuf>,
+    is_paused: bool,
 }
 
 impl Config {
@@ -124,6 +125,27 @@ impl Config {
             self.asks.push(rule);
         }
         Ok(self)
+    }
+
+    /// Returns this configuration without its entries and ask rules, so that each event continues and is recorded as
+    /// [`Enforcement::Paused`]. The files and the other settings stay.
+    #[must_use]
+    pub fn paused(mut self) -> Self {
+        self.entries.clear();
+        self.asks.clear();
+        self.settings.require_plugins = false;
+        self.is_paused = true;
+        self
+    }
+
+    /// Says whether the decisions of the rules take effect.
+    #[must_use]
+    pub fn enforcement(&self) -> Enforcement {
+        match (self.is_paused, self.settings.observe) {
+            (true, _) => Enforcement::Paused,
+            (false, true) => Enforcement::Observed,
+            (false, false) => Enforcement::Enforced,
+        }
     }
 
     /// Returns all entries, including disabled entries. The user's entries come before those of a project. Within a

@@ -111,6 +111,6 @@ pub use pattern::{InvalidPattern, KeyPattern, ToolPattern};
 pub use problem::{Problem, Problems};
 #[cfg(feature = "config-file")]
 pub use project_file::{FILE_NAME, UserDirectories};
-pub use settings::{AuditSettings, Settings};
+pub use settings::{AuditSettings, Enforcement, Settings};
 
 pub(crate) use server::{Server, ServerHost};

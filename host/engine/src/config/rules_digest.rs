@@ -14,6 +14,7 @@ impl Config {
             "entries": self.enabled().map(entry).collect::<Vec<_>>(),
             "asks": self.asks().iter().map(ask).collect::<Vec<_>>(),
             "settings": settings(self.settings()),
+            "enforcement": self.enforcement(),
         });
         Digest::of_bytes(rules.to_string().as_bytes())
     }
@@ -78,6 +79,7 @@ fn settings(settings: &Settings) -> Value {
         compile_time,
         require_plugins,
         on_question,
+        observe: _,
         audit,
     } = settings;
     let AuditSettings { largest_value, mask } = audit;
@@ -137,6 +139,7 @@ mod tests {
             |_, _, settings| settings.approval_deadline = Duration::from_secs(7),
             |_, _, settings| settings.require_plugins = true,
             |_, _, settings| settings.on_question = OnQuestion::Reject,
+            |_, _, settings| settings.observe = true,
             |_, _, settings| settings.audit.mask = vec!["password".parse().unwrap()],
         ];
         let mut digests: Vec<_> = edits.iter().map(|edit| digest(edit)).chain([plain]).collect();

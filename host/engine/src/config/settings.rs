@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     KeyPattern, OnQuestion,
@@ -50,9 +50,34 @@ pub struct Settings {
     /// A person can let exactly the rejected call pass once. Use this for agents that run while nobody is there. The
     /// default is `"ask"`, which is looser.
     pub on_question: OnQuestion,
+    /// `observe`: if `true`, the rules decide on each event and the log records their decision, but the decision does
+    /// not take effect. The default is `false`; `true` is looser.
+    pub observe: bool,
     /// `[settings.audit]`: the parts of each event that the log contains. A project's configuration file cannot have
     /// this table, because the table could hide the project's actions from the user.
     pub audit: AuditSettings,
+}
+
+/// Says whether the decisions of the rules take effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Enforcement {
+    /// The decisions take effect.
+    #[default]
+    Enforced,
+    /// The decisions are recorded, and each event continues with its original value. No person is asked.
+    Observed,
+    /// No rule is asked, and each event continues ([`Config::paused`](super::Config::paused)).
+    Paused,
+}
+
+impl Enforcement {
+    /// Returns true if decisions take effect.
+    #[must_use]
+    pub fn is_enforced(&self) -> bool {
+        *self == Self::Enforced
+    }
 }
 
 /// `[settings.audit]`: which values in payloads, changes and verdicts the log contains. Each record says which values
@@ -81,6 +106,7 @@ impl Default for Settings {
             compile_time: Duration::from_secs(60),
             require_plugins: false,
             on_question: OnQuestion::default(),
+            observe: false,
             audit: AuditSettings::default(),
         }
     }
@@ -107,6 +133,7 @@ pub(super) struct RawSettings {
     compile_time: Option<Duration>,
     require_plugins: Option<bool>,
     on_question: Option<OnQuestion>,
+    observe: Option<bool>,
     audit: Option<RawAudit>,
 }
 
@@ -138,6 +165,7 @@ impl Settings {
         self.compile_time = written.compile_time.unwrap_or(self.compile_time);
         self.require_plugins = written.require_plugins.unwrap_or(self.require_plugins);
         self.on_question = written.on_question.unwrap_or(self.on_question);
+        self.observe = written.observe.unwrap_or(self.observe);
         if let Some(RawAudit { largest_value, mask }) = written.audit {
             self.audit.largest_value = largest_value.unwrap_or(self.audit.largest_value);
             self.audit.mask = mask.unwrap_or_else(|| std::mem::take(&mut self.audit.mask));
@@ -155,6 +183,7 @@ impl Settings {
         lower("compile-time", &mut self.compile_time, written.compile_time, &mut forbidden);
         lower("require-plugins", &mut optional, written.require_plugins.map(|required| !required), &mut forbidden);
         lower("on-question", &mut self.on_question, written.on_question, &mut forbidden);
+        lower("observe", &mut self.observe, written.observe, &mut forbidden);
         self.require_plugins = !optional;
         if written.audit.is_some() {
             forbidden.push(Forbidden::UsersAlone("audit"));

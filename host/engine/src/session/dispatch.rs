@@ -106,6 +106,7 @@ impl<'a> Dispatch<'a> {
             id: facts.id.clone(),
             header: Header::new(&*info.id, facts.time),
             turn: info.turn,
+            enforcement: rules.enforcement(),
             calls: Vec::with_capacity(chain.len()),
             raw: facts.raw.as_deref().map(str::to_owned),
             ..EventRecord::new(event, original)
@@ -162,8 +163,9 @@ impl<'a> Dispatch<'a> {
         payload: E::Payload,
         consent: Consent,
     ) -> OpenOutcome<E::Payload, E::Response> {
+        let passing = (!self.record.enforcement.is_enforced()).then(|| payload.clone());
         if let Some(rejection) = self.no_plugin() {
-            let outcome = Box::pin(self.conclude_rejected(rejection)).await;
+            let outcome = Box::pin(self.conclude_rejected(rejection, passing)).await;
             return self.finish(outcome);
         }
         let mut gate = Gate::new(self.members(), payload);
@@ -179,7 +181,7 @@ impl<'a> Dispatch<'a> {
         let (value, response, mut questions) = match gate.decide(|value| E::asks(value, &rules)) {
             GateResult::Rejected(objection) => {
                 let rejection = self.rejection(objection);
-                let outcome = Box::pin(self.conclude_rejected(rejection)).await;
+                let outcome = Box::pin(self.conclude_rejected(rejection, passing)).await;
                 return self.finish(outcome);
             }
             GateResult::Accepted { value, changed_by, response, questions, approved_by } => {
@@ -199,17 +201,17 @@ impl<'a> Dispatch<'a> {
                 self.record.outcome = accepted;
                 self.record.by = responder.into_iter().collect();
                 let outcome = match self.conclude(Durability::Now).await {
-                    Ok(()) => outcome(value, response),
+                    Ok(()) => passing.map_or_else(|| outcome(value, response), |value| Decision::Allowed { value }),
                     Err(error) => Decision::Rejected(self.not_recorded(&error)),
                 };
                 return self.finish(outcome);
             }
             Step::TooManyRounds(open) => {
                 let rejection = self.asked_too_often(&open);
-                let outcome = Box::pin(self.conclude_rejected(rejection)).await;
+                let outcome = Box::pin(self.conclude_rejected(rejection, passing)).await;
                 return self.finish(outcome);
             }
-            Step::Ask(open) if self.rejects_questions(&open) => {
+            Step::Ask(open) if passing.is_none() && self.rejects_questions(&open) => {
                 let terms = self.override_terms::<E>(&value, &open);
                 return match Box::pin(self.reject_questions(open, terms, accepted, responder)).await {
                     Overridden::Passes => self.finish(outcome(value, response)),
@@ -223,6 +225,10 @@ impl<'a> Dispatch<'a> {
         self.record.outcome = OutcomeKind::Escalated;
         self.record.by = questions.iter().map(|question| question.by.to_string()).collect();
         self.record.questions = questions;
+        if let Some(value) = passing {
+            let outcome = Box::pin(self.conclude_passing(value)).await;
+            return self.finish(outcome);
+        }
         let proposed = responder.zip(self.record.response.clone());
         let request = self.request(proposed.map(|(by, result)| ProposedResponse { by, result }));
         let held = match Box::pin(self.conclude_escalated(&request)).await {
@@ -305,11 +311,9 @@ impl<'a> Dispatch<'a> {
         &mut self,
         mut payload: E::Payload,
     ) -> TransformOutcome<E::Value> {
+        let passing = (!self.record.enforcement.is_enforced()).then(|| E::value(&payload).clone());
         if let Some(rejection) = self.no_plugin() {
-            if let Err(error) = self.conclude(Durability::Soon).await {
-                self.record_without_effects(&error);
-            }
-            return TransformOutcome::Withheld(rejection);
+            return self.conclude_withheld(rejection, passing).await;
         }
         let mut transform = Transform::new(self.members(), E::value(&payload).clone());
         while let Some(member) = transform.ask() {
@@ -336,15 +340,23 @@ impl<'a> Dispatch<'a> {
                 self.record.changed_by = self.names(changed_by);
                 self.record.outcome = OutcomeKind::Passed;
                 match self.conclude(Durability::Soon).await {
-                    Ok(()) => TransformOutcome::Passed { value },
+                    Ok(()) => TransformOutcome::Passed { value: passing.unwrap_or(value) },
                     Err(error) => TransformOutcome::Withheld(self.not_recorded(&error)),
                 }
             }
             Err(objection) => {
                 let rejection = self.rejection(objection);
-                if let Err(error) = self.conclude(Durability::Soon).await {
-                    self.record_without_effects(&error);
-                }
+                self.conclude_withheld(rejection, passing).await
+            }
+        }
+    }
+
+    /// Withholds the value, unless its rules are not enforced and `passing` is its original form.
+    async fn conclude_withheld<V>(&mut self, rejection: Rejection, passing: Option<V>) -> TransformOutcome<V> {
+        match self.conclude(Durability::Soon).await {
+            Ok(()) => passing.map_or(TransformOutcome::Withheld(rejection), |value| TransformOutcome::Passed { value }),
+            Err(error) => {
+                self.record_without_effects(&error);
                 TransformOutcome::Withheld(rejection)
             }
         }
@@ -375,6 +387,7 @@ impl<'a> Dispatch<'a> {
         }
         self.record.outcome = OutcomeKind::Collected;
         match self.conclude(Durability::Soon).await {
+            Ok(()) if !self.record.enforcement.is_enforced() => Vec::new(),
             Ok(()) => tasks,
             Err(error) => {
                 if !tasks.is_empty() {
@@ -493,8 +506,20 @@ impl<'a> Dispatch<'a> {
         is_missing.then(|| self.rejected(Rejection::host(Vec::new(), Cause::NoPlugin, reason.into())))
     }
 
-    /// Rejects the event. A rejection that cannot be recorded now is recorded later.
-    async fn conclude_rejected<V, R, P>(&mut self, rejection: Rejection) -> Decision<V, R, P> {
+    /// Records the decision of rules that are not enforced, and lets the original value pass.
+    async fn conclude_passing<V, R, P>(&mut self, value: V) -> Decision<V, R, P> {
+        match self.conclude(Durability::Now).await {
+            Ok(()) => Decision::Allowed { value },
+            Err(error) => Decision::Rejected(self.not_recorded(&error)),
+        }
+    }
+
+    /// Rejects the event, unless its rules are not enforced and `passing` is its original value. A rejection that cannot
+    /// be recorded now is recorded later.
+    async fn conclude_rejected<V, R, P>(&mut self, rejection: Rejection, passing: Option<V>) -> Decision<V, R, P> {
+        if let Some(value) = passing {
+            return self.conclude_passing(value).await;
+        }
         if let Err(error) = self.conclude(Durability::Now).await {
             self.record_without_effects(&error);
         }

@@ -11,6 +11,7 @@ mod careless;
 mod compiled_ahead;
 mod configure_in_each_instance;
 mod crash;
+mod enforcement;
 mod engines;
 mod events;
 mod examples;

@@ -253,7 +253,7 @@ impl Dispatch<'_> {
             let changes = pending_effects.kept.into_iter().map(|kept| (true, kept));
             for (is_change, (call, effects)) in changes.chain(pending_effects.last.map(|last| (false, last))) {
                 self.record.calls[call].findings = effects.findings;
-                if plugin.enforces() {
+                if plugin.enforces() && self.record.enforcement.is_enforced() {
                     let is_last = Some(call) == last;
                     let held_reminder = |reminder| HeldReminder { is_last, is_change, reminder };
                     held.reminders.extend(effects.reminders.into_iter().map(held_reminder));
