@@ -94,7 +94,7 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let entries = groups(&AGENT, &["hooks"], None, |point| context.command_hook(&AGENT, point));
     let trust = "Trust the project in Codex, which reads no hooks of untrusted projects";
     Ok(Plan::new(vec![FilePlan::Json { path, entries }])
-        .step("Start Codex, type /hooks and trust the hooks of hookhost; until then Codex skips them")
+        .step("Trust it once in Codex: /hooks. Until then Codex skips the hooks")
         .step_in(context, Scope::Project, trust))
 }
 

@@ -10,6 +10,7 @@ use crate::claude_shape::{
     self, CONTEXT, MessageKeys, PROMPT, ReplyDraft, STOP, StrictestReply, TELLS, nonempty_reason, nonempty_text,
     point_of, prompts, strictest,
 };
+use crate::plan::JsonDialect;
 use hookhost_contract::{Inference, Totals};
 
 /// Gemini CLI merges changed arguments into the arguments of the call. A reply with `allow` does not skip a question to
@@ -65,6 +66,8 @@ pub(super) static ADAPTER: Adapter = Adapter {
     neutral,
     canary: Some(("BeforeTool", canary, denies)),
     headless: &["gemini", "--yolo", "-p", PROMPT_WORD],
+    // Version 0.61.0 removes comments before it parses the file.
+    json_dialect: JsonDialect::Comments,
     ..Adapter::new(&AGENT, decode, encode, fail, install)
 };
 

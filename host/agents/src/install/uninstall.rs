@@ -9,6 +9,9 @@ use crate::install::settings_file::{SettingsFile, digest, remove_directories};
 use crate::plan::{FilePlan, Plan};
 use std::path::{Path, PathBuf};
 
+/// A word that each entry of hookhost contains.
+const OURS: &[u8] = b"hookhost";
+
 /// The change of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UndoAction {
@@ -128,6 +131,10 @@ fn undo(
         if digest(now) == kept.after && !kept.changed_between {
             return Ok(before.map_or(UndoAction::Remove, UndoAction::Restore));
         }
+    }
+    // A file without this word has no entry of hookhost, so it need not be in the agent's format.
+    if kept.is_none() && !now.windows(OURS.len()).any(|word| word == OURS) {
+        return Ok(UndoAction::Nothing);
     }
     if let Some(FilePlan::Whole { content, .. }) = plan {
         return Ok(if now == content.as_bytes() { UndoAction::Remove } else { UndoAction::Leave });

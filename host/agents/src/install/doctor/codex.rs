@@ -22,8 +22,8 @@ use std::time::Duration;
 /// Maximum time in which the agent has to list its hooks.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The next step for a person.
-const REVIEW: &str = "start `codex`, type /hooks, and trust the hooks of hookhost";
+/// The next step for a person if Codex skips the hooks because nobody has trusted them.
+pub const REVIEW: &str = "start `codex`, type /hooks, and trust the hooks of hookhost";
 
 pub(super) fn reached(
     context: &Context<'_>,

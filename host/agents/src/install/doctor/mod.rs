@@ -12,6 +12,7 @@ mod gemini;
 mod program;
 mod switches;
 
+pub use codex::REVIEW as TRUST_IN_CODEX;
 pub use entries::Presence;
 
 use crate::install::check::{Check, CheckState};
