@@ -148,7 +148,14 @@ fn without_rules_or_without_calls_the_next_step_says_what_to_do() {
     let user = user_of_six_agents();
     fs::remove_file(user.config_file()).unwrap();
     let text = user.run(["replay", "--from", "pi", EVER]).expect(0, &[]).stdout.clone();
-    assert!(text.contains("There are no rules here, so all 6 calls in 3660 days would have run.\n"), "{text}");
+    // A program that was built without plugins has no profile.
+    let by_profile = text
+        .starts_with("By the profile developer, because you have no rules yet, of 6 calls in 3660 days, ")
+        && text.contains("\nnext: hookhost profile use developer puts these rules into force\n");
+    assert!(
+        by_profile || text.contains("There are no rules here, so all 6 calls in 3660 days would have run.\n"),
+        "{text}"
+    );
     let text = User::new().run(["replay", "--from", "claude-code,pi"]).expect(0, &[]).stdout.clone();
     assert!(
         text.starts_with("No tool call of the last 30 days is found in the transcripts of Claude Code and pi.\n"),

@@ -102,6 +102,24 @@ impl PastEvents {
         self.waiting.len() + usize::from(self.open.is_some())
     }
 
+    /// Returns the next event. Returns `None` at the end, and as soon as `is_over` returns true. `is_over` is called before each line,
+    /// because a transcript may contain no event for a long time.
+    pub fn next_unless(&mut self, is_over: impl Fn() -> bool) -> Option<PastEvent> {
+        loop {
+            if is_over() {
+                return None;
+            }
+            if let Some(event) = self.ready.pop() {
+                return Some(event);
+            }
+            match self.open.take() {
+                Some(open) => self.read_next(open),
+                None if self.open_next() => {}
+                None => return None,
+            }
+        }
+    }
+
     /// Opens the next transcript. Returns false if there is none.
     fn open_next(&mut self) -> bool {
         let Some((format, file)) = self.waiting.pop() else { return false };
@@ -197,16 +215,7 @@ impl Iterator for PastEvents {
     type Item = PastEvent;
 
     fn next(&mut self) -> Option<PastEvent> {
-        loop {
-            if let Some(event) = self.ready.pop() {
-                return Some(event);
-            }
-            match self.open.take() {
-                Some(open) => self.read_next(open),
-                None if self.open_next() => {}
-                None => return None,
-            }
-        }
+        self.next_unless(|| false)
     }
 }
 

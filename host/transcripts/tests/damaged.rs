@@ -200,6 +200,19 @@ fn a_database_of_another_version_is_named() {
 }
 
 #[test]
+fn reading_ends_as_soon_as_its_time_is_over_even_where_no_call_is_found() {
+    let home = Home::new();
+    home.transcript("a.jsonl", "{\"sessionId\":\"s\"}\n".repeat(1000).as_bytes());
+    let mut events = PastEvents::new(TranscriptPlaces::new(home.0.path()), &EventQuery::default());
+    let steps = std::cell::Cell::new(0);
+    let is_over = || steps.replace(steps.get() + 1) >= 10;
+    assert!(events.next_unless(is_over).is_none());
+    assert_eq!((steps.get(), events.remaining_transcripts()), (11, 1));
+    assert!(events.next().is_none());
+    assert_eq!(events.remaining_transcripts(), 0);
+}
+
+#[test]
 fn a_home_without_agents_has_no_past() {
     let events = PastEvents::new(TranscriptPlaces::new(Path::new("/nonexistent")), &EventQuery::default());
     assert_eq!(events.count(), 0);

@@ -41,6 +41,7 @@ const PROGRESS_INTERVAL: u64 = 16;
 pub(crate) type EachCall = Arc<dyn Fn(&Value) + Send + Sync>;
 
 /// The calls to judge, and the rules.
+#[derive(Clone)]
 pub(crate) struct PastQuery {
     /// Names of the agents; all if empty.
     pub(crate) agents: Vec<String>,
@@ -111,12 +112,7 @@ fn send_events(
     is_over: impl Fn() -> bool,
 ) -> (Vec<Omission>, bool) {
     let mut sent = 0_u64;
-    let mut is_complete = true;
-    while let Some(event) = events.next() {
-        if is_over() {
-            is_complete = false;
-            break;
-        }
+    while let Some(event) = events.next_unless(&is_over) {
         if sent.is_multiple_of(PROGRESS_INTERVAL) {
             let (read, total) = events.progress();
             progress.set(read, total);
@@ -126,11 +122,10 @@ fn send_events(
         (event.adapter.agent().name, &event.call.session.id).hash(&mut hasher);
         let task = usize::try_from(hasher.finish() % TASKS as u64).unwrap_or_default();
         if queues.get(task).is_none_or(|queue| queue.blocking_send(event).is_err()) {
-            is_complete = false;
-            break;
+            return (events.omissions(), false);
         }
     }
-    (events.omissions(), is_complete)
+    (events.omissions(), !is_over() || events.remaining_transcripts() == 0)
 }
 
 struct SharedState {

@@ -12,7 +12,9 @@ use crate::output::{
     style::{ADVICE, CHANGED, DIM, ERROR, NAME, WARNING},
     truncate::{SHOWN, counted, cut},
 };
+use crate::profile::Profile;
 use crate::tally::RuleName;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -38,7 +40,13 @@ pub(super) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
         }));
     }
     let progress = Arc::new(Progress::start("looking for transcripts"));
-    let verdicts = judge(query, Arc::clone(&progress)).await?;
+    let mut verdicts = judge(query.clone(), Arc::clone(&progress)).await?;
+    if !verdicts.has_rules && verdicts.total().calls > 0 {
+        // A program that was built without plugins has no profile. Then the user reads that there are no rules.
+        if let Ok(judged) = judge_by_profile(query, &progress).await {
+            verdicts = judged;
+        }
+    }
     drop(progress);
     if args.json {
         let _ = output::print_json_line(&verdicts.to_json())?;
@@ -46,6 +54,19 @@ pub(super) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
         output::print(&as_text(&verdicts, args))?;
     }
     Ok(Exit::Done)
+}
+
+/// Judges the calls by the default profile. Its plugins are not installed, so they are loaded from a directory that is removed again.
+async fn judge_by_profile(query: PastQuery, progress: &Arc<Progress>) -> Result<PastVerdicts, CliError> {
+    let profile = Profile::Developer;
+    let directory = tempfile::tempdir().map_err(anyhow::Error::new)?;
+    let mut places = configuration::places()?;
+    places.state = directory.path().join("state");
+    let prepared = profile.prepare(&places)?;
+    prepared.install_plugins(&places)?;
+    let query = PastQuery { rules: Some(prepared.config), ..query };
+    let verdicts = judge(query, Arc::clone(progress)).await?;
+    Ok(PastVerdicts { profile: Some(profile.name()), files: BTreeSet::new(), ..verdicts })
 }
 
 fn as_text(verdicts: &PastVerdicts, args: &ReplayArgs) -> String {
@@ -120,6 +141,9 @@ fn agents(args: &ReplayArgs) -> String {
 
 /// Returns the files of the rules, in words.
 fn rules_of(verdicts: &PastVerdicts) -> String {
+    if let Some(profile) = verdicts.profile {
+        return format!("the profile {profile}, because you have no rules yet");
+    }
     let mut files = verdicts.files.iter().map(|file| one_line(&file.to_string_lossy()));
     match (files.next(), files.count()) {
         (None, _) => "the given rules".to_owned(),
@@ -164,6 +188,9 @@ fn next_step(verdicts: &PastVerdicts, args: &ReplayArgs) -> String {
     if !verdicts.has_rules {
         return "hookhost allow X.wasm adds rules, and docs/rules-without-code.md shows how to write them without code"
             .to_owned();
+    }
+    if let Some(profile) = verdicts.profile {
+        return format!("hookhost profile use {profile} puts these rules into force");
     }
     if rejected + asked + changed == 0 {
         return "nothing would have been in your way; hookhost doctor shows whether your agents ask hookhost"

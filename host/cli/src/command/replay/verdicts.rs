@@ -109,6 +109,8 @@ pub(crate) struct PastVerdicts {
     pub(super) period: Duration,
     pub(super) agents: BTreeMap<&'static str, CallCounts>,
     pub(super) rules: BTreeMap<RuleKey, RuleCalls>,
+    /// The profile by which calls were judged, because there are no rules.
+    pub(super) profile: Option<&'static str>,
     /// The files from which rules were read.
     pub(super) files: BTreeSet<PathBuf>,
     /// True if there was any rule.
@@ -198,6 +200,7 @@ impl PastVerdicts {
             "type": "summary",
             "seconds": self.period.as_secs(),
             "complete": self.is_complete,
+            "profile": self.profile,
             "rules-from": self.files,
             "calls": calls,
             "rejected": rejected,
