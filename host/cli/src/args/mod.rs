@@ -36,8 +36,7 @@ use std::path::PathBuf;
     version,
     max_term_width = 110,
     args_conflicts_with_subcommands = true,
-    override_usage = "hookhost COMMAND [OPTIONS]",
-    after_help = "All commands: hookhost --help. One command: hookhost COMMAND --help"
+    override_usage = "hookhost COMMAND [OPTIONS]"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -65,11 +64,12 @@ impl Cli {
 /// Puts the groups of commands into the help of `cli`. The long help also has the options of the conversation, the users' `programs` and
 /// the exit codes.
 fn with_groups(cli: clap::Command, programs: &str, is_short: bool) -> clap::Command {
-    const SHORT: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{after-help}";
+    const SHORT: &str = "{about-with-newline}{usage-heading} {usage}{after-help}";
     const LONG: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{options}{after-help}";
     let groups = groups::listed(&cli, is_short);
     if is_short {
-        return cli.help_template(SHORT).before_help(groups);
+        let more = "All commands: hookhost --help. One command: hookhost COMMAND --help";
+        return cli.help_template(SHORT).after_help(format!("{groups}\n\n{more}"));
     }
     let programs = if programs.is_empty() { String::new() } else { format!("Programs on your PATH:\n{programs}\n") };
     let options = "Without a command, hookhost starts a conversation with its own agent. Options of the conversation:";

@@ -8,7 +8,6 @@ use crate::output::{
     self, one_line,
     style::{DIM, GOOD, NAME, WARNING},
     time,
-    wrap::wrapped,
 };
 use hookhost_agents::install::doctor::Diagnosis;
 use hookhost_agents::install::prove::Proof;
@@ -99,7 +98,7 @@ fn as_text(found: &InstalledAgent, events: &LastEvents, is_verbose: bool) -> Str
     if installed.is_empty() {
         output::next_step(&mut text, &format!("hookhost install {name}"));
     } else if let Some(problem) = problem.filter(|problem| problem.about != "proof") {
-        let says = wrapped(&one_line(&problem.says), 2 + LABEL + 1);
+        let says = one_line(&problem.says);
         output::row(&mut text, LABEL, "problem", &format!("{WARNING}{says}{WARNING:#}"));
         output::next_step(&mut text, &format!("hookhost doctor {name}"));
     } else if !is_proven {

@@ -152,6 +152,7 @@ pub(crate) fn quoted(word: &str) -> String {
 /// Adds a line with a label and a value to a text. Labels are `width` characters wide. An empty value gets no line.
 pub(crate) fn row(text: &mut String, width: usize, label: &str, value: &str) {
     if !value.is_empty() {
+        let value = wrap::wrapped(value, width + 3);
         text.push_str(&format!("  {DIM}{label:width$}{DIM:#} {value}\n"));
     }
 }
