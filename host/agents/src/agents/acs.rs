@@ -55,7 +55,7 @@ static AGENT: Agent = Agent {
         point("steps/sessionEnd", EventKind::SessionEnd, TOLD),
     ],
     coverage: &[
-        Coverage::gated("tool calls", "including the shell command in `raw_command`"),
+        Coverage::gated("tool calls", "with `raw_command`"),
         Coverage::gated("results of tools", ""),
         Coverage::gated("prompts and texts of the agent", ""),
         Coverage::gated("sub-agents, compaction and skills", ""),

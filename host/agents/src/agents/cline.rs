@@ -56,7 +56,7 @@ static AGENT: Agent = Agent {
         Coverage::gated("file reads and edits", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
-        Coverage::blind("tools that the model's provider runs", "without a hook"),
+        Coverage::blind("tools that the model's provider runs", ""),
         Coverage::gated("sub-agents", "including their calls, which contain `parent_agent_id`"),
         Coverage::observed(
             "prompts in the command-line agent",

@@ -14,9 +14,9 @@ Examples:
 Agents call the small program hookhost-hook, which does the same and starts faster.
 `hookhost install` writes it into the agent's files.";
 
-/// Answer one hook call of an agent; the hook in its settings does this
+/// Answer one call of an agent's hook, from standard input
 ///
-/// Reads the agent's message from standard input, and prints the reply in the agent's own format.
+/// The hook in the settings of an agent does this. The reply has the agent's own format.
 #[derive(Debug, Args)]
 #[command(after_help = HOOK_EXAMPLES)]
 pub(crate) struct HookArgs {
