@@ -114,10 +114,11 @@ fn each_agent_says_where_its_files_are_and_names_the_program_in_each_hook() {
     for &agent in AGENTS {
         for scope in [Scope::User, Scope::Project] {
             let plan = plan(agent, scope, Path::new("/opt/hookhost-hook"), OnFailure::Deny).unwrap();
-            let below = if scope == Scope::User { "/home/me" } else { "/project" };
+            let (below, program) =
+                if scope == Scope::User { ("/home/me", "/opt/hookhost-hook") } else { ("/project", PROGRAM) };
             assert!(plan.files.iter().all(|file| file.path().starts_with(below)), "{agent}: {:?}", plan.files);
             let text = format!("{plan:?}");
-            assert!(text.contains("/opt/hookhost-hook") && text.contains(agent), "{agent}");
+            assert!(text.contains(program) && text.contains(agent), "{agent}");
             assert!(!text.contains("--on-failure=allow"), "{agent}");
         }
         let open = plan(agent, Scope::User, Path::new("/opt/hookhost-hook"), OnFailure::Allow).unwrap();
