@@ -20,6 +20,7 @@ mod interrupt;
 mod mcp;
 mod mcp_proxy;
 mod not_loaded;
+mod on_off;
 mod plugin_models;
 #[cfg(target_os = "linux")]
 mod processes;

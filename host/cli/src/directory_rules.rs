@@ -1,11 +1,20 @@
 //! Finds the rules for users' own agents. Each message of an agent names a directory. The configuration for this directory is found in the
 //! same way as for every other command.
 
+use crate::output::time;
 use crate::{configuration, loading};
 use hookhost::command::{ProjectFile, TrustStore};
 use hookhost::config::{Config, FILE_NAME};
-use hookhost_resident::{ConfigurationSource, FoundConfiguration, users_file};
+use hookhost_resident::{ConfigurationSource, FoundConfiguration, Pause, users_file};
 use std::path::{Path, PathBuf};
+
+/// The note for the user while rules are only observed.
+pub(crate) const OBSERVES: &str = "hookhost only observes: it records what your rules decide, and blocks nothing";
+
+/// Describes a pause for the user.
+pub(crate) fn pause_note(pause: &Pause) -> String {
+    format!("hookhost is paused until {}: no rule is asked, and every call passes", time::local(pause.until))
+}
 
 /// Finds the user's own files and the project's approved files.
 #[derive(Debug)]
@@ -21,8 +30,12 @@ impl ConfigurationSource for UserConfigurations {
         users_file::check(&places, &found.config)?;
         let changes = found.changes.iter().map(configuration::changed);
         let inert = found.inert.iter().map(configuration::inert);
-        let notes = changes.chain(inert).map(|note| format!("hookhost: {note}")).collect();
-        Ok(FoundConfiguration::new(found.config).notes(notes))
+        let pause = Pause::current(&places.state);
+        let paused = pause.as_ref().map(pause_note);
+        let observed = found.config.settings().observe.then(|| OBSERVES.to_owned());
+        let notes = paused.or(observed).into_iter().chain(changes).chain(inert);
+        let notes = notes.map(|note| format!("hookhost: {note}")).collect();
+        Ok(FoundConfiguration::new(found.config).notes(notes).pause(pause))
     }
 
     fn files(&self, directory: &Path, loaded: Option<&Config>) -> Vec<PathBuf> {
@@ -31,6 +44,7 @@ impl ConfigurationSource for UserConfigurations {
         if let Ok(places) = configuration::places() {
             files.extend(places.user_files());
             files.push(TrustStore::of(&places).file());
+            files.push(Pause::file(&places.state));
         }
         if let Some(config) = loaded {
             files.extend(config.files().iter().cloned());

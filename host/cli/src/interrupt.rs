@@ -42,6 +42,17 @@ impl Signals {
         })
     }
 
+    /// Cancels `cancel` on the first signal, and ignores all further signals. For commands whose steps are short, and must not end in the
+    /// middle of a step.
+    pub(crate) fn cancel_on_first(mut self, cancel: CancellationToken) {
+        tokio::spawn(async move {
+            loop {
+                self.next().await;
+                cancel.cancel();
+            }
+        });
+    }
+
     pub(crate) async fn next(&mut self) -> Received {
         tokio::select! {
             _ = self.interrupt.recv() => Received::Interrupt,

@@ -91,10 +91,7 @@ impl Profile {
             }
             before = line;
         }
-        let file = places.profile_file();
-        let source = Source::new(&file, Layer::User).with_home(places.home.clone());
-        let config = Config::parse(&text, &source, SECTIONS).map_err(CliError::not_loaded)?;
-        Ok(PreparedProfile { profile: self, file, text, config, plugins })
+        PreparedProfile::parse(self, text, plugins, places)
     }
 }
 
@@ -112,6 +109,31 @@ pub(crate) struct PreparedProfile {
 }
 
 impl PreparedProfile {
+    fn parse(
+        profile: Profile,
+        text: String,
+        plugins: Vec<&'static BundledPlugin>,
+        places: &UserDirectories,
+    ) -> Result<Self, CliError> {
+        let file = places.profile_file();
+        let source = Source::new(&file, Layer::User).with_home(places.home.clone());
+        let config = Config::parse(&text, &source, SECTIONS).map_err(CliError::not_loaded)?;
+        Ok(Self { profile, file, text, config, plugins })
+    }
+
+    /// Returns the profile with rules that are only observed.
+    ///
+    /// # Errors
+    /// Fails if the profile is not valid.
+    pub(crate) fn observing(&self, places: &UserDirectories) -> Result<Self, CliError> {
+        let table = "[settings]\n";
+        let text = match self.text.split_once(table) {
+            Some((before, after)) => format!("{before}{table}observe = true\n{after}"),
+            None => format!("{}\n{table}observe = true\n", self.text),
+        };
+        Self::parse(self.profile, text, self.plugins.clone(), places)
+    }
+
     /// Writes the bundled plugins of the profile into the user's directory, without which its configuration does not load.
     ///
     /// # Errors
@@ -163,7 +185,9 @@ pub(crate) fn in_force(places: &UserDirectories) -> Result<Option<ProfileInForce
         let why = anyhow!("{} names no profile that this hookhost knows", file.display());
         return Err(CliError::not_loaded(why).advise(format!("hookhost profile use {}", Profile::DEFAULT)));
     };
-    let is_current = profile.prepare(places).is_ok_and(|prepared| prepared.text == text);
+    let is_current = profile.prepare(places).is_ok_and(|prepared| {
+        prepared.text == text || prepared.observing(places).is_ok_and(|observing| observing.text == text)
+    });
     Ok(Some(ProfileInForce { profile, is_current }))
 }
 
@@ -280,6 +304,20 @@ mod tests {
             let counts = rule_counts(config).unwrap();
             assert!(counts.total() > 100, "{profile}: {counts:?}");
             assert_eq!(counts.asking == 0, *profile == Profile::Unattended, "{profile}: {counts:?}");
+        }
+    }
+
+    #[test]
+    fn each_profile_can_be_observed_and_is_then_in_force_as_this_program_writes_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let (places, profiles) = prepared(directory.path());
+        for prepared in &profiles {
+            let observing = prepared.observing(&places).unwrap();
+            assert!(observing.config.settings().observe && !prepared.config.settings().observe);
+            assert_eq!(rule_counts(&observing.config).unwrap(), rule_counts(&prepared.config).unwrap());
+            observing.write(&places).unwrap();
+            let expected = ProfileInForce { profile: prepared.profile, is_current: true };
+            assert_eq!(in_force(&places).unwrap(), Some(expected));
         }
     }
 }

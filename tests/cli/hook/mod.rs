@@ -10,6 +10,8 @@ mod full_disk;
 mod limits;
 mod locks;
 mod messages;
+mod observing;
+mod pausing;
 mod questions;
 mod replaced;
 mod resident_host;

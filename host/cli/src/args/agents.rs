@@ -5,7 +5,7 @@ use clap::{ArgGroup, Args};
 use hookhost_agents::plan::Scope;
 
 /// Parses the name of an agent, or of its program, such as `claude`. The error for an unknown name suggests the nearest one.
-fn agent() -> impl TypedValueParser<Value = String> {
+pub(super) fn agent() -> impl TypedValueParser<Value = String> {
     let values = hookhost_agents::all().iter().map(|adapter| {
         let agent = adapter.agent();
         let programs = agent.programs.iter().filter(|program| of_program(program) == Some(agent.name));

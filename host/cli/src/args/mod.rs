@@ -6,6 +6,7 @@ mod generated;
 mod groups;
 mod log;
 mod mcp;
+mod on_off;
 mod period;
 mod profile;
 mod resident;
@@ -17,6 +18,7 @@ pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
 pub(crate) use generated::{CompletionsArgs, ManArgs};
 pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ReportArgs, ShowArgs, TailArgs, VerifyArgs};
 pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
+pub(crate) use on_off::{OffArgs, OnArgs};
 pub(crate) use profile::{AddArgs, ProfileArgs, ProfileCommand, UseProfileArgs};
 pub(crate) use resident::{AllowOnceArgs, ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
 pub(crate) use rule::{ExplainArgs, RuleArgs, RuleCommand};
@@ -95,6 +97,8 @@ pub(crate) struct ReplArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    On(OnArgs),
+    Off(OffArgs),
     Run(RunArgs),
     Session(SessionArgs),
     Allow(AllowArgs),

@@ -1,22 +1,20 @@
 //! `hookhost install`: puts the hook into the settings of agents.
 
+use super::hook_entries::{self, PutIn};
 use super::mcp;
 use crate::agent_places::{AgentPlaces, adapters, is_second_way, names};
 use crate::args::InstallArgs;
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
 use crate::output::{
-    self, difference, one_line,
+    self, one_line,
     style::{DIM, GOOD, NAME, WARNING},
     wrap::wrapped,
 };
-use anyhow::anyhow;
-use hookhost::files::Lock;
 use hookhost_agents::Adapter;
+use hookhost_agents::install::FileChange;
 use hookhost_agents::install::find;
-use hookhost_agents::install::receipt::{Installation, Receipts};
 use hookhost_agents::install::version::{self, VersionSupport};
-use hookhost_agents::install::{self, FileChange};
 use hookhost_agents::plan::{OnFailure, Plan, Scope};
 use std::fmt::Write as _;
 
@@ -61,47 +59,23 @@ fn install(places: &AgentPlaces, adapter: &Adapter, scope: Scope, args: &Install
     let is_dry = args.dry_run;
     let agent = adapter.agent();
     let context = places.context(agent.name, scope);
-    let plan = adapter.install(&context).map_err(|why| failed(adapter, &why))?;
     let program = find::traces(adapter, &context, &places.path).program;
     let version = program.as_deref().map(|program| version::ask(program, &places.path));
-    // The lock ensures that only one process at a time reads and writes the settings files.
-    let lock =
-        if is_dry { None } else { Some(Lock::take(&places.directories.state).map_err(|error| anyhow!("{error}"))?) };
-    let (of, receipts) =
-        (Installation::new(agent.name, scope, &places.project), Receipts::of(&places.directories.state));
-    let earlier = receipts.read(&of).map_err(|error| failed(adapter, &error))?;
-    let changes = install::prepare(&plan, &of, adapter.json_dialect(), earlier.as_ref());
-    let changes = changes.map_err(|error| failed(adapter, &error))?;
+    let known = version.clone().and_then(Result::ok);
+    let PutIn { plan, changes } = hook_entries::put_in(places, adapter, scope, known, is_dry)?;
     let mut text = match &version {
         Some(Ok(version)) => format!("{NAME}{}{NAME:#} {}", agent.title, one_line(version)),
         _ => format!("{NAME}{}{NAME:#}", agent.title),
     };
     let _ = writeln!(text, " {DIM}({}){DIM:#}", scope.whose());
     if is_dry {
-        for change in changes.iter().filter(|change| change.is_needed()) {
-            text.push_str(&unified(change));
-        }
-    } else {
-        let version = version.clone().and_then(Result::ok);
-        install::apply(&changes, &receipts, &of, version).map_err(|error| failed(adapter, &error))?;
+        changes.iter().for_each(|change| text.push_str(&hook_entries::unified(change)));
     }
-    drop(lock);
     changes.iter().for_each(|change| about_file(&mut text, change, is_dry));
     about_version(&mut text, adapter, version.as_ref());
     about_effect(&mut text, adapter, places.on_failure(agent.name), args.verbose);
     about_steps(&mut text, adapter, &plan);
     output::print(&text)
-}
-
-/// The error for an agent whose files stay unchanged.
-pub(super) fn failed(adapter: &Adapter, error: &dyn std::fmt::Display) -> CliError {
-    CliError::new(Exit::Failed, anyhow!("{}: {error}", adapter.agent().title))
-}
-
-fn unified(change: &FileChange) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let before = change.file.content.as_deref().map(text);
-    difference::unified(&change.file.real.to_string_lossy(), before.as_deref(), Some(&text(&change.after)))
 }
 
 fn about_file(text: &mut String, change: &FileChange, is_dry: bool) {

@@ -14,10 +14,13 @@ mod doctor;
 mod external;
 mod generated;
 mod hook;
+mod hook_entries;
 mod hooks;
 mod inspect;
 mod install;
 mod mcp;
+mod off;
+mod on;
 mod profile;
 mod relayed;
 mod repl;
@@ -27,6 +30,7 @@ mod rule;
 mod run;
 mod serve;
 mod session;
+mod table;
 mod tools;
 mod trust;
 mod uninstall;
@@ -59,6 +63,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Add(args) => wait_for(add::run(&args)),
         Command::Profile(args) => wait_for(profile::run(&args)),
         Command::Trust(args) => trust::run(&args),
+        Command::On(args) => wait_for(on::run(&args)),
+        Command::Off(args) => wait_for(off::run(&args)),
         Command::Install(args) => install::run(&args),
         Command::Uninstall(args) => uninstall::run(&args),
         Command::Doctor(args) => doctor::run(&args),

@@ -1,20 +1,17 @@
 //! `hookhost uninstall`: removes the hook from the settings of agents.
 
-use super::install::failed;
+use super::hook_entries::{self, TakenOut, failed};
 use super::mcp;
 use crate::agent_places::{AgentPlaces, adapters, names};
 use crate::args::UninstallArgs;
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
 use crate::output::{
-    self, difference, one_line,
+    self, one_line,
     style::{DIM, GOOD, NAME, WARNING},
 };
-use anyhow::anyhow;
-use hookhost::files::Lock;
 use hookhost_agents::Adapter;
-use hookhost_agents::install::receipt::{Installation, Receipts};
-use hookhost_agents::install::uninstall::{self, FileUndo, UndoAction};
+use hookhost_agents::install::uninstall::{FileUndo, UndoAction};
 use hookhost_agents::plan::Scope;
 use std::fmt::Write as _;
 
@@ -55,48 +52,30 @@ fn uninstall(
     is_one_of_all: bool,
 ) -> Result<bool, CliError> {
     let agent = adapter.agent();
-    let of = Installation::new(agent.name, scope, &places.project);
-    let receipts = Receipts::of(&places.directories.state);
-    let plan = match adapter.install(&places.context(agent.name, scope)) {
-        Ok(plan) => plan,
-        Err(_) if is_one_of_all => return Ok(true),
-        Err(why) => return Err(failed(adapter, &why)),
+    let taken = match hook_entries::take_out(places, adapter, scope, is_dry)? {
+        Some(taken) => taken,
+        None if is_one_of_all => return Ok(true),
+        None => {
+            let why = adapter.install(&places.context(agent.name, scope)).err();
+            return Err(failed(adapter, &why.map(|why| why.to_string()).unwrap_or_default()));
+        }
     };
-    let lock =
-        if is_dry { None } else { Some(Lock::take(&places.directories.state).map_err(|error| anyhow!("{error}"))?) };
-    let receipt = receipts.read(&of).map_err(|error| failed(adapter, &error))?;
-    let undoings = uninstall::prepare(&plan, &of, receipt.as_ref()).map_err(|error| failed(adapter, &error))?;
-    let is_installed = undoings.iter().any(|undoing| undoing.undo != UndoAction::Nothing);
-    if is_one_of_all && !is_installed && receipt.is_none() {
+    if is_one_of_all && taken.is_nothing() {
         return Ok(true);
     }
+    let TakenOut { undoings, .. } = &taken;
+    let is_installed = undoings.iter().any(|undoing| undoing.undo != UndoAction::Nothing);
     let mut text = format!("{NAME}{}{NAME:#} {DIM}({}){DIM:#}\n", agent.title, scope.whose());
     if is_dry {
-        undoings.iter().for_each(|undoing| text.push_str(&unified(undoing)));
-    }
-    if !is_dry {
-        uninstall::apply(&undoings).map_err(|error| failed(adapter, &error))?;
+        undoings.iter().for_each(|undoing| text.push_str(&hook_entries::unified_undo(undoing)));
     }
     undoings.iter().for_each(|undoing| about_file(&mut text, undoing, is_dry));
-    let is_whole = !undoings.iter().any(|undoing| undoing.undo == UndoAction::Leave);
-    if !is_dry && is_whole {
-        receipts.remove(&of).map_err(|error| failed(adapter, &error))?;
-    }
-    drop(lock);
+    let is_whole = taken.is_whole();
     if !is_dry && is_whole && is_installed {
         output::sentence(&mut text, &format!("{} no longer asks hookhost.", agent.title));
     }
     output::print(&text)?;
     Ok(is_whole)
-}
-
-fn unified(undoing: &FileUndo) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (before, after) = (undoing.file.content.as_deref().map(text), undoing.after().map(text));
-    if before == after {
-        return String::new();
-    }
-    difference::unified(&undoing.file.real.to_string_lossy(), before.as_deref(), after.as_deref())
 }
 
 fn about_file(text: &mut String, undoing: &FileUndo, is_dry: bool) {

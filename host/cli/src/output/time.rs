@@ -1,6 +1,7 @@
 //! Formats points in time for people.
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 /// Formats milliseconds since the Unix epoch as date and time in UTC, such as `2026-07-01 14:03:22.123Z`. A time beyond the range of the
 /// calendar becomes the last time of that range.
@@ -15,9 +16,27 @@ pub(crate) fn minute(millis: u64) -> String {
     format!("{} UTC", text.get(..16).unwrap_or(&text))
 }
 
+/// Formats milliseconds since the Unix epoch as date and time in the user's time zone, such as `2026-07-01 16:03:22 CEST`.
+pub(crate) fn local(millis: u64) -> String {
+    in_zone(millis, TimeZone::system())
+}
+
+fn in_zone(millis: u64, zone: TimeZone) -> String {
+    let time = i64::try_from(millis).ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
+    time.unwrap_or(Timestamp::MAX).to_zoned(zone).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{minute, utc};
+    use super::{in_zone, minute, utc};
+    use jiff::tz::{TimeZone, offset};
+
+    #[test]
+    fn a_time_in_a_zone_reads_as_its_clocks_have_it() {
+        assert_eq!(in_zone(951_782_400_000, TimeZone::UTC), "2000-02-29 00:00:00 UTC");
+        assert_eq!(in_zone(951_782_400_000, TimeZone::fixed(offset(-8))), "2000-02-28 16:00:00 -08");
+        assert!(in_zone(u64::MAX, TimeZone::UTC).starts_with("9999-12-30"));
+    }
 
     #[test]
     fn a_time_reads_as_the_calendar_has_it() {

@@ -1,16 +1,30 @@
 //! Checks the rules that apply in the working directory.
 
 use crate::configuration;
+use crate::directory_rules::{OBSERVES, pause_note};
 use crate::exit::CliError;
 use crate::output::{one_line, truncate::counted};
 use hookhost::Config;
-use hookhost::config::{Digest, Entry};
+use hookhost::config::{Digest, Entry, UserDirectories};
 use hookhost_agents::install::check::Check;
-use hookhost_resident::RELOAD_FAILED;
+use hookhost_resident::{Pause, RELOAD_FAILED};
 use serde_json::Value;
 
 /// Number of characters of a digest that are shown.
 const SHOWN: usize = 12;
+
+/// Checks whether the decisions of the rules take effect.
+pub(super) fn enforcement(directories: &UserDirectories) -> Option<Check> {
+    if let Some(pause) = Pause::current(&directories.state) {
+        return Some(Check::problem("pause", pause_note(&pause), "hookhost on, to end the pause"));
+    }
+    let found = configuration::cwd().and_then(|cwd| configuration::find(None, &cwd)).ok()?;
+    found
+        .config
+        .settings()
+        .observe
+        .then(|| Check::problem("observe", OBSERVES, "hookhost on, to let your rules decide"))
+}
 
 /// Checks the rules. `running` is the status of the resident host, if one runs. In that case, the rules that the host has loaded apply,
 /// even if the files have changed since then. `with_digest` adds the digest of the rules.

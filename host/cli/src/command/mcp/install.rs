@@ -2,7 +2,7 @@
 //! proxy.
 
 use crate::agent_places::AgentPlaces;
-use crate::command::install::failed;
+use crate::command::hook_entries::failed;
 use crate::exit::{CliError, Exit};
 use crate::output::{
     self, difference, one_line,

@@ -12,6 +12,7 @@ use crate::command::run::report::{ForPeople, used};
 use crate::command::run::watch::{self, ConfigWatcher};
 use crate::command::{self, is_on_a_terminal, session};
 use crate::configuration;
+use crate::directory_rules::{OBSERVES, pause_note};
 use crate::exit::{CliError, Exit};
 use crate::interrupt::{self, Received, Signals};
 use crate::loading;
@@ -27,6 +28,7 @@ use hookhost_agent::agent::{Agent, Dialogue, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Overrides, ProviderChoice};
 use hookhost_agent::tool::Toolbox;
 use hookhost_models::message::TokenUsage;
+use hookhost_resident::Pause;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -57,6 +59,16 @@ pub(crate) async fn run(args: &ReplArgs) -> Result<Exit, CliError> {
         Err(stop) => Err(stop),
     };
     audit_log::finish(&host, ended).await
+}
+
+/// Tells the person that the rules do not take effect. A pause is for other agents alone.
+fn note_enforcement(config: &Config) {
+    if config.settings().observe {
+        output::note(&output::notice(OBSERVES));
+    }
+    if let Some(pause) = configuration::places().ok().and_then(|places| Pause::current(&places.state)) {
+        output::note(&output::notice(&format!("for your other agents, {}", pause_note(&pause))));
+    }
 }
 
 struct Repl<'a> {
@@ -136,6 +148,7 @@ impl<'a> Repl<'a> {
         output::note(&format!(
             "{NAME}{model}{NAME:#} of {provider} in {directory}\n{DIM}/help shows what can be typed; Ctrl-D leaves{DIM:#}\n"
         ));
+        note_enforcement(&self.config);
         let ended = self.lines(&mut signals).await;
         self.close().await;
         ended

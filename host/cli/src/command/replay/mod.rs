@@ -6,6 +6,8 @@ mod past;
 mod recorded;
 mod verdicts;
 
+pub(super) use judge::{PastQuery, judge};
+
 use crate::args::ReplayArgs;
 use crate::exit::{CliError, Exit};
 

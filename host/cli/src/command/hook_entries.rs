@@ -1,0 +1,112 @@
+//! Puts the hook into an agent's files and takes it out, for the commands that do this in different ways. Only one process at a time
+//! changes the files. An agent's files are all changed, or all left as they are.
+
+use crate::agent_places::AgentPlaces;
+use crate::exit::{CliError, Exit};
+use crate::output::difference;
+use anyhow::anyhow;
+use hookhost::files::Lock;
+use hookhost_agents::Adapter;
+use hookhost_agents::install::receipt::{Installation, Receipts};
+use hookhost_agents::install::uninstall::{self, FileUndo, UndoAction};
+use hookhost_agents::install::{self, FileChange};
+use hookhost_agents::plan::{Plan, Scope};
+use std::path::Path;
+
+/// The hook in an agent's files.
+pub(super) struct PutIn {
+    pub(super) plan: Plan,
+    pub(super) changes: Vec<FileChange>,
+}
+
+/// The removal of the hook from an agent's files.
+pub(super) struct TakenOut {
+    pub(super) undoings: Vec<FileUndo>,
+    has_receipt: bool,
+}
+
+impl TakenOut {
+    /// Returns true if hookhost was not in the agent's files.
+    pub(super) fn is_nothing(&self) -> bool {
+        !self.has_receipt && self.undoings.iter().all(|undoing| undoing.undo == UndoAction::Nothing)
+    }
+
+    /// Returns true if no part of the hook is left.
+    pub(super) fn is_whole(&self) -> bool {
+        self.undoings.iter().all(|undoing| undoing.undo != UndoAction::Leave)
+    }
+}
+
+/// Puts the hook into the agent's files, and keeps what was there before. If `is_dry`, changes nothing.
+pub(super) fn put_in(
+    places: &AgentPlaces,
+    adapter: &Adapter,
+    scope: Scope,
+    version: Option<String>,
+    is_dry: bool,
+) -> Result<PutIn, CliError> {
+    let agent = adapter.agent().name;
+    let plan = adapter.install(&places.context(agent, scope)).map_err(|why| failed(adapter, &why))?;
+    let _lock = lock(places, is_dry)?;
+    let (of, receipts) = (Installation::new(agent, scope, &places.project), Receipts::of(&places.directories.state));
+    let earlier = receipts.read(&of).map_err(|error| failed(adapter, &error))?;
+    let changes = install::prepare(&plan, &of, adapter.json_dialect(), earlier.as_ref());
+    let changes = changes.map_err(|error| failed(adapter, &error))?;
+    if !is_dry {
+        install::apply(&changes, &receipts, &of, version).map_err(|error| failed(adapter, &error))?;
+    }
+    Ok(PutIn { plan, changes })
+}
+
+/// Takes the hook out of the agent's files. Returns `None` if the agent has no files in this scope. If `is_dry`, changes nothing.
+pub(super) fn take_out(
+    places: &AgentPlaces,
+    adapter: &Adapter,
+    scope: Scope,
+    is_dry: bool,
+) -> Result<Option<TakenOut>, CliError> {
+    let agent = adapter.agent().name;
+    let Ok(plan) = adapter.install(&places.context(agent, scope)) else { return Ok(None) };
+    let _lock = lock(places, is_dry)?;
+    let (of, receipts) = (Installation::new(agent, scope, &places.project), Receipts::of(&places.directories.state));
+    let receipt = receipts.read(&of).map_err(|error| failed(adapter, &error))?;
+    let undoings = uninstall::prepare(&plan, &of, receipt.as_ref()).map_err(|error| failed(adapter, &error))?;
+    let taken = TakenOut { undoings, has_receipt: receipt.is_some() };
+    if !is_dry {
+        uninstall::apply(&taken.undoings).map_err(|error| failed(adapter, &error))?;
+        if taken.is_whole() {
+            receipts.remove(&of).map_err(|error| failed(adapter, &error))?;
+        }
+    }
+    Ok(Some(taken))
+}
+
+/// Takes the lock, without which another process could change the files between reading and writing.
+fn lock(places: &AgentPlaces, is_dry: bool) -> Result<Option<Lock>, CliError> {
+    let lock = || Lock::take(&places.directories.state).map_err(|error| anyhow!("{error}"));
+    Ok(if is_dry { None } else { Some(lock()?) })
+}
+
+/// Returns the change of a file as a unified difference.
+pub(super) fn unified(change: &FileChange) -> String {
+    let FileChange { file, after, .. } = change;
+    unified_of(&file.real, file.content.as_deref(), Some(after))
+}
+
+/// Returns the removal from a file as a unified difference.
+pub(super) fn unified_undo(undoing: &FileUndo) -> String {
+    unified_of(&undoing.file.real, undoing.file.content.as_deref(), undoing.after())
+}
+
+fn unified_of(path: &Path, before: Option<&[u8]>, after: Option<&[u8]>) -> String {
+    if before == after {
+        return String::new();
+    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    difference::unified(&path.to_string_lossy(), before.map(text).as_deref(), after.map(text).as_deref())
+}
+
+/// The error for an agent whose files stay unchanged.
+pub(super) fn failed(adapter: &Adapter, error: &dyn std::fmt::Display) -> CliError {
+    CliError::new(Exit::Failed, anyhow!("{}: {error}", adapter.agent().title))
+}

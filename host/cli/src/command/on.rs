@@ -1,0 +1,446 @@
+//! `hookhost on`: chooses rules, puts the hook into the agents on this machine, proves each hook, and tries the rules on the past.
+//!
+//! The rules are loaded before any agent is changed, because a hook without rules that load denies every call. Each agent is finished or
+//! left as it was.
+
+use super::doctor;
+use super::hook_entries::{self, PutIn};
+use super::off::{record, resume};
+use super::replay::{PastQuery, judge};
+use super::table::{Row, Table};
+use crate::agent_places::{AgentPlaces, NO_AGENT, adapters, is_second_way};
+use crate::args::OnArgs;
+use crate::directory_rules::OBSERVES;
+use crate::exit::{CliError, Exit};
+use crate::interrupt::Signals;
+use crate::output::{difference, one_line, progress::Progress, time, truncate::counted};
+use crate::profile::{self, PreparedProfile, Profile};
+use crate::{audit_log, configuration, inside_agent, loading};
+use anyhow::anyhow;
+use hookhost::Config;
+use hookhost::audit::{OperatorAction, OperatorActionKind};
+use hookhost::config::UserDirectories;
+use hookhost_agents::install::check::CheckState;
+use hookhost_agents::install::doctor::{self as checks, Selection};
+use hookhost_agents::install::prove::{self, Proofs};
+use hookhost_agents::install::{FileChange, find, version};
+use hookhost_agents::plan::{Plan, Scope};
+use hookhost_agents::{Adapter, canary};
+use hookhost_client::connection::ConnectionError;
+use hookhost_client::control;
+use hookhost_client::paths::HostPaths;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Time to wait until a resident host of another version has ended.
+const END_TIMEOUT: Duration = Duration::from_secs(35);
+
+/// The part of the past on which the rules are tried.
+const PAST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Maximum time for the past. The newest calls are judged first.
+const PAST_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
+    if !args.dry_run {
+        inside_agent::refuse("turns hookhost on")?;
+    }
+    let cancel = CancellationToken::new();
+    Signals::listen()?.cancel_on_first(cancel.clone());
+    let places = Arc::new(AgentPlaces::here()?.with_settings()?);
+    places.check_program(Scope::User)?;
+    let chosen = chosen(&places, &args.agents)?;
+    let rules = Rules::choose(args, &places.directories)?;
+    let mut table = Table::default();
+    if args.dry_run {
+        return dry_run(&places, &rules, &chosen, &mut table);
+    }
+    let progress = Arc::new(Progress::start("compiling rules"));
+    // Without the log every call would be denied, so this fails before anything is changed.
+    audit_log::prepared()?;
+    replace_older_host(&places.directories)?;
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(interrupted("nothing was changed")),
+        loaded = rules.load(&places.directories) => loaded?,
+    }
+    if let Some(copy) = rules.apply(&places.directories)? {
+        let says = format!("your changes to the profile are in {}", one_line(&copy.to_string_lossy()));
+        table.push(Row::note("kept", &says));
+    }
+    if let Some(until) = resume(&places.directories).await? {
+        table.push(Row::note("pause", &format!("ended; it would have lasted until {}", time::local(until))));
+    }
+    table.push(rules.row()?);
+    progress.next("installing hooks");
+    let (installed, left) = install(&places, &chosen, &cancel, &mut table).await;
+    if !installed.is_empty() {
+        let mut action = OperatorAction::new(OperatorActionKind::On);
+        action.agents = installed.iter().map(|installed| installed.adapter.agent().name.to_owned()).collect();
+        record(action).await?;
+    }
+    progress.next("proving hooks");
+    prove_all(&places, installed, &cancel, &mut table).await;
+    if !cancel.is_cancelled() {
+        table.extend(past_row(&progress, &cancel).await);
+    }
+    drop(progress);
+    if cancel.is_cancelled() {
+        table.print()?;
+        let names: Vec<_> = left.iter().map(|adapter| adapter.agent().name).collect();
+        return Err(interrupted(&match names.as_slice() {
+            [] => "every agent in the table has the hook".to_owned(),
+            names => format!("{} left as before: {}", counted(names.len(), "agent"), names.join(", ")),
+        }));
+    }
+    let has_failure = table.has_failure();
+    table.print()?;
+    Ok(if has_failure { Exit::Failed } else { Exit::Done })
+}
+
+fn interrupted(what: &str) -> CliError {
+    CliError::new(Exit::Interrupted, anyhow!("interrupted: {what}")).advise("hookhost on")
+}
+
+/// Returns the named agents, or each agent on this machine.
+fn chosen(places: &AgentPlaces, named: &[String]) -> Result<Vec<&'static Adapter>, CliError> {
+    let mut chosen = adapters(named);
+    if named.is_empty() {
+        chosen.retain(|adapter| {
+            let context = places.context(adapter.agent().name, Scope::User);
+            !is_second_way(adapter) && find::traces(adapter, &context, &places.path).any()
+        });
+    }
+    if chosen.is_empty() {
+        let first = NO_AGENT.lines().next().unwrap_or_default().trim_end_matches('.');
+        return Err(CliError::usage(first).advise("hookhost on --agent AGENT, to prepare for one that comes later"));
+    }
+    Ok(chosen)
+}
+
+/// Ends a resident host of another version, which does not know the files that this version writes. The next call of an agent starts the
+/// new one.
+fn replace_older_host(directories: &UserDirectories) -> Result<(), CliError> {
+    let status = match doctor::host_status(directories) {
+        Ok(status) => status,
+        Err(ConnectionError::NotThere(_)) => return Ok(()),
+        Err(error) => {
+            return Err(CliError::from(anyhow!("the resident host does not answer: {error}; nothing was changed"))
+                .advise("hookhost doctor"));
+        }
+    };
+    let version = status["version"].as_str().unwrap_or("unknown");
+    if version == env!("CARGO_PKG_VERSION") {
+        return Ok(());
+    }
+    if status["on-demand"] != true {
+        let why = anyhow!(
+            "you have started a resident host of version {}, and this is {}; nothing was changed",
+            one_line(version),
+            env!("CARGO_PKG_VERSION")
+        );
+        return Err(CliError::from(why).advise("hookhost serve --stop, and then hookhost on"));
+    }
+    control::stop(&HostPaths::below(&directories.state), END_TIMEOUT).map_err(|error| {
+        CliError::from(anyhow!("the resident host of version {} does not end: {error}", one_line(version)))
+    })
+}
+
+/// The rules that will be in force.
+struct Rules {
+    /// The rules of the user's own hookhost.toml.
+    own: Config,
+    /// The profile, unless this program has no plugins for one, and the user has rules of their own.
+    profile: Option<PreparedProfile>,
+}
+
+impl Rules {
+    /// Chooses the rules. Fails if the user's own file is not valid, because then no rules would load.
+    fn choose(args: &OnArgs, directories: &UserDirectories) -> Result<Self, CliError> {
+        let file = directories.user_file();
+        let own = match file.exists() {
+            true => configuration::find(Some(&file), &directories.config)?.config,
+            false => Config::empty(),
+        };
+        let profile = match args.profile {
+            Some(profile) => profile,
+            None => profile::in_force(directories)?.map_or(Profile::DEFAULT, |found| found.profile),
+        };
+        let is_optional = args.profile.is_none() && !args.observe;
+        let has_own = own.enabled().next().is_some() || !own.asks().is_empty();
+        match profile.prepare(directories) {
+            Ok(prepared) if args.observe => Ok(Self { own, profile: Some(prepared.observing(directories)?) }),
+            Ok(prepared) => Ok(Self { own, profile: Some(prepared) }),
+            Err(_) if is_optional && has_own => Ok(Self { own, profile: None }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Compiles and checks the plugins, so that the first call of an agent need not wait for that.
+    async fn load(&self, directories: &UserDirectories) -> Result<(), CliError> {
+        loading::host(self.own.clone()).await?;
+        if let Some(prepared) = &self.profile {
+            prepared.install_plugins(directories)?;
+            loading::host(prepared.config.clone()).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts the rules into force. If they are not valid together with the user's own, restores what was there before. Returns the copy of
+    /// the file that somebody had edited, if there is one.
+    fn apply(&self, directories: &UserDirectories) -> Result<Option<PathBuf>, CliError> {
+        let Some(prepared) = &self.profile else { return Ok(None) };
+        let before = fs::read(&prepared.file).ok();
+        if before.as_deref() == Some(prepared.text.as_bytes()) {
+            return Ok(None);
+        }
+        let mut copy = None;
+        if let Some(before) = &before
+            && !profile::in_force(directories)?.is_some_and(|found| found.is_current)
+        {
+            let path = prepared.file.with_extension("toml.before");
+            fs::write(&path, before).map_err(|error| anyhow!("{} cannot be written: {error}", path.display()))?;
+            copy = Some(path);
+        }
+        prepared.write(directories)?;
+        let Err(error) = configuration::find(None, &directories.config) else { return Ok(copy) };
+        match before {
+            Some(before) => fs::write(&prepared.file, before).map_err(anyhow::Error::new)?,
+            None => _ = profile::remove(directories)?,
+        }
+        Err(error)
+    }
+
+    fn row(&self) -> Result<Row, CliError> {
+        let Some(prepared) = &self.profile else {
+            let plugins = counted(self.own.enabled().count(), "plugin");
+            let asks = counted(self.own.asks().len(), "ask rule");
+            return Ok(Row::note("rules", &format!("your own: {plugins} and {asks}")).next("hookhost hooks"));
+        };
+        let counts = profile::rule_counts(&prepared.config)?;
+        let rest = if prepared.config.settings().observe {
+            OBSERVES.trim_start_matches("hookhost ")
+        } else {
+            "everything else stays as fast and as quiet as before"
+        };
+        let verb = if counts.asking == 0 { "reject" } else { "ask or reject" };
+        let says = format!("{}: {} rules {verb}; {rest}", prepared.profile, counts.total());
+        Ok(Row::note("profile", &says).next("hookhost profile"))
+    }
+}
+
+/// An agent that has the hook.
+struct Installed {
+    adapter: &'static Adapter,
+    plan: Plan,
+    /// True if the hook was not there before.
+    is_new: bool,
+    version: Option<String>,
+}
+
+/// Puts the hook into each agent, until `cancel` is cancelled. Returns the agents that have it, and those that were left as before.
+async fn install(
+    places: &Arc<AgentPlaces>,
+    chosen: &[&'static Adapter],
+    cancel: &CancellationToken,
+    table: &mut Table,
+) -> (Vec<Installed>, Vec<&'static Adapter>) {
+    let (mut installed, mut left) = (Vec::new(), Vec::new());
+    let versions = versions(places, chosen, cancel).await;
+    for (adapter, version) in chosen.iter().copied().zip(versions) {
+        if cancel.is_cancelled() {
+            left.push(adapter);
+            continue;
+        }
+        match hook_entries::put_in(places, adapter, Scope::User, version.clone(), false) {
+            Ok(PutIn { plan, changes }) => {
+                let is_new = changes.iter().any(FileChange::is_needed);
+                installed.push(Installed { adapter, plan, is_new, version });
+            }
+            Err(error) => table.push(Row::failed(adapter.agent().name, &error)),
+        }
+    }
+    (installed, left)
+}
+
+/// Asks the agents for their versions, all at once, because an agent that is a large script takes a second to answer.
+async fn versions(
+    places: &Arc<AgentPlaces>,
+    chosen: &[&'static Adapter],
+    cancel: &CancellationToken,
+) -> Vec<Option<String>> {
+    let mut asked = JoinSet::new();
+    for (place, adapter) in chosen.iter().copied().enumerate() {
+        let places = Arc::clone(places);
+        asked.spawn_blocking(move || {
+            let context = places.context(adapter.agent().name, Scope::User);
+            let program = find::traces(adapter, &context, &places.path).program?;
+            Some((place, version::ask(&program, &places.path).ok()?))
+        });
+    }
+    let mut versions = vec![None; chosen.len()];
+    while let Some(Some(answer)) = cancel.run_until_cancelled(asked.join_next()).await {
+        if let Ok(Some((place, version))) = answer {
+            versions[place] = Some(version);
+        }
+    }
+    versions
+}
+
+/// Tries the rules on the past. Returns no row if there is no past.
+async fn past_row(progress: &Arc<Progress>, cancel: &CancellationToken) -> Option<Row> {
+    let mut query = PastQuery::new(PAST);
+    query.limit = Some(PAST_TIMEOUT);
+    let stop = Arc::clone(&query.cancel);
+    let row = |text: &str| Row::note("your past", text).next("hookhost replay --from all");
+    match cancel.run_until_cancelled(judge(query, Arc::clone(progress))).await {
+        Some(Ok(verdicts)) => verdicts.in_one_line().map(|line| row(&line)),
+        Some(Err(error)) => Some(row(&format!("was not tried: {}", one_line(&error.message())))),
+        None => {
+            stop.store(true, Ordering::Relaxed);
+            None
+        }
+    }
+}
+
+/// Proves the hook of each agent, all at once.
+async fn prove_all(
+    places: &Arc<AgentPlaces>,
+    installed: Vec<Installed>,
+    cancel: &CancellationToken,
+    table: &mut Table,
+) {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut proofs = JoinSet::new();
+    for (place, installed) in installed.into_iter().enumerate() {
+        let name = installed.adapter.agent().name;
+        let next = format!("hookhost doctor {name} --prove");
+        rows.push(Row::done(name, "installed, and not proven yet").next(next));
+        let places = Arc::clone(places);
+        proofs.spawn_blocking(move || (place, prove(&places, &installed)));
+    }
+    while let Some(Some(proven)) = cancel.run_until_cancelled(proofs.join_next()).await {
+        match proven {
+            Ok((place, row)) => rows[place] = row,
+            Err(error) => tracing::error!(%error, "a proof ended early"),
+        }
+    }
+    rows.into_iter().for_each(|row| table.push(row));
+}
+
+/// Proves the hook of an agent. If this command has just put the hook in and it does not work, takes it out again.
+fn prove(places: &AgentPlaces, installed: &Installed) -> Row {
+    let Installed { adapter, plan, is_new, version } = installed;
+    let agent = adapter.agent();
+    let context = places.context(agent.name, Scope::User);
+    let found = checks::examine(adapter, &context, &places.path, Selection::ByName);
+    let commands: Vec<_> = found.installed.iter().flat_map(|installed| installed.commands.clone()).collect();
+    let proof = prove::prove(adapter, &commands, &places.project, &places.path, version.clone());
+    if let Some(proof) = &proof {
+        if let Err(error) = Proofs::of(&places.directories.state).keep(proof) {
+            tracing::warn!(%error, "a proof cannot be stored");
+        }
+        if !proof.holds() {
+            return not_working(places, adapter, *is_new, &proof.sentence());
+        }
+    }
+    let step = plan.steps.first().map(|step| first_sentence(step));
+    let problem = found.checks.iter().find(|check| check.about == "reached" && check.state == CheckState::Problem);
+    match (&proof, problem) {
+        (_, Some(check)) if check.next.as_deref() == Some(checks::TRUST_IN_CODEX) => {
+            Row::done(agent.name, &format!("installed; {}", step.unwrap_or_else(|| checks::TRUST_IN_CODEX.to_owned())))
+        }
+        (_, Some(check)) => {
+            let next = check.next.clone().unwrap_or_else(|| format!("hookhost doctor {}", agent.name));
+            Row::problem(agent.name, &format!("installed, but {}", check.says)).next(next)
+        }
+        (Some(_), None) => {
+            // Codex has just said that its user trusts the hook.
+            let step = step.filter(|_| *is_new && agent.name != "codex").map(|step| format!("; {step}"));
+            Row::done(agent.name, &format!("denies the canary, allows an ordinary call{}", step.unwrap_or_default()))
+        }
+        (None, None) if adapter.canary(canary::DENIED, &places.project).is_some() => {
+            not_working(places, adapter, *is_new, "its files do not have the hook as hookhost writes it")
+        }
+        (None, None) => {
+            let how = match adapter.headless("") {
+                Some(_) => format!("hookhost doctor {} --prove --run-agent", agent.name),
+                None => format!("hookhost doctor {}", agent.name),
+            };
+            let step = step.unwrap_or_else(|| "only the agent itself can show that it denies".to_owned());
+            Row::done(agent.name, &format!("installed; {step}")).next(how)
+        }
+    }
+}
+
+/// The row of an agent whose hook does not work. Takes the hook out again if this command has put it in, because the agent could be unusable
+/// with it.
+fn not_working(places: &AgentPlaces, adapter: &Adapter, is_new: bool, why: &str) -> Row {
+    let name = adapter.agent().name;
+    let taken = is_new.then(|| hook_entries::take_out(places, adapter, Scope::User, false));
+    let says = match taken {
+        Some(Ok(_)) => format!("left as before, because {why}"),
+        Some(Err(error)) => format!("{why}; {}", error.message()),
+        None => why.to_owned(),
+    };
+    Row::problem(name, &says).next(format!("hookhost doctor {name}"))
+}
+
+/// Returns the beginning of an instruction, as a part of a longer sentence.
+fn first_sentence(step: &str) -> String {
+    let first = step.split(['.', ';']).next().unwrap_or_default();
+    first.chars().take(1).flat_map(char::to_lowercase).chain(first.chars().skip(1)).collect()
+}
+
+/// Shows what would happen.
+fn dry_run(
+    places: &AgentPlaces,
+    rules: &Rules,
+    chosen: &[&'static Adapter],
+    table: &mut Table,
+) -> Result<Exit, CliError> {
+    if let Some(prepared) = &rules.profile {
+        let before = fs::read_to_string(&prepared.file).ok();
+        if before.as_deref() != Some(&prepared.text) {
+            table.show(&difference::unified(&prepared.file.to_string_lossy(), before.as_deref(), Some(&prepared.text)));
+        }
+    }
+    table.push(rules.row()?);
+    for adapter in chosen {
+        let name = adapter.agent().name;
+        match hook_entries::put_in(places, adapter, Scope::User, None, true) {
+            Ok(PutIn { changes, .. }) => {
+                let needed: Vec<_> = changes.iter().filter(|change| change.is_needed()).collect();
+                needed.iter().for_each(|change| table.show(&hook_entries::unified(change)));
+                let files: Vec<_> =
+                    needed.iter().map(|change| one_line(&change.file.named.to_string_lossy())).collect();
+                table.push(match files.as_slice() {
+                    [] => Row::done(name, "has the hook already, and would be proven again"),
+                    files => Row::done(name, &format!("would change {}, and be proven", files.join(", "))),
+                });
+            }
+            Err(error) => table.push(Row::failed(name, &error)),
+        }
+    }
+    table.push(Row::note("dry run", "nothing was changed").next("hookhost on"));
+    let has_failure = table.has_failure();
+    table.print()?;
+    Ok(if has_failure { Exit::Failed } else { Exit::Done })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_sentence;
+
+    #[test]
+    fn the_first_sentence_of_an_instruction_goes_on_a_sentence() {
+        assert_eq!(first_sentence("Restart goose to load the plugin."), "restart goose to load the plugin");
+        assert_eq!(first_sentence("Trust it once in Codex: /hooks; until then …"), "trust it once in Codex: /hooks");
+        assert_eq!(first_sentence(""), "");
+    }
+}

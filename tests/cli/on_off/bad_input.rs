@@ -1,0 +1,207 @@
+//! `on` finishes an agent or leaves it as it is, says which, and ends with a matching exit code.
+
+use super::{AGENTS, Owner, TestAgent, row};
+use hookhost_client::frame::{Request, Response};
+use hookhost_tests::Ended;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The first command of a test run compiles the plugins.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+#[test]
+fn of_two_agents_one_that_fails_does_not_keep_the_other_from_being_finished() {
+    let owner = Owner::new(&AGENTS[..2]);
+    owner.write(AGENTS[0].file, "{ \"model\": ");
+    let on = owner.run(&["on"]);
+    on.expect(1, &[]);
+    assert!(row(&on, "claude-code").contains("is not strict JSON"), "{on:#?}");
+    assert!(row(&on, "codex").starts_with("✓ "), "{on:#?}");
+    assert_eq!(fs::read_to_string(owner.path(AGENTS[0].file)).unwrap(), "{ \"model\": ");
+    assert!(owner.has_hook(&AGENTS[1]));
+    assert_eq!(owner.actions()[0]["agents"], json!(["codex"]), "the log names the agents that were turned on");
+}
+
+#[test]
+fn a_file_of_hookhosts_name_that_somebody_else_wrote_is_left_by_on_and_off() {
+    let owner = Owner::new(&[TestAgent {
+        name: "copilot-cli",
+        program: "copilot",
+        version: "1.0.77",
+        file: ".copilot/hooks/hookhost.json",
+    }]);
+    owner.write(".copilot/hooks/hookhost.json", "{\"version\": 1, \"hooks\": {\"mine\": true}}");
+    let on = owner.run(&["on"]);
+    on.expect(1, &[]);
+    assert!(on.stdout.contains("exists, and hookhost has not written it"), "{on:#?}");
+    owner.run(&["off"]).expect(0, &[]);
+    let left = fs::read_to_string(owner.path(".copilot/hooks/hookhost.json")).unwrap();
+    assert_eq!(left, "{\"version\": 1, \"hooks\": {\"mine\": true}}");
+}
+
+#[test]
+fn where_nothing_can_be_written_nothing_is_changed() {
+    let owner = Owner::new(&AGENTS[..1]);
+    owner.write("a-file", "");
+    let mut command = owner.command(&["on"]);
+    let ended = Ended::of(command.env("HOOKHOST_STATE_DIR", owner.path("a-file/state")));
+    ended.expect(5, &["for the audit log cannot be made"]);
+    assert!(!owner.has_hook(&AGENTS[0]));
+    // The agent's own directory cannot be made.
+    owner.write(".claude", "a file");
+    let on = owner.run(&["on"]);
+    on.expect(1, &[]);
+    assert!(row(&on, "claude-code").contains("cannot be written"), "{on:#?}");
+    if rustix::process::geteuid().is_root() {
+        println!("root may write into a directory that is read-only: not tried");
+        return;
+    }
+    let owner = Owner::new(&AGENTS[..1]);
+    owner.write(AGENTS[0].file, "{}");
+    fs::set_permissions(owner.path(".claude"), fs::Permissions::from_mode(0o555)).unwrap();
+    let on = owner.run(&["on"]);
+    assert!(row(on.expect(1, &[]), "claude-code").contains("check the permissions"), "{on:#?}");
+    fs::set_permissions(owner.path(".claude"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(!owner.has_hook(&AGENTS[0]));
+}
+
+#[test]
+fn without_an_agent_nothing_is_written() {
+    let owner = Owner::new(&[]);
+    let on = owner.run(&["on"]);
+    on.expect(2, &["hookhost on --agent AGENT, to prepare for one that comes later"]);
+    assert!(!owner.path("state").exists());
+    let off = owner.run(&["off"]);
+    assert_eq!(off.expect(0, &[]).stdout, "hookhost is off: no agent has its hook.\n");
+}
+
+#[test]
+fn an_agent_turns_hookhost_neither_on_nor_off() {
+    let owner = Owner::new(&AGENTS[..1]);
+    for (arguments, does) in [(&["on", "--observe"][..], "on"), (&["off"], "off"), (&["off", "--for", "1m"], "off")] {
+        let ended = Ended::of(owner.command(arguments).env("GEMINI_CLI", "1"));
+        ended.expect(3, &[&format!("a command that turns hookhost {does} is for a person: nothing was changed")]);
+    }
+    assert!(!owner.path("state").exists());
+    Ended::of(owner.command(&["on", "--dry-run"]).env("GEMINI_CLI", "1")).expect(0, &[]);
+}
+
+#[test]
+fn rules_that_cannot_be_loaded_keep_every_agent_as_it_is() {
+    let owner = Owner::new(&AGENTS[..1]);
+    owner.user.configure("[[plugin]]\nnmae = 1\n");
+    owner.run(&["on"]).expect(5, &["unknown key `nmae`"]);
+    let digest = "0".repeat(64);
+    owner.user.configure(&format!("[[plugin]]\nname = \"p\"\npath = \"p.wasm\"\nsha256 = \"{digest}\"\n"));
+    owner.run(&["on"]).expect(5, &["p.wasm"]);
+    assert!(!owner.has_hook(&AGENTS[0]));
+}
+
+#[test]
+fn a_profile_that_does_not_exist_is_named() {
+    let owner = Owner::new(&AGENTS[..1]);
+    owner.run(&["on", "--profile", "carefull"]).expect(2, &["carefull", "careful"]);
+    assert!(!owner.has_hook(&AGENTS[0]));
+}
+
+/// A resident host of an older version, which ends when it is asked to.
+fn older_host(owner: &Owner, is_on_demand: bool) -> thread::JoinHandle<()> {
+    let directory = owner.path("state/run");
+    fs::create_dir_all(&directory).unwrap();
+    for directory in [owner.path("state"), directory.clone()] {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    let lock = fs::File::create(directory.join("host.lock")).unwrap();
+    lock.try_lock().unwrap();
+    let socket = directory.join("host.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    thread::spawn(move || {
+        let status = json!({ "version": "0.0.1", "on-demand": is_on_demand }).to_string();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            match request(&mut stream) {
+                Some(Request::Status { .. }) => {
+                    stream.write_all(&Response::Status(status.clone()).to_frame()).unwrap();
+                }
+                Some(Request::Stop) => break,
+                _ => {}
+            }
+        }
+        fs::remove_file(socket).unwrap();
+        drop(lock);
+    })
+}
+
+fn request(stream: &mut UnixStream) -> Option<Request> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).ok()?;
+    let mut body = vec![0; u32::from_le_bytes(length) as usize];
+    stream.read_exact(&mut body).ok()?;
+    Request::from_body(&body).ok()
+}
+
+#[test]
+fn a_resident_host_of_an_older_version_is_ended_unless_a_person_has_started_it() {
+    let owner = Owner::new(&AGENTS[..1]);
+    let older = older_host(&owner, false);
+    owner.run(&["on"]).expect(
+        1,
+        &["you have started a resident host of version 0.0.1", "nothing was changed", "hookhost serve --stop"],
+    );
+    assert!(!owner.has_hook(&AGENTS[0]));
+    owner.run(&["serve", "--stop"]).expect(0, &[]);
+    older.join().unwrap();
+    let older = older_host(&owner, true);
+    owner.run(&["on"]).expect(0, &[]);
+    older.join().unwrap();
+    assert!(owner.has_hook(&AGENTS[0]));
+}
+
+/// Starts `on`, waits until this file exists, and presses Ctrl-C twice.
+fn interrupted_once_there_is(owner: &Owner, file: &str) -> Ended {
+    let mut command = owner.command(&["on"]);
+    let child: Child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    while !owner.path(file).exists() {
+        assert!(began.elapsed() < TIMEOUT, "{file} did not come");
+        thread::sleep(Duration::from_millis(10));
+    }
+    for _ in 0..2 {
+        let _ = kill_process(Pid::from_child(&child), Signal::INT);
+    }
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+#[test]
+fn ctrl_c_before_an_agent_is_changed_leaves_it_as_it_was() {
+    let owner = Owner::new(&AGENTS[..2]);
+    let started = owner.path("asked");
+    owner.program("claude", &format!("touch {}; exec sleep 600", started.display()));
+    let ended = interrupted_once_there_is(&owner, "asked");
+    ended.expect(130, &["interrupted: 2 agents left as before: claude-code, codex", "try: hookhost on"]);
+    assert!(!owner.has_hook(&AGENTS[0]) && !owner.has_hook(&AGENTS[1]));
+    assert!(!owner.path(AGENTS[0].file).exists());
+}
+
+#[test]
+fn ctrl_c_while_hooks_are_proven_leaves_every_agent_finished() {
+    let owner = Owner::new(&AGENTS[..2]);
+    owner.program("hookhost-hook", &format!("touch {}; exec sleep 5", owner.path("proving").display()));
+    let ended = interrupted_once_there_is(&owner, "proving");
+    ended.expect(130, &["interrupted: every agent in the table has the hook", "try: hookhost on"]);
+    assert!(row(&ended, "claude-code").starts_with("✓ installed, and not proven yet"), "{ended:#?}");
+    assert!(owner.has_hook(&AGENTS[0]) && owner.has_hook(&AGENTS[1]));
+    owner.program("hookhost-hook", super::HOOK);
+    owner.run(&["on"]).expect(0, &[]);
+    owner.run(&["off"]).expect(0, &[]);
+    assert!(!owner.path(AGENTS[0].file).exists(), "what was there before is still known");
+}

@@ -1,0 +1,139 @@
+//! What `on` and `off` do and print.
+
+use super::{AGENTS, Owner, TestAgent, names, row};
+use serde_json::json;
+use std::fs;
+
+#[test]
+fn on_installs_and_proves_each_agent_and_off_takes_it_out_again() {
+    let owner = Owner::new(&AGENTS[..3]);
+    let on = owner.run(&["on"]);
+    on.expect(0, &[]);
+    let proven = "✓ denies the canary, allows an ordinary call";
+    assert_eq!(row(&on, "claude-code"), proven);
+    assert_eq!(row(&on, "gemini-cli"), proven);
+    // Nobody has trusted the hooks in Codex.
+    assert!(row(&on, "codex").starts_with("✓ installed; ") && row(&on, "codex").contains("/hooks"), "{on:#?}");
+    assert!(AGENTS[..3].iter().all(|agent| owner.has_hook(agent)));
+    let doctor = owner.run(&["doctor", "claude-code"]);
+    assert!(doctor.expect(0, &[]).stdout.contains("denied a forbidden test call"), "the proof is kept: {doctor:#?}");
+    let off = owner.run(&["off"]);
+    off.expect(0, &[]);
+    for agent in &AGENTS[..3] {
+        assert!(row(&off, agent.name).starts_with("✓ removed "), "{off:#?}");
+        assert!(!owner.path(agent.file).exists());
+    }
+    assert!(row(&off, "stays").contains("the log and your approvals in "), "{off:#?}");
+    let again = owner.run(&["off"]);
+    assert_eq!(again.expect(0, &[]).stdout, "hookhost is off: no agent has its hook.\n");
+    let actions = owner.actions();
+    let found: Vec<_> = actions.iter().map(|action| (&action["action"], &action["by"], &action["agents"])).collect();
+    let agents = json!(["claude-code", "codex", "gemini-cli"]);
+    assert_eq!(found, [(&json!("on"), &json!("ada"), &agents), (&json!("off"), &json!("ada"), &agents)]);
+}
+
+#[test]
+fn a_named_agent_alone_is_turned_on_and_off() {
+    let owner = Owner::new(&AGENTS);
+    owner.run(&["on"]).expect(0, &[]);
+    let off = owner.run(&["off", "--agent", "gemini-cli"]);
+    off.expect(0, &[]);
+    let has = |agents: &[TestAgent]| agents.iter().map(|agent| owner.has_hook(agent)).collect::<Vec<_>>();
+    assert_eq!(has(&AGENTS), [true, true, false, true]);
+    let off = owner.run(&["off", "--agent", "gemini-cli"]);
+    assert_eq!(row(&off, "gemini-cli"), "✓ hookhost is not in its files");
+    owner.run(&["off"]).expect(0, &[]);
+    let on = owner.run(&["on", "--agent", "qwen-code", "--agent", "gemini-cli"]);
+    assert!(row(on.expect(0, &[]), "qwen-code").starts_with("✓ "), "{on:#?}");
+    assert_eq!(has(&AGENTS), [false, false, true, true]);
+    owner.run(&["on", "--agent", "nobody"]).expect(2, &["nobody"]);
+}
+
+#[test]
+fn a_dry_run_shows_each_change_and_changes_nothing() {
+    let owner = Owner::new(&AGENTS[..2]);
+    owner.write(AGENTS[0].file, "{\n  \"model\": \"big\"\n}\n");
+    let before = (names(&owner.path(".")), names(&owner.path("config")), names(&owner.path("state")));
+    let dry = owner.run(&["on", "--dry-run"]);
+    dry.expect(0, &[]);
+    let file = owner.path(AGENTS[0].file).display().to_string();
+    assert!(dry.stdout.contains(&format!("--- {file}\n+++ {file}\n")), "{dry:#?}");
+    assert_eq!(row(&dry, "claude-code"), format!("✓ would change {file}, and be proven"));
+    assert_eq!(row(&dry, "dry run"), "nothing was changed     (hookhost on)");
+    assert!(!owner.has_hook(&AGENTS[0]) && !owner.has_hook(&AGENTS[1]));
+    assert_eq!((names(&owner.path(".")), names(&owner.path("config")), names(&owner.path("state"))), before);
+    owner.run(&["on"]).expect(0, &[]);
+    let dry = owner.run(&["on", "--dry-run"]);
+    assert_eq!(row(&dry, "claude-code"), "✓ has the hook already, and would be proven again");
+    let off = owner.run(&["off", "--dry-run"]);
+    assert_eq!(row(&off, "claude-code"), format!("✓ would restore {file}, byte for byte"));
+    assert!(off.stdout.contains(&format!("--- {file}\n")), "{off:#?}");
+    assert!(owner.has_hook(&AGENTS[0]));
+    // What the dry run has shown is what happens.
+    owner.run(&["off"]).expect(0, &[]);
+    assert_eq!(fs::read_to_string(owner.path(AGENTS[0].file)).unwrap(), "{\n  \"model\": \"big\"\n}\n");
+}
+
+#[test]
+fn a_hook_that_does_not_work_is_taken_out_again_and_one_that_was_there_before_stays() {
+    let owner = Owner::new(&AGENTS[..1]);
+    owner.write(AGENTS[0].file, "{ \"model\": \"big\" }");
+    for (script, why) in [
+        ("cat >/dev/null", "allowed the test call that it must deny"),
+        ("echo nobody answers >&2; exit 2", "denied an ordinary test call too"),
+        ("exit 1", "failed"),
+    ] {
+        owner.program("hookhost-hook", script);
+        let on = owner.run(&["on"]);
+        on.expect(1, &[]);
+        let says = row(&on, "claude-code");
+        assert!(says.starts_with("✗ left as before, because ") && says.contains(why), "{says}");
+        assert_eq!(fs::read_to_string(owner.path(AGENTS[0].file)).unwrap(), "{ \"model\": \"big\" }");
+    }
+    owner.program("hookhost-hook", super::HOOK);
+    owner.run(&["on"]).expect(0, &[]);
+    owner.program("hookhost-hook", "exit 1");
+    let on = owner.run(&["on"]);
+    assert!(row(on.expect(1, &[]), "claude-code").starts_with("✗ the hook failed"), "{on:#?}");
+    assert!(owner.has_hook(&AGENTS[0]), "the user's protection stays");
+}
+
+#[test]
+fn an_agent_that_does_not_reach_its_hook_is_a_problem() {
+    let owner = Owner::new(&AGENTS[..1]);
+    owner.write(AGENTS[0].file, "{ \"disableAllHooks\": true }");
+    let on = owner.run(&["on"]);
+    on.expect(1, &[]);
+    assert!(row(&on, "claude-code").starts_with("✗ installed, but "), "{on:#?}");
+    assert!(on.stdout.contains("disableAllHooks"), "{on:#?}");
+}
+
+#[test]
+fn a_profile_is_put_into_force_stays_until_another_is_named_and_goes_with_off() {
+    let owner = Owner::new(&AGENTS[..1]);
+    let file = owner.path("config/profile.toml");
+    let profile = |arguments: &[&str]| {
+        let on = owner.run(arguments);
+        row(on.expect(0, &[]), "profile").to_owned()
+    };
+    let developer = profile(&["on"]);
+    assert!(
+        developer.starts_with("developer: ") && developer.contains(" rules ask or reject; everything else"),
+        "{developer}"
+    );
+    let observing = profile(&["on", "--observe"]);
+    assert!(observing.contains("only observes: it records what your rules decide"), "{observing}");
+    assert!(fs::read_to_string(&file).unwrap().contains("[settings]\nobserve = true\n"));
+    assert!(profile(&["on", "--profile", "unattended"]).starts_with("unattended: "));
+    assert!(!fs::read_to_string(&file).unwrap().contains("observe"));
+    assert!(profile(&["on"]).starts_with("unattended: "));
+    // What somebody has changed in the file is not lost.
+    fs::write(&file, fs::read_to_string(&file).unwrap() + "# mine\n").unwrap();
+    profile(&["on"]);
+    assert!(!fs::read_to_string(&file).unwrap().contains("# mine"));
+    assert!(fs::read_to_string(owner.path("config/profile.toml.before")).unwrap().contains("# mine"));
+    let off = owner.run(&["off"]);
+    assert!(row(off.expect(0, &[]), "profile").starts_with("✓ removed"), "{off:#?}");
+    assert!(!file.exists());
+    owner.run(&["hooks"]).expect(0, &[]);
+}
