@@ -239,6 +239,16 @@ fn a_proposal_that_is_not_a_priority_is_reported_and_allowed_only_with_one() {
 }
 
 #[test]
+fn a_plugin_describes_itself_as_its_package_does_and_a_description_of_the_component_outranks_it() {
+    let user = User::new();
+    let bytes = std::fs::read(plugin("path-guard")).unwrap();
+    user.write("plain.wasm", &bytes);
+    user.run(["inspect", "plain.wasm"]).expect(0, &["description Rejects writes to protected paths\n"]);
+    user.write("described.wasm", with_section(bytes, "description", b"Guards our paths"));
+    assert_eq!(inspect(&user, "described.wasm")["metadata"]["annotations"]["description"], "Guards our paths");
+}
+
+#[test]
 fn what_a_component_says_of_itself_cannot_steer_the_terminal() {
     let user = User::new();
     user.write("rude.wasm", with_section(wat::parse_str("(component)").unwrap(), "description", b"nice\x1b[2J"));

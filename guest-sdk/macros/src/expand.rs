@@ -58,7 +58,8 @@ fn expand(attribute: &TokenStream, item: TokenStream) -> Result<TokenStream, Err
     item.items.splice(0..0, native);
     let exports = exports(&item.self_ty, &contract, &items);
     let proposals = arguments.sections();
-    Ok(quote!(#item #exports #proposals))
+    let description = description();
+    Ok(quote!(#item #exports #proposals #description))
 }
 
 /// The arguments of the attribute. With these arguments, the plugin proposes settings for its allowlist entry.
@@ -107,6 +108,20 @@ impl Arguments {
         let priority = self.priority.map(|priority| section("hookhost:priority", &priority.to_string()));
         let on_failure = self.on_failure.as_ref().map(|word| section("hookhost:on-failure", word));
         quote!(#priority #on_failure)
+    }
+}
+
+/// Returns the custom section `description` of WebAssembly's tool conventions, with the description of the plugin's package.
+fn description() -> TokenStream {
+    quote! {
+        #[cfg(target_arch = "wasm32")]
+        #[allow(warnings, unsafe_code, clippy::all, clippy::allow_attributes_without_reason)]
+        const _: () = {
+            const TEXT: &[u8] = ::core::env!("CARGO_PKG_DESCRIPTION").as_bytes();
+            #[used]
+            #[unsafe(link_section = "description")]
+            static DESCRIPTION: [u8; TEXT.len()] = *TEXT.first_chunk().unwrap();
+        };
     }
 }
 
@@ -377,7 +392,7 @@ mod tests {
     #[test]
     fn a_priority_and_what_a_failure_leads_to_are_proposed_in_sections_and_nothing_else_is_taken() {
         let item = || quote! { impl Plugin for X { fn stream_end(session: &Session, text: &str) {} } };
-        assert!(!expansion(item()).contains("link_section"));
+        assert!(!expansion(item()).contains("\"hookhost:"));
         for (attribute, text) in [(quote!(priority = 50), "b\"50\""), (quote!(priority = -7), "b\"-7\"")] {
             let expansion = expand(&attribute, item()).unwrap().to_string();
             assert!(expansion.contains("\"hookhost:priority\"") && expansion.contains(text), "{expansion}");

@@ -37,7 +37,10 @@ pub(in crate::command) struct Metadata {
 }
 
 /// Names of the custom sections that contain one text each, in the form that `wasm-tools metadata add` writes.
-const ANNOTATIONS: [&str; 7] = ["authors", "description", "licenses", "source", "homepage", "revision", "version"];
+const ANNOTATIONS: [&str; 7] = ["authors", DESCRIPTION, "licenses", "source", "homepage", "revision", "version"];
+
+/// Name of the section with one sentence about the component.
+const DESCRIPTION: &str = "description";
 
 /// Names of the custom sections that propose a value for a key of the entry. The text of such a section is the value. The section can be in
 /// the component itself or in one of its modules.
@@ -74,6 +77,10 @@ impl Metadata {
                     propose(&section, on_failure, on_failure_problem, read, "`ask` or `reject`");
                 }
                 Payload::CustomSection(section) if open.len() <= 1 => metadata.custom(&section),
+                // The SDK writes the description into the module that it compiles. The component's own description outranks it.
+                Payload::CustomSection(section) if section.name() == DESCRIPTION && open.len() == 2 => {
+                    metadata.annotations.entry(DESCRIPTION.to_owned()).or_insert_with(|| text_of(&section));
+                }
                 other => {
                     if let Some(Some(module)) = open.last_mut() {
                         module.read(other);
@@ -125,9 +132,7 @@ impl Metadata {
                 }
             }
             _ if ANNOTATIONS.contains(&section.name()) => {
-                if let Ok(text) = std::str::from_utf8(section.data()) {
-                    self.annotations.insert(section.name().to_owned(), text.to_owned());
-                }
+                self.annotations.insert(section.name().to_owned(), text_of(section));
             }
             _ => {}
         }
@@ -146,6 +151,10 @@ impl Metadata {
     }
 }
 
+fn text_of(section: &CustomSectionReader<'_>) -> String {
+    String::from_utf8_lossy(section.data()).into_owned()
+}
+
 /// Reads a proposal. Two different proposals for the same key are an error.
 fn propose<T: Copy + PartialEq>(
     section: &CustomSectionReader<'_>,
@@ -154,7 +163,7 @@ fn propose<T: Copy + PartialEq>(
     read: impl Fn(&str) -> Option<T>,
     must: &str,
 ) {
-    let (name, text) = (section.name(), String::from_utf8_lossy(section.data()));
+    let (name, text) = (section.name(), text_of(section));
     match read(&text) {
         None => {
             let shown: String = text.chars().take(SHOWN).collect();
