@@ -8,6 +8,7 @@ mod allow_and_trust;
 mod audit;
 mod auth;
 mod cache;
+mod check;
 mod configuration;
 mod dispatch;
 mod dispatch_shell;

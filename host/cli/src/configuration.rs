@@ -49,14 +49,19 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
         None => Config::discover(directory, &places, SECTIONS),
     };
     let found = found.map_err(CliError::not_loaded)?;
-    // Every command checks all sections, even the sections that it does not use, because a file applies only if all of its sections are
-    // valid.
-    agent(&found.config)?;
-    agents(&found.config)?;
-    mcp(&found.config)?;
-    mcp_proxy(&found.config)?;
-    sent_variables(&found.config)?;
+    check_sections(&found.config)?;
     Ok(found)
+}
+
+/// Checks all sections. Every command does so, even for sections that it does not use, because a file applies only if all of its sections
+/// are valid.
+pub(crate) fn check_sections(config: &Config) -> Result<(), CliError> {
+    agent(config)?;
+    agents(config)?;
+    mcp(config)?;
+    mcp_proxy(config)?;
+    sent_variables(config)?;
+    Ok(())
 }
 
 /// Reads the section `[agent]`. Only the user's own file can set programs and variants of providers. Otherwise a repository could make

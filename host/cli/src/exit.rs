@@ -16,7 +16,8 @@ Exit codes:
   4    rejected, because a plugin failed or timed out
   5    not loaded: the allowlist, a plugin's file or its digest is wrong, or the
        audit log cannot be used; nothing ran
-  6    the audit log is not as it was written, or a replay had another outcome
+  6    the audit log is not as it was written, a replay had another outcome, or a
+       repository's files disable or remove hooks
   130  interrupted (Ctrl-C, or a request to terminate)";
 
 /// The result of a command, as its exit code.
@@ -34,7 +35,7 @@ pub(crate) enum Exit {
     PluginFailed = 4,
     /// Nothing ran, because the allowlist or a plugin cannot be loaded, or the audit log cannot be used.
     NotLoaded = 5,
-    /// The audit log was changed, or an outcome of a replay differs from the record.
+    /// The audit log was changed, an outcome of a replay differs from the record, or a repository's files disable or remove hooks.
     Differs = 6,
     /// Ctrl-C, or a request to terminate.
     Interrupted = 130,

@@ -23,6 +23,7 @@
 //! | [`check`] | the result of one check |
 //! | [`doctor`] | checks that the hook is installed and is reached |
 //! | [`prove`] | proves that the hook denies |
+//! | [`project_hooks`] | the hooks in a project's files, whoever wrote them |
 
 pub mod check;
 pub mod configured;
@@ -34,6 +35,7 @@ pub mod mcp_servers;
 pub mod mcp_servers_toml;
 pub mod ours;
 pub mod process;
+pub mod project_hooks;
 pub mod prove;
 pub mod receipt;
 pub mod settings_file;

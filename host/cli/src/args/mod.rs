@@ -2,6 +2,7 @@
 
 mod acp;
 mod agents;
+mod check;
 mod generated;
 mod groups;
 mod log;
@@ -15,6 +16,7 @@ mod session;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
+pub(crate) use check::CheckArgs;
 pub(crate) use generated::{CompletionsArgs, ManArgs};
 pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ReportArgs, ShowArgs, TailArgs, VerifyArgs};
 pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
@@ -105,6 +107,7 @@ pub(crate) enum Command {
     Add(AddArgs),
     Profile(ProfileArgs),
     Trust(TrustArgs),
+    Check(CheckArgs),
     Install(InstallArgs),
     Uninstall(UninstallArgs),
     Doctor(DoctorArgs),

@@ -9,6 +9,7 @@ mod approvals;
 mod audit;
 mod auth;
 mod cache;
+mod check;
 mod dispatch;
 mod doctor;
 mod external;
@@ -65,6 +66,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Trust(args) => trust::run(&args),
         Command::On(args) => wait_for(on::run(&args)),
         Command::Off(args) => wait_for(off::run(&args)),
+        Command::Check(args) => check::run(&args),
         Command::Install(args) => install::run(&args),
         Command::Uninstall(args) => uninstall::run(&args),
         Command::Doctor(args) => doctor::run(&args),

@@ -10,7 +10,7 @@ mod entries;
 mod environment;
 mod gemini;
 mod program;
-mod switches;
+pub(super) mod switches;
 
 pub use codex::REVIEW as TRUST_IN_CODEX;
 pub use entries::Presence;

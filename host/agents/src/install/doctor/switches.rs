@@ -32,8 +32,14 @@ const DISABLING_SETTINGS: &[DisablingSetting] = &[
     DisablingSetting { agents: &["antigravity"], at: &["hookhost", "enabled"], off: false },
 ];
 
+/// Returns the keys of each setting that disables all hooks of an agent, and the value that does so.
+pub(in crate::install) fn of(agent: &str) -> impl Iterator<Item = (&'static [&'static str], bool)> {
+    let is_of_agent = move |setting: &&DisablingSetting| setting.agents.contains(&agent);
+    DISABLING_SETTINGS.iter().filter(is_of_agent).map(|setting| (setting.at, setting.off))
+}
+
 /// Returns settings files that can contain a setting that disables hookhost's hook, although they never contain the hook itself.
-fn more_files(agent: &str, context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
+pub(in crate::install) fn more_files(agent: &str, context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
     let both = |directory: &str, names: &[&str]| {
         let roots = [(Scope::User, context.home), (Scope::Project, context.project)];
         let files = roots.map(|(scope, root)| {

@@ -112,7 +112,7 @@ impl Metadata {
 
     /// Returns what the component says about itself.
     pub(in crate::command) fn description(&self) -> Option<&str> {
-        self.annotations.get("description").map(String::as_str)
+        self.annotations.get(DESCRIPTION).map(String::as_str)
     }
 
     fn custom(&mut self, section: &CustomSectionReader<'_>) {

@@ -1,0 +1,40 @@
+#!/bin/sh
+# The step of the action. Checks the checkout in DIRECTORY, compared with the commit BASE if there is one, and writes SARIF.
+set -eu
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+work=$(mktemp -d "${RUNNER_TEMP:-${TMPDIR:-/tmp}}/hookhost.XXXXXX")
+
+if [ -z "${PROGRAM:-}" ]; then
+  triple=$(uname -m)-$(uname -s)
+  # `release` has a line for each system: SYSTEM DIGEST URL. A release of the action fills it in.
+  line=$(grep "^$triple " "$here/release") || {
+    echo "::error::This action knows no hookhost for $triple: name an installed one as \`program\`, or use a released version of the action"
+    exit 2
+  }
+  # shellcheck disable=SC2086 # The three words of the line.
+  set -- $line
+  curl --fail --silent --show-error --location --proto '=https' --output "$work/archive" "$3"
+  echo "$2  $work/archive" | if command -v sha256sum >/dev/null; then sha256sum --check --quiet; else shasum -a 256 --check --quiet; fi
+  mkdir "$work/program"
+  tar -xf "$work/archive" -C "$work/program"
+  PROGRAM=$(find "$work/program" -type f -name hookhost | head -n 1)
+fi
+
+cd "$DIRECTORY"
+set -- check --sarif "$SARIF"
+if [ -n "${BASE:-}" ]; then
+  git cat-file -e "$BASE^{commit}" 2>/dev/null || git fetch --quiet --no-tags --depth=1 origin "$BASE"
+  # The base is checked out without the repository's own hooks and filters.
+  git -c core.hooksPath=/dev/null worktree add --quiet --detach "$work/base" "$BASE"
+  set -- "$@" --base "$work/base"
+fi
+code=0
+"$PROGRAM" "$@" >"$work/found" || code=$?
+cat "$work/found"
+if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
+  { echo '### hookhost check'; echo '```text'; sed 's/```/` ` `/g' "$work/found"; echo '```'; } >>"$GITHUB_STEP_SUMMARY"
+fi
+if [ -n "${GITHUB_OUTPUT:-}" ]; then echo "sarif=$DIRECTORY/$SARIF" >>"$GITHUB_OUTPUT"; fi
+if [ -n "${BASE:-}" ]; then git worktree remove --force "$work/base"; fi
+rm -rf "$work"
+exit "$code"
