@@ -1,6 +1,7 @@
 //! The built `hookhost-hook` and the built resident host, in a home of their own, with a real component: each fault leads to a no
 //! in the agent's own words or to the right verdict, with one sentence, and the log loses nothing.
 
+mod agent_plugin;
 mod allow_once;
 mod clock;
 mod crowd;

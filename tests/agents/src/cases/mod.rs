@@ -3,6 +3,7 @@
 mod acp;
 mod failures;
 mod gate;
+mod plugin;
 mod proxy;
 mod resident;
 mod session;
@@ -35,6 +36,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "ways", check: resident::ways, needs_built: true },
     Case { name: "acp", check: acp::acp, needs_built: true },
     Case { name: "install", check: resident::install, needs_built: true },
+    Case { name: "plugin", check: plugin::plugin, needs_built: true },
     Case { name: "proxy", check: proxy::proxy, needs_built: true },
 ];
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Time limit of a command.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// Runs a command.
 ///
