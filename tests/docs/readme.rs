@@ -1,4 +1,4 @@
-//! The README and what it leads to first: its rule is compiled and causes the refusal that it shows, the demo prints the
+//! The README and what it leads to first: its commands are decided as it says, its figures are measured, the demo prints the
 //! transcript of the tour, and the first plugin is made by doing what the guide says, word for word.
 
 use crate::guide::{Block, assert_shown, blocks, blocks_of, normalised, page, root, section};
@@ -12,40 +12,74 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[test]
-fn the_readme_fits_one_screen_and_its_rule_is_that_of_the_first_plugin() {
+fn the_readme_is_short_and_shows_a_refusal_in_the_words_of_the_rule() {
     let readme = page("README.md");
     assert!(readme.lines().count() <= 90, "{} lines", readme.lines().count());
-    let rule = blocks_of(&readme, "rust").remove(0);
-    assert_eq!(rule.lines().count(), 8, "eight lines of a rule");
-    let unindented = |code: &str| code.lines().map(str::trim_start).collect::<Vec<_>>().join("\n");
-    let guide = page("docs/writing-plugins.md");
-    let steps = blocks(section(&guide, "## Your first plugin in ten minutes"));
-    let source = steps.iter().find(|block| block.file.as_deref() == Some("src/lib.rs")).expect("the plugin's source");
-    assert!(unindented(&source.text).contains(&unindented(&rule)), "the guide's plugin has another rule:\n{rule}");
+    let picture = page("docs/pictures/refusal.svg");
+    let shown: String = picture
+        .split("<text")
+        .filter_map(|text| text.split_once('>')?.1.split_once("</text>"))
+        .map(|(text, _)| text)
+        .collect();
+    let (call, words) = ("git push --force origin main", "A forced push to main or master rewrites history");
+    let user = guarded();
+    let ended = user.run(["dispatch", "--shell", call]);
+    assert!(ended.stdout.contains(words), "the rule has other words: {ended:#?}");
+    assert!(shown.contains(call) && shown.contains(words), "draw it again: cargo xtask agents pictures\n{shown}");
+}
+
+/// A user with the guard of shell commands.
+fn guarded() -> User {
+    let user = User::new();
+    user.configure(&hookhost_tests::Entry::new("shell-guard", &hookhost_tests::plugin("shell-guard")).to_toml());
+    user
 }
 
 #[test]
-fn the_rule_of_the_readme_causes_the_refusal_that_it_shows() {
+fn each_command_of_the_readme_is_decided_as_it_says() {
     let readme = page("README.md");
-    let shown = blocks_of(&readme, "text");
-    let [seen, read] = shown.as_slice() else { panic!("what you see, and what the model reads: {shown:?}") };
-    let user = User::new();
-    user.configure(&hookhost_tests::Entry::new("no-force-push", &hookhost_tests::plugin("no-force-push")).to_toml());
-    user.write(
-        "push.toml",
-        "[[turn]]\ncall = [{ tool = \"bash\", arguments = { command = \"git push --force origin main\" } }]\n\
-         [[turn]]\ntext = \"I have not pushed.\"\n",
-    );
-    let ended = user.run(["run", "Push my branch.", "--script", "push.toml"]);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(format!("{}{}", ended.stdout, ended.stderr).contains(seen.as_str()), "{ended:?}");
-    let sessions = fs::read_dir(user.path("state/sessions")).expect("the sessions");
-    let sessions: Vec<_> = sessions.map(|entry| fs::read_to_string(entry.expect("a session").path())).collect();
-    let [Ok(session)] = sessions.as_slice() else { panic!("{sessions:?}") };
-    let records = session.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
-    let result = records.map(|record| record["message"].clone()).find(|message| message["role"] == "tool");
-    let result = result.expect("the call's result");
-    assert!(result["text"].as_str().is_some_and(|text| text.contains(read.trim_end())), "{result}");
+    let table = readme.split("| an agent does |").nth(1).expect("the table").split("\n\n").next().expect("its rows");
+    let user = guarded();
+    let mut checked = 0;
+    for row in table.lines().filter(|line| line.starts_with("| `")) {
+        let row = row.replace("\\|", "\u{1}");
+        let cells: Vec<String> =
+            row.split('|').map(|cell| cell.trim().replace('\u{1}', "|").replace('`', "")).collect();
+        let [_, command, said, rule, _] = cells.as_slice() else { panic!("{row}") };
+        let ended = user.run(["dispatch", "--shell", command]);
+        let (code, begins) = match said.as_str() {
+            "rejected" => (3, "rejected by shell-guard"),
+            "you are asked" => (3, "rejected (not approved) by shell-guard"),
+            "runs" => (0, "allowed"),
+            other => panic!("{other}"),
+        };
+        ended.expect(code, &[]);
+        assert!(ended.stdout.starts_with(begins) && ended.stdout.contains(rule), "{ended:#?}");
+        checked += 1;
+    }
+    assert!(checked >= 10, "only {checked} rows");
+}
+
+#[test]
+fn the_figures_of_the_readme_are_those_that_commands_print() {
+    let readme = page("README.md");
+    let growth = page("docs/growth.md");
+    let row = growth.lines().find(|line| line.starts_with("| log on |") && line.contains(" at 1 |")).expect("its row");
+    let time =
+        row.split('|').nth(4).and_then(|cell| cell.trim().strip_suffix(" µs at 1")).expect("the time of one plugin");
+    let time: f64 = time.parse().expect("a number");
+    assert_eq!(readme.matches(&format!("{time:.0} µs")).count(), 2, "one plugin takes {time} µs");
+    let cases = |file: &str| {
+        let text = page(&format!("example-plugins/shell/rules/cases/{file}"));
+        let count = text.lines().filter(|line| !line.is_empty() && !line.starts_with("# ")).count();
+        format!("{} {:03}", count / 1000, count % 1000)
+    };
+    for said in [format!("{} harmful", cases("harmful.txt")), format!("{} harmless", cases("harmless.txt"))] {
+        assert!(readme.contains(&said), "{said}");
+    }
+    let adapters = hookhost_agents::all().len();
+    let named = 4;
+    assert!(readme.contains(&format!("and {} other agents and gateways", adapters - named)), "there are {adapters}");
 }
 
 #[test]

@@ -17,6 +17,9 @@ const STAND_IN: &str = "--stand-in";
 /// The argument that runs MCP servers and the conformance suite of MCP, with and without the proxy.
 const MCP: &str = "mcp";
 
+/// The argument that draws the pictures of the README.
+const PICTURES: &str = "pictures";
+
 pub(crate) fn agents(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
     let built = |name: &str| workspace.target.join("debug").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
@@ -33,11 +36,18 @@ pub(crate) fn agents(workspace: &Workspace, arguments: &[String]) -> Outcome {
         if has(MCP) {
             command.args([MCP, "--hookhost"]).arg(built("hookhost"));
         } else {
-            let plugin = plugins::build(workspace)?.join("agent_policy.wasm");
-            command.arg("--hookhost").arg(built("hookhost")).arg("--hook").arg(built("hookhost-hook"));
+            let name = if has(PICTURES) { "shell_guard.wasm" } else { "agent_policy.wasm" };
+            let plugin = plugins::build(workspace)?.join(name);
+            command
+                .args(has(PICTURES).then_some(PICTURES))
+                .arg("--hookhost")
+                .arg(built("hookhost"))
+                .arg("--hook")
+                .arg(built("hookhost-hook"));
             command.arg("--plugin").arg(plugin);
         }
     }
-    command.args(arguments.iter().filter(|argument| ![STAND_IN, MCP].contains(&argument.as_str())));
+    command.args(arguments.iter().filter(|argument| ![STAND_IN, MCP, PICTURES].contains(&argument.as_str())));
+    command.args(has(PICTURES).then(|| workspace.root.join("docs/pictures")));
     run("the agents", command.current_dir(&workspace.root))
 }

@@ -45,7 +45,8 @@ const TASKS: [Task; 9] = [
     Task { name: "test", help: "build the plugins and run all tests; arguments go to `cargo test`", run: ci::test },
     Task {
         name: "agents",
-        help: "run people's own agents, offline, under the built programs; `agents codex pi` runs these two, `agents mcp` MCP servers",
+        help: "run people's own agents, offline, under the built programs; `agents codex pi` runs these two, `agents mcp` MCP servers; \
+               `agents pictures` draws docs/pictures",
         run: agents::agents,
     },
     Task {

@@ -13,6 +13,7 @@
 //! | [`run`] | runs an agent in a case, and records what the runs do |
 //! | [`cases`] | the checks |
 //! | [`report`] | prints a line for each check |
+//! | [`picture`] | `real-agents pictures --hookhost FILE --hook FILE --plugin FILE DIRECTORY`: draws what a person sees |
 //! | [`mcp`] | `real-agents mcp --hookhost FILE`: runs public MCP servers and the protocol's conformance suite behind the proxy |
 
 mod agents;
@@ -22,6 +23,7 @@ mod hook;
 mod mcp;
 mod model;
 mod npm;
+mod picture;
 mod place;
 mod process;
 mod report;
@@ -43,6 +45,8 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.split_first() {
         Some((first, rest)) if first == "inside" => inside(rest),
+        Some((first, rest)) if first == "pictures" => pictures(rest),
+        Some((first, rest)) if first == "inside-pictures" => inside_pictures(rest),
         Some((first, rest)) if first == "mcp" => cache().and_then(|cache| mcp::run(rest, &cache)),
         _ => outside(&words),
     };
@@ -130,6 +134,16 @@ fn outside(words: &[String]) -> Result<ExitCode> {
     }
     println!("{tally}");
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn pictures(words: &[String]) -> Result<ExitCode> {
+    let (directory, rest) = words.split_last().context("in which directory?")?;
+    picture::run(options(rest)?.hook.built()?, Path::new(directory), &cache()?)
+}
+
+fn inside_pictures(words: &[String]) -> Result<ExitCode> {
+    let [root, cache, directory, rest @ ..] = words else { bail!("too few arguments") };
+    picture::inside(options(rest)?.hook.built()?, Path::new(root), Path::new(cache), Path::new(directory))
 }
 
 /// Returns the directory of installed agents. It is outside the repository, so that a clean checkout does not install them again.

@@ -23,12 +23,12 @@ pub(crate) struct Built {
 }
 
 impl Built {
-    pub(super) fn words(&self) -> Vec<&Path> {
+    pub(crate) fn words(&self) -> Vec<&Path> {
         let Self { hookhost, program, plugin } = self;
         vec![Path::new("--hookhost"), hookhost, Path::new("--hook"), program, Path::new("--plugin"), plugin]
     }
 
-    pub(super) fn install(&self, agent: &dyn RealAgent, place: &Place) -> Result<()> {
+    pub(crate) fn install(&self, agent: &dyn RealAgent, place: &Place) -> Result<()> {
         put(&self.hookhost, &place.bin().join("hookhost"))?;
         put(&self.program, &place.bin().join(PROGRAM))?;
         let plugin = self.plugin.to_string_lossy();
