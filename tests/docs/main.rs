@@ -17,4 +17,5 @@ mod security;
 mod tour;
 mod using;
 mod what_happens;
+mod workflows;
 mod writing_plugins;
