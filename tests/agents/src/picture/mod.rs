@@ -101,6 +101,7 @@ fn refusal(built: &Built, place: &Place, model: &Model) -> Result<String> {
     terminal.wait_for("❯")?;
     terminal.type_line(TASK)?;
     let shown = terminal.wait_for("Shall I?")?;
+    terminal.wait_until_idle()?;
     ensure!(shown.contains("git push --force"), "the call is not shown:\n{shown}");
     Ok(without_blank_rows(&terminal.content()?))
 }
@@ -163,6 +164,16 @@ impl Terminal {
         self.tmux(&["send-keys", "-l", text])?;
         self.wait_for(text)?;
         self.tmux(&["send-keys", "Enter"]).map(drop)
+    }
+
+    /// Waits until the agent no longer works, for example in a hook after its answer.
+    fn wait_until_idle(&self) -> Result<()> {
+        let begun = Instant::now();
+        while self.tmux(&["capture-pane", "-p"])?.contains("esc to interrupt") {
+            ensure!(begun.elapsed() < LIMIT, "the agent does not become idle");
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        Ok(())
     }
 
     /// Waits until the screen shows this text, and then until it no longer changes. Returns the screen as plain text.
