@@ -3,6 +3,11 @@
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 work=$(mktemp -d "${RUNNER_TEMP:-${TMPDIR:-/tmp}}/hookhost.XXXXXX")
+clean_up() {
+  if [ -d "$work/base" ]; then git worktree remove --force "$work/base"; fi
+  rm -rf "$work"
+}
+trap clean_up EXIT
 
 if [ -z "${PROGRAM:-}" ]; then
   triple=$(uname -m)-$(uname -s)
@@ -35,6 +40,4 @@ if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
   { echo '### hookhost check'; echo '```text'; sed 's/```/` ` `/g' "$work/found"; echo '```'; } >>"$GITHUB_STEP_SUMMARY"
 fi
 if [ -n "${GITHUB_OUTPUT:-}" ]; then echo "sarif=$DIRECTORY/$SARIF" >>"$GITHUB_OUTPUT"; fi
-if [ -n "${BASE:-}" ]; then git worktree remove --force "$work/base"; fi
-rm -rf "$work"
 exit "$code"

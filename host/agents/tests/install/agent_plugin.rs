@@ -17,7 +17,7 @@ fn directory() -> PathBuf {
 fn hooks(agent: &str, script: &str) -> String {
     let adapter = by_name(agent).unwrap();
     let context = Context {
-        scope: Scope::Project,
+        scope: Scope::User,
         home: Path::new("/home/a"),
         project: Path::new("/project"),
         program: Path::new(PROGRAM),
