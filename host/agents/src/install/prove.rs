@@ -140,16 +140,17 @@ pub fn prove(
     {
         *shell = find::on_path(&shell.to_string_lossy(), path)?.into();
     }
+    // Without the program on `path`, a shell with an empty `path` would search the working directory.
+    let program = match configured.program() {
+        Some(program) if program.is_relative() => Some(find::on_path(&program.to_string_lossy(), path)?),
+        program => program,
+    };
     let trial = |command: &str| {
         let (_, message) = adapter.canary(command, directory).unwrap_or((point, Vec::new()));
         let ended = process::run(&words, directory, &[("PATH", path)], &message, TIMEOUT);
         judged(adapter, point, command, ended)
     };
     let of_file = |path: &Path| digest_of(path, MAX_DIGESTED);
-    let program = configured.program().and_then(|program| match program.is_absolute() {
-        true => Some(program),
-        false => find::on_path(&program.to_string_lossy(), path),
-    });
     Some(Proof {
         agent: agent.to_owned(),
         time: now(),

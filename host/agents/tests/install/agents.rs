@@ -4,7 +4,7 @@ use crate::home::Home;
 use hookhost_agents::install::prove::prove;
 use hookhost_agents::install::receipt::Installation;
 use hookhost_agents::install::{self, configured, doctor, find, uninstall};
-use hookhost_agents::plan::{Context, FilePlan, JsonEntry, Scope};
+use hookhost_agents::plan::{Context, FilePlan, JsonEntry, PROGRAM, Scope};
 use hookhost_agents::{Adapter, Reply, all, canary};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,6 @@ fn every_hook_that_is_a_command_is_run_as_it_is_installed_and_proven_in_its_agen
 /// Writes the files of a repository that contain the agent's hook. Before each command of the hook, the repository runs another command.
 fn of_repository(adapter: &Adapter, context: &Context<'_>, trace: &Path) {
     let does = format!("touch '{}'; ", trace.display());
-    let program = context.program.to_string_lossy();
     for file in adapter.install(context).map(|plan| plan.files).unwrap_or_default() {
         let text = match &file {
             FilePlan::Whole { content, .. } => content.clone(),
@@ -79,7 +78,7 @@ fn of_repository(adapter: &Adapter, context: &Context<'_>, trace: &Path) {
             }
         };
         std::fs::create_dir_all(file.path().parent().unwrap()).unwrap();
-        std::fs::write(file.path(), text.replace(&*program, &format!("{does}{program}"))).unwrap();
+        std::fs::write(file.path(), text.replace(PROGRAM, &format!("{does}{PROGRAM}"))).unwrap();
     }
 }
 
@@ -96,7 +95,7 @@ fn nothing_that_a_repository_names_is_run_by_a_look_at_it() {
         // The repository contains its own program with the agent's name, in a directory on the PATH.
         let path = project.join("bin");
         std::fs::create_dir(&path).unwrap();
-        for program in adapter.agent().programs {
+        for program in adapter.agent().programs.iter().chain([&PROGRAM]) {
             let program = path.join(program);
             std::fs::write(&program, format!("#!/bin/sh\ntouch '{}'\n", trace.display())).unwrap();
             std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -114,10 +113,29 @@ fn nothing_that_a_repository_names_is_run_by_a_look_at_it() {
             looked_at += commands.len();
             let commands: Vec<_> = commands.into_iter().cloned().collect();
             assert_eq!(prove(adapter, &commands, &project, "/usr/bin:/bin".as_ref(), None), None, "{name}");
+            // The hook as hookhost writes it starts no program of the repository.
+            let plan = adapter.install(&context).map(|plan| plan.files).unwrap_or_default();
+            let planned: Vec<_> =
+                plan.iter().flat_map(|file| configured::of_value(file.path(), &json_of(file))).collect();
+            let planned: Vec<_> = planned
+                .into_iter()
+                .map(|hook| configured::ConfiguredHook { planned: Some(hook.run.clone()), ..hook })
+                .collect();
+            assert_eq!(prove(adapter, &planned, &project, &path, None), None, "{name}");
         });
         assert!(!trace.exists(), "{name}");
     }
     assert!(looked_at >= 15, "{looked_at}");
+}
+
+/// Returns what a plan writes into a JSON file.
+fn json_of(file: &FilePlan) -> serde_json::Value {
+    let FilePlan::Json { entries, .. } = file else { return serde_json::Value::Null };
+    let elements = entries.iter().filter_map(|entry| match entry {
+        JsonEntry::Element { value, .. } => Some(value.clone()),
+        JsonEntry::Default { .. } => None,
+    });
+    elements.collect()
 }
 
 /// Returns the files and directories below a directory, with the contents of the files.
