@@ -93,7 +93,7 @@ Examples:
   hookhost audit tail --follow
   hookhost audit tail -n 0 -f --outcome rejected --json | jq -r .reason";
 
-/// Show the last records. With --follow, also show each new record
+/// Show the last records, and with --follow each new one
 #[derive(Debug, Args)]
 #[command(after_help = TAIL_EXAMPLES)]
 pub(crate) struct TailArgs {
@@ -115,7 +115,9 @@ Examples:
   hookhost audit verify --json | jq -r .head >> /elsewhere/heads
   hookhost audit verify --head \"$(tail -n 1 /elsewhere/heads)\"";
 
-/// Check every record of the log, and name each record that was changed, removed or moved
+/// Check that nobody has changed the log
+///
+/// Names each record that was changed, removed or moved.
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_EXAMPLES)]
 pub(crate) struct VerifyArgs {

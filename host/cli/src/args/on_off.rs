@@ -12,7 +12,10 @@ Examples:
   hookhost on --agent claude-code --profile careful
   hookhost on --observe";
 
-/// Protect the agents on this machine: choose rules, install the hook, prove it, and try the rules on your past
+/// Let your rules check the agents on this machine
+///
+/// Finds the agents, chooses rules (a profile), installs the hook, proves that it works, and tries the rules on what the agents did before.
+/// A second `on` changes nothing. `off` undoes it.
 #[derive(Debug, Args)]
 #[command(after_help = ON_EXAMPLES)]
 pub(crate) struct OnArgs {
@@ -40,7 +43,9 @@ Examples:
   hookhost off --agent claude-code
   hookhost off --dry-run";
 
-/// Remove hookhost from your agents, or pause it for some time; `hookhost on` undoes both
+/// Remove hookhost from your agents, or pause it
+///
+/// `hookhost on` undoes both. A pause ends by itself.
 #[derive(Debug, Args)]
 #[command(after_help = OFF_EXAMPLES)]
 pub(crate) struct OffArgs {

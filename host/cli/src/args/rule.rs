@@ -29,7 +29,9 @@ Examples:
   hookhost rule explain --json | jq -r '.catalogues[].rules[] | select(.labels[] == \"network\").id'
   hookhost rule explain --write rules";
 
-/// List the rules, or show commands that a rule matches and commands that it does not match
+/// List the rules, or explain one with examples
+///
+/// The examples are commands that the rule matches, and commands that it does not match.
 #[derive(Debug, Args)]
 #[command(after_help = EXPLAIN_EXAMPLES)]
 pub(crate) struct ExplainArgs {

@@ -72,7 +72,9 @@ Examples:
   hookhost session resume 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 \"And now the tests\"
   hookhost session resume 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 --provider openai --model gpt-5.5";
 
-/// Continue a session, as `run --session` does. If no prompt is given, continue the interrupted task
+/// Continue a session, as `run --session` does
+///
+/// Without a prompt, the interrupted task continues.
 #[derive(Debug, Args)]
 #[command(after_help = RESUME_EXAMPLES)]
 pub(crate) struct ResumeArgs {
