@@ -120,7 +120,14 @@ fn without_a_log_every_command_says_so_and_makes_none() {
     let user = User::new();
     for command in [&["show"][..], &["tail", "-f"], &["verify"]] {
         let ended = audit(&user, command);
-        ended.expect(NOT_LOADED, &["there is no audit log at ", "hookhost.db: the first `hookhost run` or"]);
+        ended.expect(
+            NOT_LOADED,
+            &[
+                "there is no audit log at ",
+                "hookhost.db, because no agent has called hookhost yet",
+                "try: hookhost doctor",
+            ],
+        );
         audit(&user, &[command, &["--log", "nowhere.db"]].concat()).expect(NOT_LOADED, &["no audit log at nowhere.db"]);
     }
     assert!(!user.path("state").exists());

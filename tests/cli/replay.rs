@@ -266,7 +266,7 @@ fn a_database_that_holds_more_than_the_log_is_not_replayed() {
 #[test]
 fn without_a_log_there_is_nothing_to_replay() {
     let user = User::new();
-    user.run(["replay"]).expect(5, &["there is no audit log at ", "begins it"]);
+    user.run(["replay"]).expect(5, &["there is no audit log at ", "no agent has called hookhost yet"]);
     user.run(["replay", "nowhere.jsonl"]).expect(5, &["there is no audit log at nowhere.jsonl"]);
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
     let path = named.map_or_else(path, |path| Ok(path.to_owned()))?;
     Log::open(&path).map_err(|error| match error {
         LogError::Store(error @ StoreError::Missing(_)) if named.is_none() => {
-            CliError::not_loaded(anyhow!("{error}: the first `hookhost run` or `hookhost dispatch` begins it"))
+            CliError::not_loaded(anyhow!("{error}, because no agent has called hookhost yet")).advise("hookhost doctor")
         }
         error => unreadable(error),
     })

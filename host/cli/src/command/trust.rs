@@ -100,7 +100,8 @@ fn nearest_to_approve(
     }
     if !any {
         let directory = cwd.display();
-        return Err(CliError::usage(format!("neither {directory} nor a directory above it has a hookhost.toml")));
+        let error = format!("neither {directory} nor a directory above it has a hookhost.toml");
+        return Err(CliError::usage(error).advise("hookhost trust PROJECT, with the directory of a project"));
     }
     Ok(None)
 }
