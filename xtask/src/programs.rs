@@ -64,6 +64,7 @@ pub fn for_target(
         let mut build =
             workspace.cargo(&["build", "--locked", "--profile", profile, "--target", target, "--bin", name]);
         build.args(packages).args(["--config", &plugins::remapped(target, &places)]).env("CARGO_INCREMENTAL", "0");
+        build.env("HOOKHOST_BUNDLED", workspace.bundled_plugins());
         configure(&mut build)?;
         run(&format!("building {name} for {target}"), &mut build)?;
         let built = workspace.target.join(target).join(profile).join(name);

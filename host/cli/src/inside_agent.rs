@@ -122,7 +122,9 @@ fn names(system: &str, words: &[String]) -> Vec<String> {
     if let Some((program, arguments)) = words.split_first() {
         let program = name(program);
         if INTERPRETERS.contains(&program.as_str()) {
-            names.extend(arguments.iter().find(|word| !word.starts_with('-')).map(|script| name(script)));
+            let script = arguments.iter().find(|word| !word.starts_with('-')).map(|script| name(script));
+            // Such a script is the launcher of the npm package. It only starts `hookhost`, which is a process of its own.
+            names.extend(script.filter(|script| script != "hookhost"));
         }
         names.push(program);
     }
@@ -191,6 +193,12 @@ mod tests {
         assert_eq!(found(&[&["hookhost", "hookhost"]]), Some(Sign::Parent("hookhost".to_owned())));
         let script: &[&str] = &["MainThread", "/usr/bin/node", "--no-warnings", "/usr/local/bin/gemini", "-p", "x"];
         assert_eq!(found(&[script]), Some(Sign::Parent("gemini".to_owned())));
+        let launcher: &[&str] = &["node", "/usr/bin/node", "/usr/local/bin/hookhost", "on"];
+        assert_eq!(found(&[launcher, &["bash", "-bash"]]), None);
+        assert_eq!(
+            found(&[&["sh", "sh"], &["hookhost", "/opt/bin/hookhost", "run"], launcher]),
+            Some(Sign::Parent("hookhost".to_owned()))
+        );
         // A file or an argument with the name of an agent is not a program of an agent.
         assert_eq!(found(&[&["vim", "vim", "claude"], &["node", "node", "server.js", "codex"]]), None);
     }
