@@ -9,7 +9,7 @@ use crate::{
 };
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-pub(crate) const DIRECTORY: &str = "agent-plugin";
+const DIRECTORY: &str = "agent-plugin";
 
 /// The file with a line for each system: what `uname` prints, the digest of `hookhost-hook` and the digest of `hookhost`.
 const PROGRAMS: &str = "agent-plugin/programs";

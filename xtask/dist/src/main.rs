@@ -77,9 +77,7 @@ fn run(command: &str, flags: &Flags) -> Outcome {
         "pack" => pack(&release, flags),
         "assemble" => {
             npm::launcher(&release)?;
-            if release.root.join(agent_plugin::DIRECTORY).is_dir() {
-                agent_plugin::write(&release)?;
-            }
+            agent_plugin::write(&release)?;
             homebrew::formula(&release)?;
             sums::write(&release)
         }
