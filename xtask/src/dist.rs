@@ -23,7 +23,7 @@ usage: cargo xtask dist [--target T]… [--check]
        cargo xtask dist --development | --assemble | --twice
   --target T     build for this target; can be repeated [default: Linux with musl, for this processor]
   --check        then install each package for this processor in a bare Debian, and let hookhost reject a call there; needs root
-  --development  pack the development build with little compression, and install what can be installed without root, as CI does
+  --development  pack the development build with little compression, and install what can be installed without root
   --assemble     build nothing: write the files that cover all targets, for the packages that are in target/packages
   --twice        build in two copies of the repository, and compare the packages byte for byte";
 
@@ -73,7 +73,7 @@ pub(crate) fn dist(workspace: &Workspace, arguments: &[String]) -> Outcome {
 }
 
 /// Packs the programs of the development build with little compression, installs the packages below a temporary directory, and lets
-/// hookhost reject a call. So CI checks the packers without another build.
+/// hookhost reject a call. This checks the packers without another build.
 pub(crate) fn development(workspace: &Workspace) -> Outcome {
     run("the program that writes packages", &mut packer_cargo(workspace, "test"))?;
     let mut packer = Packer::new(workspace)?;
