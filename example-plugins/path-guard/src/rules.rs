@@ -80,6 +80,17 @@ impl Rule {
             return false;
         }
         let path = self.fold(path);
+        let is_of_home = self.stem.starts_with("~/");
+        let path = match is_of_home {
+            true => match in_home(&path) {
+                Some(path) => path,
+                None => return false,
+            },
+            false => path,
+        };
+        if is_of_home && path.is_empty() {
+            return target.reach.extent.is_whole();
+        }
         let stem = if path::is_absolute(&path) && !path::is_absolute(&self.stem) {
             path::clean(&format!("{}/{}", self.fold(workspace), self.stem))
         } else {
@@ -112,6 +123,27 @@ impl Rule {
     }
 }
 
+/// Returns a path in any user's home as `~/x`, and the empty path for a directory that contains homes. Returns `None` for other paths. The
+/// path may have wildcards.
+fn in_home(path: &str) -> Option<String> {
+    if path == "~" || path.starts_with("~/") {
+        return Some(path.to_owned());
+    }
+    // On Windows, the name of a drive precedes the path.
+    let path = path.get(2..).filter(|_| path.as_bytes().get(1) == Some(&b':')).unwrap_or(path);
+    let inner = path.strip_prefix('/')?;
+    let (first, rest) = inner.split_once('/').unwrap_or((inner, ""));
+    let below = |rest: &str| if rest.is_empty() { "~".to_owned() } else { format!("~/{rest}") };
+    match first {
+        "root" => Some(below(rest)),
+        "home" | "Users" | "users" if rest.is_empty() => Some(String::new()),
+        "home" | "Users" | "users" => Some(below(rest.split_once('/').map_or("", |(_, rest)| rest))),
+        "" => Some(String::new()),
+        first if rest.is_empty() && first.contains(WILDCARDS) => Some(String::new()),
+        _ => None,
+    }
+}
+
 /// Returns a path and the directories above it, in that order. The last directory is `/`, or the empty string for a relative path.
 fn ancestors(path: &str) -> Vec<&str> {
     let mut all = vec![path];
@@ -123,7 +155,7 @@ fn ancestors(path: &str) -> Vec<&str> {
 }
 
 /// Returns all spellings of a path. These are the path itself and the path relative to the workspace. If the root of the path is unknown,
-/// any directory may be the workspace, so each ending of the path is included.
+/// any directory may be the workspace or a home, so each ending of the path is included, also as `~/ENDING`.
 fn spellings(path: &Normal, workspace: &str) -> Vec<String> {
     match path {
         Normal::Absolute(absolute) => vec![absolute.clone(), path::relative(absolute, workspace)],
@@ -133,6 +165,9 @@ fn spellings(path: &Normal, workspace: &str) -> Vec<String> {
             if !path.is_empty() {
                 all.push(path.clone());
             }
+            let of_home: Vec<String> =
+                all.iter().filter(|end| !end.starts_with(WILDCARDS)).map(|end| format!("~/{end}")).collect();
+            all.extend(of_home);
             all
         }
     }
@@ -162,6 +197,7 @@ fn rule(written: &str, ignore_case: bool) -> Result<Rule, String> {
     }
     if let Some(rest) = base.strip_prefix("~/") {
         for home in ["/home/*", "/Users/*", "/root", "?:/Users/*"] {
+            let home = if ignore_case { home.to_lowercase() } else { home.to_owned() };
             forms.extend([format!("{home}/{rest}"), format!("{home}/{rest}/**")]);
         }
     }
@@ -231,6 +267,35 @@ mod tests {
         assert!(!falls("/w/*", false, true));
         assert!(!falls("/w/b*", true, true));
         assert!(!falls("/w/b", true, false));
+    }
+
+    #[test]
+    fn a_path_in_a_home_is_protected_in_any_home_and_the_workspace_is_no_home() {
+        let rules = Rules::new(&["~/.ssh/**".into()], &[], true).unwrap();
+        let target = |path: Normal, whole: bool, wild| {
+            let reach = Reach { extent: whole.into(), wild, ..Reach::default() };
+            rules.protecting(&Target { path, reach }, "/w").is_some()
+        };
+        let absolute = |path: &str, whole, wild| target(Normal::Absolute(path.into()), whole, wild);
+        for path in ["/root/.ssh/config", "/home/me/.ssh", "/Users/me/.SSH/id", "c:/users/me/.ssh/id"] {
+            assert!(absolute(path, false, false), "{path}");
+        }
+        for path in ["/root", "/home/me", "/home", "/Users", "/"] {
+            assert!(absolute(path, true, false) && !absolute(path, false, false), "{path}");
+        }
+        for path in ["/home/me/*", "/home/*", "/*", "/root/.s*"] {
+            assert!(absolute(path, true, true), "{path}");
+        }
+        for path in ["/w", "/w/x", "/home/me/work", "/home/me/.sshx", "/tmp"] {
+            assert!(!absolute(path, true, false), "{path}");
+        }
+        for path in ["/w/*", "/w/x/*", "/home/me/work/*", "/home/me/b*"] {
+            assert!(!absolute(path, true, true), "{path}");
+        }
+        // `~/.ssh/config` in a project outside of any home, and `$DIR/*`.
+        assert!(target(Normal::Below(".ssh/config".into()), false, false));
+        assert!(!target(Normal::Below("src/config".into()), false, false));
+        assert!(!target(Normal::Below("*".into()), true, true));
     }
 
     #[test]
