@@ -39,6 +39,8 @@ impl Owner {
     fn new(agents: &[TestAgent]) -> Self {
         let owner = Self { user: User::new() };
         owner.program("hookhost-hook", HOOK);
+        // What the real hook would start.
+        owner.program("hookhost", "exit 1");
         for agent in agents {
             owner.program(agent.program, &format!("[ \"$*\" = --version ] && echo {}", agent.version));
         }
