@@ -16,7 +16,7 @@ fn busy() -> Entry {
                 { "when": { "contains": "original" }, "verdict": "modify", "value": { "command": "rewritten" } }
             ],
             "prompt-submit": { "verdict": "reject", "reason": "secret" },
-            "task-complete": { "verdict": "go-on", "value": [{ "prompt": "more", "title": null }] }
+            "task-complete": { "verdict": "go-on", "value": [{ "prompt": "more", "title": "More" }] }
         }),
     )
 }
