@@ -2,6 +2,7 @@
 //! took.
 
 use hookhost::audit::{ApprovalRecord, CallRecord, EventRecord, Record};
+use hookhost::config::Enforcement;
 use hookhost::contract::{AnswerKind, Cause, EventKind, OutcomeKind, Question, Shape};
 use hookhost_agents::canary;
 use serde::Deserialize;
@@ -96,6 +97,10 @@ pub(crate) struct Tally {
     pub(crate) total: Counts,
     pub(crate) by_agent: BTreeMap<String, Counts>,
     pub(crate) by_rule: BTreeMap<RuleName, Counts>,
+    /// The decisions that had no effect, because the rules were only observed. They are no part of the total.
+    pub(crate) observed: Counts,
+    /// Events that passed because hookhost was paused.
+    pub(crate) paused: u64,
     /// Rejections because a plugin failed or could not be asked. They are part of the rejections.
     pub(crate) failed: u64,
     answers: Answers,
@@ -177,8 +182,11 @@ impl Tally {
         if record.event == EventKind::AfterToolCall {
             self.note_result(record);
         }
+        let is_observed = record.enforcement == Enforcement::Observed;
+        self.paused += u64::from(record.enforcement == Enforcement::Paused);
         if record.asked_again.is_none() {
             self.total.events += 1;
+            self.observed.events += u64::from(is_observed);
             self.by_agent.entry(agent.clone()).or_default().events += 1;
         }
         if !record.calls.is_empty() {
@@ -198,6 +206,15 @@ impl Tally {
             }
             _ => return,
         };
+        for rule in rules {
+            self.by_rule.entry(rule).or_default().add(kind);
+        }
+        self.by_agent.entry(agent).or_default().add(kind);
+        if is_observed {
+            self.observed.add(kind);
+            return;
+        }
+        self.total.add(kind);
         if matches!(kind, DecisionKind::Rejected | DecisionKind::Withheld)
             && !matches!(record.cause, Some(Cause::Verdict | Cause::NotApproved | Cause::Disagreement))
         {
@@ -208,11 +225,6 @@ impl Tally {
             if let Some(call) = call_id(&record.original) {
                 self.calls.insert(record.id.clone(), (record.header.session.clone(), call));
             }
-        }
-        self.total.add(kind);
-        self.by_agent.entry(agent).or_default().add(kind);
-        for rule in rules {
-            self.by_rule.entry(rule).or_default().add(kind);
         }
     }
 
@@ -425,6 +437,21 @@ mod tests {
         assert_eq!((answers.yes, answers.no, answers.none, answers.open), (2, 1, 1, 1));
         assert_eq!((answers.ran, answers.did_not_run), (1, 1));
         assert_eq!(answers.waits, [2_000_000, 8_000_000, 60_000_000]);
+    }
+
+    #[test]
+    fn what_was_only_observed_or_passed_in_a_pause_is_no_part_of_the_total() {
+        let rejected = json!({ "by": ["guard"], "cause": "verdict" });
+        let with = |enforcement: &str| {
+            let mut more = rejected.clone();
+            more["enforcement"] = enforcement.into();
+            more
+        };
+        let paused = event("allowed", json!({ "enforcement": "paused" }));
+        let tally = tally([event("rejected", rejected.clone()), event("rejected", with("observed")), paused]);
+        assert_eq!((tally.total.events, tally.total.rejected, tally.paused), (3, 1, 1));
+        assert_eq!(tally.observed, Counts { events: 1, rejected: 1, ..Counts::default() });
+        assert_eq!(tally.by_rule[&RuleName { by: "guard".into(), code: None }].rejected, 2);
     }
 
     #[test]

@@ -174,6 +174,22 @@ impl Report {
         Some(format!("the rules took {} per event (median), and {} at the 99th percentile", span(median), span(p99)))
     }
 
+    /// Returns sentences about the time in which the rules had no effect.
+    fn without_effect(&self) -> Vec<String> {
+        let Counts { events, rejected, asked, changed, masked, withheld } = self.tally.observed;
+        let mut sentences = Vec::new();
+        if events > 0 {
+            sentences.push(format!(
+                "only observed: of {events} events, {rejected} would have been rejected, {asked} asked about, {} changed",
+                changed + masked + withheld
+            ));
+        }
+        if self.tally.paused > 0 {
+            sentences.push(format!("paused: {} events passed without any rule", self.tally.paused));
+        }
+        sentences
+    }
+
     /// Returns a sentence for each agent with sessions that hookhost did not see.
     fn unseen_sentences(&self) -> Vec<String> {
         let UnseenSessions { agents, unread } = &self.unseen;
@@ -220,7 +236,7 @@ impl Report {
         if let Some(times) = self.times_sentence() {
             let _ = writeln!(text, "{times}");
         }
-        for sentence in self.unseen_sentences() {
+        for sentence in self.without_effect().into_iter().chain(self.unseen_sentences()) {
             let _ = writeln!(text, "{WARNING}{sentence}{WARNING:#}");
         }
         text
@@ -259,7 +275,7 @@ impl Report {
             sentence[..1].make_ascii_uppercase();
             let _ = writeln!(text, "\n{sentence}.");
         }
-        for sentence in self.unseen_sentences() {
+        for sentence in self.without_effect().into_iter().chain(self.unseen_sentences()) {
             let _ = writeln!(text, "\n{sentence}.");
         }
         text
@@ -281,12 +297,16 @@ impl Report {
             merge(&mut agent, decisions(counts));
             agent
         });
+        let mut observed = json!({ "events": tally.observed.events });
+        merge(&mut observed, decisions(&tally.observed));
         let times = tally.times().map(|EventTimes { median, p99 }| json!({ "median": median, "p99": p99 }));
         let mut report = json!({
             "since": since,
             "until": until,
             "events": tally.total.events,
             "failed": tally.failed,
+            "observed": observed,
+            "paused": tally.paused,
             "answers": {
                 "yes": yes, "no": no, "none": none, "open": open, "ran-at-the-agent": ran, "did-not-run-at-the-agent": did_not_run,
                 "median-micros": percentile(&waits, 50),
