@@ -151,7 +151,7 @@ fn without_rules_or_without_calls_the_next_step_says_what_to_do() {
     // A program that was built without plugins has no profile.
     let by_profile = text
         .starts_with("By the profile developer, because you have no rules yet, of 6 calls in 3660 days, ")
-        && text.contains("\nnext: hookhost profile use developer puts these rules into force\n");
+        && text.contains("\nnext: hookhost on puts these rules into force, and installs the hooks of your agents\n");
     assert!(
         by_profile || text.contains("There are no rules here, so all 6 calls in 3660 days would have run.\n"),
         "{text}"

@@ -167,7 +167,7 @@ fn notes(verdicts: &PastVerdicts) -> Vec<String> {
     let (elsewhere, directory) = &verdicts.elsewhere;
     if *elsewhere > 0 {
         notes.push(format!(
-            "{} calls ran in directories that do not exist here, such as {}; your own rules apply to them, without those of their project",
+            "{} calls ran in directories that do not exist here, such as {}, so rules of their projects are left out",
             thousands(*elsewhere),
             directory.display()
         ));
@@ -189,8 +189,8 @@ fn next_step(verdicts: &PastVerdicts, args: &ReplayArgs) -> String {
         return "hookhost allow X.wasm adds rules, and docs/rules-without-code.md shows how to write them without code"
             .to_owned();
     }
-    if let Some(profile) = verdicts.profile {
-        return format!("hookhost profile use {profile} puts these rules into force");
+    if verdicts.profile.is_some() {
+        return "hookhost on puts these rules into force, and installs the hooks of your agents".to_owned();
     }
     if rejected + asked + changed == 0 {
         return "nothing would have been in your way; hookhost doctor shows whether your agents ask hookhost"
