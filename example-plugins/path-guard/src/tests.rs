@@ -657,3 +657,31 @@ fn a_path_of_another_system_may_have_any_of_its_ends() {
         assert!(!is_refused(&write_files([path])), "{path}");
     }
 }
+
+/// Harmless commands of shell-guard's tables that this plugin stops, because it takes a change of the mode for a write, and does not know
+/// `-WhatIf`.
+const STOPPED: [&str; 6] = [
+    "chmod 600 ~/.ssh/id_rsa",
+    "chmod 700 ~/.ssh",
+    "chmod 644 ~/.ssh/id_rsa.pub ~/.ssh/known_hosts",
+    "chmod go-rwx ~/.ssh/id_ed25519",
+    "set -- '~'; rm -rf \"$@\"",
+    "Remove-Item ~/.claude -Recurse -WhatIf",
+];
+
+#[test]
+fn the_patterns_of_the_profiles_stop_few_harmless_commands() {
+    let profile = include_str!("../../../host/cli/profiles/developer.toml");
+    let list = profile.lines().find_map(|line| line.strip_prefix("protected = ")).unwrap();
+    let protected: Vec<String> = serde_json::from_str(list).unwrap();
+    configure(json!({ "protected": protected })).unwrap();
+    let tables =
+        [include_str!("../../shell/rules/cases/harmless.txt"), include_str!("../../shell/rules/cases/held-out.txt")];
+    let lines = tables.into_iter().flat_map(str::lines).filter(|line| !line.is_empty() && !line.starts_with("# "));
+    let lines = lines.map(|line| line.replace("\\n", "\n").replace("\\t", "\t").replace("\\e", "\u{1b}"));
+    let stopped: Vec<String> = lines.filter(|line| is_refused(&shell(line))).collect();
+    assert_eq!(stopped, STOPPED);
+    for command in ["echo x >> ~/.ssh/authorized_keys", "cp key /Users/me/.ssh/id_ed25519", "rm -rf ~/.gnupg"] {
+        assert!(is_refused(&shell(command)), "{command}");
+    }
+}

@@ -243,9 +243,17 @@ fn first_unknown<'a>(script: &'a Script, reading: &[usize]) -> Option<&'a Comman
         "bash", "builtin", "command", "dash", "env", "ionice", "nice", "nohup", "sh", "stdbuf", "time", "timeout",
         "xargs", "zsh",
     ];
+    let runs_another = |command: &Command| {
+        let is_within = |other: &Command| {
+            other.wrappers.contains(&command.program)
+                && command.place.start <= other.place.start
+                && other.place.end <= command.place.end
+        };
+        WRAPPERS.contains(&command.program.as_str()) && script.commands.iter().any(is_within)
+    };
     let only_reads = |at: usize, command: &Command| {
         let is_nothing = command.program.is_empty() && command.program_word.text.is_empty();
-        (is_nothing || command.resolved || reading.contains(&at))
+        (is_nothing || command.resolved || reading.contains(&at) || runs_another(command))
             && command.location == Location::Here
             && command.wrappers.iter().all(|wrapper| WRAPPERS.contains(&wrapper.as_str()))
             && command.writes().iter().all(|write| OUTPUTS.contains(&write.path.text.as_str()))

@@ -43,7 +43,8 @@ fn the_table_of_self_defence_is_decided_by_its_catalogue_alone() {
     }
 }
 
-/// Each command of hookhost whose source file refuses to run it inside an agent is denied by the rules, too.
+/// Each command of hookhost whose source file refuses to run it inside an agent is denied by the rules, too. A file `a_b.rs` has the command
+/// `a-b`.
 #[test]
 fn each_command_that_refuses_inside_an_agent_is_denied() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../host/cli/src/command");
@@ -57,7 +58,7 @@ fn each_command_that_refuses_inside_an_agent_is_denied() {
             } else if std::fs::read_to_string(&path).unwrap().contains("inside_agent::refuse(") {
                 let file = path.strip_prefix(&directory).unwrap().with_extension("");
                 let words = file.iter().filter(|word| *word != "mod").map(|word| word.to_str().unwrap());
-                commands.push(words.collect::<Vec<_>>().join(" "));
+                commands.push(words.collect::<Vec<_>>().join(" ").replace('_', "-"));
             }
         }
     }
@@ -197,4 +198,73 @@ fn harmless_commands_run_as_they_are_and_harmful_ones_do_not() {
     let Counts { passed, stopped_rightly, wrong, .. } = counts;
     expect_none_wrong(&wrong);
     assert!(passed >= 300 && stopped_rightly >= 300, "the tables hold too few cases");
+}
+
+#[test]
+fn with_unknown_ask_all_but_commands_that_only_read_are_asked_about() {
+    configure(json!({"stacks": [], "unknown": "ask"})).unwrap();
+    let mut wrong = Vec::new();
+    for command in [
+        "ls -la && cat README.md | head -20",
+        "cd src && rg -n 'fn main' . | wc -l",
+        "git status; git diff --stat HEAD~1",
+        "find . -name '*.rs' | xargs grep -n TODO 2>/dev/null",
+        "bash -c 'ls | sort'",
+        "sed -n '1,80p' src/main.rs",
+        "for f in *.md; do head -1 \"$f\"; done",
+        "test -f x && echo yes || echo no",
+        "kubectl get pods -n web",
+        "python3 --version",
+    ] {
+        let decided = word(command);
+        if decided != "allow" {
+            wrong.push(format!("`{command}`: {decided} by {:?}", rules()));
+        }
+    }
+    for command in [
+        "cargo test",
+        "./x.sh",
+        "touch a",
+        "ls > files.txt",
+        "git commit -m x",
+        "sudo ls /root",
+        "docker exec web ls",
+        "LD_PRELOAD=./x.so ls",
+        "frobnicate --all",
+        "cat x | sh -s",
+        "bash x.sh; bash -c ls",
+        "ls | xargs rm",
+        "bash -c 'make'",
+        "curl -s https://example.com",
+        "f() { make; }; f",
+    ] {
+        if word(command) == "allow" {
+            wrong.push(format!("`{command}` is allowed"));
+        }
+    }
+    expect_none_wrong(&wrong);
+    assert_eq!(word("cargo test"), "ask");
+}
+
+/// One in how many harmless commands the profile `developer` may stop.
+const MAX_STOPPED: usize = 200;
+
+#[test]
+fn the_profile_developer_stops_few_commands_that_the_rules_were_not_written_for() {
+    configure(json!({"stacks": []})).unwrap();
+    let differences: Vec<String> = lines(include_str!("../../cases/policy-differences.txt")).collect();
+    let all: Vec<String> = lines(include_str!("../../cases/held-out.txt")).collect();
+    let stopped: Vec<&String> = all.iter().filter(|command| word(command) != "allow").collect();
+    let is_difference = |command: &str| differences.iter().any(|line| line.split_once(" | ").unwrap().1 == command);
+    let (of_policy, wrong): (Vec<_>, Vec<_>) = stopped.into_iter().partition(|command| is_difference(command));
+    assert_eq!(of_policy.len(), differences.len(), "these pass: take them out of the policy differences");
+    writeln!(
+        std::io::stderr(),
+        "Of {} held-out commands, {} are stopped, and {} by policy.",
+        all.len(),
+        wrong.len(),
+        of_policy.len()
+    )
+    .unwrap();
+    assert!(wrong.len() * MAX_STOPPED <= all.len() - of_policy.len(), "{wrong:?}");
 }
