@@ -1,6 +1,7 @@
 //! Example plugins as components in a host.
 
 mod path_guard;
+mod profiles;
 mod self_defence;
 mod shell_guard;
 mod tool_policy;

@@ -6,9 +6,10 @@ use hookhost::{Decision, Session};
 use serde_json::json;
 
 /// Commands about files, which both plugins judge alike, and whether they are rejected.
-const COMMANDS: [(&str, bool); 20] = [
+const COMMANDS: [(&str, bool); 21] = [
     ("echo x > hookhost.toml", true),
     ("sed -i s/enforce/audit/ ~/.config/hookhost/hookhost.toml", true),
+    ("rm ~/.config/hookhost/profile.toml", true),
     ("cd .claude && rm settings.json", true),
     ("sudo sh -c 'rm ~/.codex/hooks.json'", true),
     ("cp x.json \"$HOME/.cursor/hooks.json\"", true),
@@ -58,6 +59,11 @@ async fn shell_guard_rejects_the_commands_that_loosen_rules_and_lets_those_that_
     for (command, expected, rule) in [
         ("hookhost trust --yes", "deny", "self.commands"),
         ("sudo /usr/local/bin/hookhost uninstall codex", "deny", "self.commands"),
+        ("hookhost on --observe", "deny", "self.commands"),
+        ("hookhost off --for 10m", "deny", "self.commands"),
+        ("hookhost add shell-guard --yes", "deny", "self.commands"),
+        ("hookhost profile use unattended --yes", "deny", "self.commands"),
+        ("setsid hookhost allow-once K7Q2", "deny", "self.commands"),
         ("HOOKHOST_CONFIG_DIR=/tmp/x claude -p hi", "deny", "self.environment"),
         ("kill $(pgrep hookhost)", "deny", "self.process"),
         ("cat ~/.config/hookhost/keys.toml", "deny", "self.keys"),
@@ -65,6 +71,9 @@ async fn shell_guard_rejects_the_commands_that_loosen_rules_and_lets_those_that_
         ("hookhost doctor --prove", "allow", ""),
         ("hookhost audit verify", "allow", ""),
         ("hookhost hooks", "allow", ""),
+        ("hookhost profile show developer", "allow", ""),
+        ("hookhost add", "allow", ""),
+        ("hookhost on --dry-run", "allow", ""),
     ] {
         let (word, call) = judged(&session, command).await;
         assert_eq!((word.as_str(), call.failure), (expected, None), "{command}");
@@ -81,6 +90,8 @@ async fn path_guard_protects_the_files_against_tools_that_write() {
         "src/../.claude/settings.json",
         "/home/me/.codex/config.toml",
         "~/.config/hookhost/plugins/x.wasm",
+        "~/.config/hookhost/profile.toml",
+        "~/.local/state/hookhost/plugins/shell-guard-0123456789abcdef.wasm",
     ] {
         assert!(!may_write(&session, path).await, "{path}");
     }

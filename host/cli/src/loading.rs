@@ -4,7 +4,7 @@ use crate::args::ConfigArgs;
 use crate::audit_log;
 use crate::configuration::{self, allow_command};
 use crate::exit::CliError;
-use crate::output::{self, quoted};
+use crate::output::{self, progress::Progress, quoted};
 use anyhow::anyhow;
 use hookhost::approval::Approver;
 use hookhost::command::Advice;
@@ -113,6 +113,22 @@ pub(crate) fn plugin_models(config: &Config) -> Result<PluginModels, CliError> {
     // Without models no key is needed, so an error in the file of keys does not matter.
     let keys = if section.plugin_models.is_empty() { Keys::default() } else { configuration::keys()? };
     Ok(section.plugin_models(&keys))
+}
+
+/// Loads each plugin of a configuration as a test, which compiles the plugins that were never compiled, and shows how far this is.
+pub(crate) async fn compile(config: &Config) -> Result<(), CliError> {
+    // The time for compiling a component is about proportional to its size.
+    let size =
+        |entry: &Entry| entry.code.path().and_then(|path| path.metadata().ok()).map_or(0, |metadata| metadata.len());
+    let total = config.enabled().map(size).sum();
+    let progress = Progress::start("compiling the plugins");
+    let mut done = 0;
+    for entry in config.enabled() {
+        attempt(entry).await?;
+        done += size(entry);
+        progress.set(done, total);
+    }
+    Ok(())
 }
 
 /// Loads the plugin of an entry, even if the entry is not enabled.

@@ -71,7 +71,7 @@ async fn put_into_force(args: &UseProfileArgs) -> Result<Exit, CliError> {
     }
     prepared.install_plugins(&places)?;
     // A profile that does not load would stop every call.
-    loading::host(prepared.config.clone()).await?;
+    loading::compile(&prepared.config).await?;
     prepared.write(&places)?;
     output::print(&format!("{GOOD}in force{GOOD:#} {}\n", prepared.profile))?;
     Ok(Exit::Done)
