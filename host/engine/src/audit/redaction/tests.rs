@@ -1,7 +1,7 @@
 use super::super::record::{Header, KeptAnswer, Record, StateWrite};
 use super::super::{Scope, ToRecord};
 use super::*;
-use crate::config::{CodeId, Digest, KeyPattern, Mode};
+use crate::config::{CodeId, Digest, Enforcement, KeyPattern, Mode};
 use crate::contract::{Asker, Escalation, EventKind, Failure, FailureKind, OutcomeKind, Question};
 use crate::sandbox::capability::{
     CapabilityAnswer, CapabilityCall, CapabilityReply, Finding, Level, LogLine, Message, ModelRequest, Severity,
@@ -82,6 +82,7 @@ fn full() -> EventRecord {
         turn: 0,
         event: EventKind::CustomEvent,
         outcome: OutcomeKind::Escalated,
+        enforcement: Enforcement::Enforced,
         by: vec![],
         cause: None,
         reason: Some(text()),
