@@ -21,7 +21,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
     ),
     (
         "timeout = 3",
-        "5:1 plugin.timeout [] unknown key `timeout` in `plugin`: the keys here are `name`, `path`, `sha256`, `priority`, `enabled`, `events`, `actions`, `tools`, `mode`, `on-failure`, `stop`, `limits`, `grants`, `config`",
+        "5:1 plugin.timeout [] unknown key `timeout` in `plugin`: the keys here are `name`, `path`, `sha256`, `priority`, `enabled`, `events`, `actions`, `tools`, `mode`, `on-failure`, `on-question`, `stop`, `limits`, `grants`, `config`",
     ),
     (
         "[plugin.limits]\nfule = 1",
