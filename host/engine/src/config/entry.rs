@@ -10,7 +10,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ActionKind, Code, CompiledComponent, ComponentBytes, Digest, Grants, Limits, ToolPattern, narrowing::Narrowing,
+    ActionKind, Code, CompiledComponent, ComponentBytes, Digest, Grants, Limits, OnQuestion, ToolPattern,
+    narrowing::Narrowing,
 };
 use crate::contract::{EventKind, Stop};
 use crate::failure_policy::OnFailure;
@@ -226,29 +227,6 @@ impl Mode {
         match self {
             Self::Enforce => "enforce",
             Self::Audit => "audit",
-        }
-    }
-}
-
-/// The consequence of a question to a person. The stricter value is the smaller one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum OnQuestion {
-    /// The event is rejected at once. A rejected tool call is overridable: a person can let exactly this call pass once.
-    Reject,
-    /// A person is asked.
-    #[default]
-    Ask,
-}
-
-impl OnQuestion {
-    /// Returns the name in the configuration file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Reject => "reject",
-            Self::Ask => "ask",
         }
     }
 }

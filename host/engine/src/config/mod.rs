@@ -99,7 +99,7 @@ pub use code::{Code, CodeId, CompiledComponent, ComponentBytes, NotCompiled};
 pub use digest::{Digest, InvalidDigest};
 #[cfg(feature = "config-file")]
 pub use discover::{Discovered, Found, Inert, InertFile, UnapprovedChange};
-pub use entry::{Entry, Layer, Mode, OnQuestion, Origin};
+pub use entry::{Entry, Layer, Mode, Origin};
 pub(crate) use entry_rules::name_rule;
 pub use error::ConfigError;
 pub use file::Source;
@@ -111,6 +111,6 @@ pub use pattern::{InvalidPattern, KeyPattern, ToolPattern};
 pub use problem::{Problem, Problems};
 #[cfg(feature = "config-file")]
 pub use project_file::{FILE_NAME, UserDirectories};
-pub use settings::{AuditSettings, Enforcement, Settings};
+pub use settings::{AuditSettings, Enforcement, OnQuestion, Settings};
 
 pub(crate) use server::{Server, ServerHost};

@@ -8,7 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    KeyPattern, OnQuestion,
+    KeyPattern,
     quantity::{Concurrent, RecordedSize, UpToADay},
 };
 
@@ -56,6 +56,29 @@ pub struct Settings {
     /// `[settings.audit]`: the parts of each event that the log contains. A project's configuration file cannot have
     /// this table, because the table could hide the project's actions from the user.
     pub audit: AuditSettings,
+}
+
+/// The consequence of a question to a person. The stricter value is the smaller one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum OnQuestion {
+    /// The event is rejected at once. A rejected tool call is overridable: a person can let exactly this call pass once.
+    Reject,
+    /// A person is asked.
+    #[default]
+    Ask,
+}
+
+impl OnQuestion {
+    /// Returns the name in the configuration file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reject => "reject",
+            Self::Ask => "ask",
+        }
+    }
 }
 
 /// Says whether the decisions of the rules take effect.
