@@ -18,35 +18,44 @@ fn verdict(user: &User, command: &str) -> String {
     user.run(["dispatch", "--shell", command]).stdout
 }
 
+/// Fails unless the command succeeds and prints these texts.
+#[track_caller]
+fn done(user: &User, command: &[&str], texts: &[&str]) {
+    let ended = user.run(command.iter().copied());
+    ended.expect(0, &[]);
+    for text in texts {
+        assert!(ended.stdout.contains(text) || ended.stderr.contains(text), "{text:?} is not in {ended:#?}");
+    }
+}
+
 #[test]
 fn a_profile_that_is_used_applies_everywhere_until_another_one_is_used() {
     let user = User::new();
-    user.run(["profile"]).expect(0, &["No profile is in force. To start: hookhost on"]);
+    done(&user, &["profile"], &["No profile is in force. To start: hookhost on"]);
     user.run(["profile", "use", "developer"])
         .expect(2, &["there is no terminal on which to ask you whether to use this profile"]);
-    user.run(["profile", "use", "developer", "--yes"]).expect(0, &["in force developer", "shell-guard, sha256 "]);
-    user.run(["profile"]).expect(0, &["* developer ", "developer is in force: "]);
+    done(&user, &["profile", "use", "developer", "--yes"], &["in force developer", "shell-guard, sha256 "]);
+    done(&user, &["profile"], &["* developer ", "developer is in force: "]);
     assert!(chain(&user).contains(&("shell-guard".to_owned(), "profile.toml".to_owned())), "{:?}", chain(&user));
     let shown = user.run(["profile", "show", "developer"]);
     assert_eq!(shown.stdout, std::fs::read_to_string(user.path("config/profile.toml")).unwrap());
     // Another profile takes its place, and what somebody changed in the file is noticed.
-    user.run(["profile", "use", "careful", "--yes"]).expect(0, &["in force careful"]);
+    done(&user, &["profile", "use", "careful", "--yes"], &["in force careful"]);
     let file = user.path("config/profile.toml");
     std::fs::write(&file, std::fs::read_to_string(&file).unwrap() + "# mine\n").unwrap();
-    user.run(["profile"]).expect(0, &["careful is in force: ", "hookhost profile use careful"]);
+    done(&user, &["profile"], &["careful is in force: ", "hookhost profile use careful"]);
 }
 
 #[test]
 fn an_entry_of_the_users_own_file_replaces_that_of_the_profile() {
     let user = User::new();
-    user.run(["profile", "use", "developer", "--yes"]).expect(0, &[]);
+    done(&user, &["profile", "use", "developer", "--yes"], &[]);
     assert!(
         verdict(&user, "echo x > ~/.ssh/config").contains("path-guard"),
         "{}",
         verdict(&user, "echo x > ~/.ssh/config")
     );
-    user.run(["add", "path-guard", "--set", "protected=[\"infra/**\"]", "--yes"])
-        .expect(0, &["allowed path-guard at "]);
+    done(&user, &["add", "path-guard", "--set", "protected=[\"infra/**\"]", "--yes"], &["allowed path-guard at "]);
     let own = ("path-guard".to_owned(), "hookhost.toml".to_owned());
     assert!(chain(&user).contains(&own), "{:?}", chain(&user));
     assert!(!verdict(&user, "echo x > ~/.ssh/config").contains("path-guard"));
@@ -55,21 +64,20 @@ fn an_entry_of_the_users_own_file_replaces_that_of_the_profile() {
     let file = user.config_file();
     std::fs::write(&file, std::fs::read_to_string(&file).unwrap() + "\n[settings]\napproval-deadline = \"7s\"\n")
         .unwrap();
-    user.run(["hooks"]).expect(0, &[]);
+    done(&user, &["hooks"], &[]);
 }
 
 #[test]
 fn a_project_cannot_name_a_profile() {
     let user = User::new();
     user.write("hookhost.toml", "profile = \"unattended\"\n");
-    user.run(["trust", "--yes"]).expect(0, &[]);
-    user.run(["hooks"]).expect(5, &["a project's file cannot set `profile`"]);
+    user.run(["trust", "--yes"]).expect(5, &["a project's file cannot set `profile`"]);
 }
 
 #[test]
 fn a_plugin_that_comes_with_hookhost_is_allowed_without_a_file_and_pinned_to_its_digest() {
     let user = User::new();
-    user.run(["add"]).expect(0, &["shell-guard  ", "token-budget ", "to allow one: hookhost add NAME"]);
+    done(&user, &["add"], &["shell-guard  ", "token-budget ", "to allow one: hookhost add NAME"]);
     let listed: Value = serde_json::from_str(&user.run(["add", "--json"]).stdout).unwrap();
     for name in ["notebook", "shell-guard"] {
         let of_list = listed["plugins"].as_array().unwrap().iter().find(|plugin| plugin["name"] == name).unwrap();
@@ -77,8 +85,8 @@ fn a_plugin_that_comes_with_hookhost_is_allowed_without_a_file_and_pinned_to_its
     }
     user.run(["add", "shell-gaurd"]).expect(2, &["hookhost brings no plugin shell-gaurd", "hookhost add shell-guard"]);
     user.run(["add", "notebook"]).expect(2, &["there is no terminal on which to ask you"]);
-    user.run(["add", "notebook", "--yes"]).expect(0, &["allowed notebook at ", "gets    state (quota 1MiB)"]);
-    user.run(["add", "notebook", "--yes"]).expect(0, &["allowed already notebook"]);
+    done(&user, &["add", "notebook", "--yes"], &["allowed notebook at ", "gets    state (quota 1MiB)"]);
+    done(&user, &["add", "notebook", "--yes"], &["allowed already notebook"]);
     assert!(user.run(["tools"]).stdout.contains("write_note"));
     // An older version of the plugin, as an earlier hookhost pinned it.
     let file = user.config_file();
@@ -87,14 +95,14 @@ fn a_plugin_that_comes_with_hookhost_is_allowed_without_a_file_and_pinned_to_its
     let old = "0".repeat(64);
     std::fs::write(&file, text.replace(&new, &old).replace(&new[..16], &old[..16])).unwrap();
     user.run(["tools"]).expect(5, &[]);
-    user.run(["add", "notebook", "--yes"]).expect(0, &["allowed again notebook"]);
+    done(&user, &["add", "notebook", "--yes"], &["allowed again notebook"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
 }
 
 #[test]
 fn a_plugin_for_a_project_lies_in_the_project() {
     let user = User::new();
-    user.run(["add", "notebook", "--project", "--yes"]).expect(0, &["allowed notebook at "]);
+    done(&user, &["add", "notebook", "--project", "--yes"], &["allowed notebook at "]);
     let entry = std::fs::read_to_string(user.project().join("hookhost.toml")).unwrap();
     assert!(entry.contains("path = \"plugins/notebook.wasm\""), "{entry}");
     assert_eq!(digest(&user.project().join("plugins/notebook.wasm")), digest(&plugin("notebook")));
