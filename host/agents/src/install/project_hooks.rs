@@ -254,21 +254,28 @@ fn collect(value: &Value, at: &str, group: &Map<String, Value>, leaves: &mut Vec
     }
 }
 
+/// The hooks at one place of a file, before and after a change.
+#[derive(Default)]
+struct HooksAtPlace<'a> {
+    before: Vec<&'a ProjectHook>,
+    after: Vec<&'a ProjectHook>,
+}
+
 /// Compares two lists of hooks. The order of hooks does not matter, because agents run the hooks of one place concurrently.
 pub fn changes(before: &[ProjectHook], after: &[ProjectHook]) -> Vec<HookChange> {
-    let mut places: BTreeMap<(&Path, &str), (Vec<&ProjectHook>, Vec<&ProjectHook>)> = BTreeMap::new();
+    let mut places: BTreeMap<(&Path, &str), HooksAtPlace<'_>> = BTreeMap::new();
     for hook in before {
-        places.entry((&hook.file, &hook.at)).or_default().0.push(hook);
+        places.entry((&hook.file, &hook.at)).or_default().before.push(hook);
     }
     for hook in after {
-        let (before, after) = places.entry((&hook.file, &hook.at)).or_default();
+        let HooksAtPlace { before, after } = places.entry((&hook.file, &hook.at)).or_default();
         match before.iter().position(|other| other.value == hook.value) {
             Some(same) => drop(before.remove(same)),
             None => after.push(hook),
         }
     }
     let mut changes = Vec::new();
-    for (before, after) in places.into_values() {
+    for HooksAtPlace { before, after } in places.into_values() {
         let mut after = after.into_iter().cloned();
         for before in before {
             changes.push(match after.next() {
