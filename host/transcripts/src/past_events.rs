@@ -143,7 +143,7 @@ impl PastEvents {
             self.omissions.add(agent, kind, || example);
         }
         for message in found.messages {
-            let event = self.event(&open, message);
+            let event = self.event(&open, &message);
             self.ready.extend(event);
         }
         self.ready.reverse();
@@ -155,7 +155,7 @@ impl PastEvents {
     }
 
     /// Returns the event of a message. Returns `None` if it is too old, is a copy, or cannot be read.
-    fn event(&mut self, open: &OpenTranscript, message: HookMessage) -> Option<PastEvent> {
+    fn event(&mut self, open: &OpenTranscript, message: &HookMessage) -> Option<PastEvent> {
         let time = message.time.unwrap_or(open.file.changed);
         if time < self.since {
             return None;
@@ -182,7 +182,7 @@ impl PastEvents {
             let home = self.places.home().to_owned();
             (call.session.cwd, call.session.workspace) = (home.clone(), home);
         }
-        if !self.is_new(adapter, &call, &message, time) {
+        if !self.is_new(adapter, &call, message, time) {
             return None;
         }
         let time = UNIX_EPOCH + Duration::from_millis(time);

@@ -14,6 +14,9 @@ use crate::places::TranscriptPlaces;
 use crate::source::{Found, TranscriptFile, TranscriptSource};
 use hookhost_agents::{Adapter, by_name};
 
+/// An open transcript, or the reason why it cannot be read.
+pub(crate) type OpenResult = Result<Box<dyn TranscriptSource>, String>;
+
 /// The transcripts of one agent.
 #[derive(Clone, Copy)]
 pub(crate) struct TranscriptFormat {
@@ -22,7 +25,7 @@ pub(crate) struct TranscriptFormat {
     /// Finds the agent's transcripts.
     pub(crate) find: fn(&TranscriptPlaces, &mut Vec<TranscriptFile>, &mut Found),
     /// Opens a transcript. A source may leave out calls that were made before the time `since`.
-    pub(crate) open: fn(&TranscriptFile, &TranscriptPlaces, since: u64) -> Result<Box<dyn TranscriptSource>, String>,
+    pub(crate) open: fn(&TranscriptFile, &TranscriptPlaces, since: u64) -> OpenResult,
 }
 
 /// All agents whose transcripts can be read, sorted by name.
