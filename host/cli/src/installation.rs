@@ -34,7 +34,7 @@ impl Installation {
     pub(crate) fn of(program: &Path, root: &Path, home: Option<&Path>) -> Self {
         let directory = program.parent().unwrap_or(root);
         let contains = |names: &[&str]| {
-            let components: Vec<_> = program.components().map(|component| component.as_os_str()).collect();
+            let components: Vec<_> = program.components().map(std::path::Component::as_os_str).collect();
             components.windows(names.len()).any(|window| window.iter().zip(names).all(|(found, name)| *found == *name))
         };
         if contains(&["Cellar", "hookhost"]) {

@@ -349,6 +349,7 @@ mod tests {
         Record::from_json(&record.to_string()).unwrap()
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "each test gives a new value")]
     fn event(outcome: &str, more: Value) -> Record {
         let mut event = json!({ "kind": "event", "id": "e", "event": "before-tool-call", "outcome": outcome });
         event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -28,8 +28,7 @@ pub(crate) struct UnseenSessions {
 impl UnseenSessions {
     /// Reads the transcripts since this time. `is_seen` says whether the log has an event of a session of an agent.
     pub(crate) fn read(places: TranscriptPlaces, since: SystemTime, is_seen: impl Fn(&str, &str) -> bool) -> Self {
-        let mut query = EventQuery::default();
-        query.since = Some(since);
+        let query = EventQuery { since: Some(since), ..EventQuery::default() };
         let (began, mut events) = (Instant::now(), PastEvents::new(places, &query));
         let (mut known, mut agents) = (HashSet::new(), BTreeMap::<&'static str, SessionCount>::new());
         let mut unread = 0;

@@ -34,7 +34,6 @@
 //! ```
 
 #![deny(missing_docs)]
-#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
 
 mod agents;
 mod lines;

@@ -62,7 +62,7 @@ pub(crate) fn as_text(host: &Host, config: &Config, only: Option<EventKind>) -> 
                 output::next_step(&mut text, "hookhost on");
             }
             asks => {
-                text.push_str(&format!("No plugin is on the allowlist; in force: {}.\n", counted(asks, "ask rule")))
+                text.push_str(&format!("No plugin is on the allowlist; in force: {}.\n", counted(asks, "ask rule")));
             }
         }
         return text;

@@ -80,9 +80,9 @@ fn first_since(log: &Log, since: u64) -> Result<u64, LogError> {
         let time = line.and_then(|line| line.entry().ok()).map(|record| record.time());
         // A record that cannot be read has no time, so the search continues before it.
         if time.is_some_and(|time| time.saturating_add(CLOCK_DIFFERENCE) < since) {
-            before = middle
+            before = middle;
         } else {
-            after = middle
+            after = middle;
         }
     }
     Ok(before)

@@ -39,7 +39,7 @@ pub(super) fn check(root: &Path) -> (String, Vec<Finding>) {
                 }
                 Ok(inspection) => match inspection.problem {
                     Some(problem) => {
-                        find(Kind::RulesInvalid, format!("{name}: {shown} cannot be loaded: it {problem}"))
+                        find(Kind::RulesInvalid, format!("{name}: {shown} cannot be loaded: it {problem}"));
                     }
                     None => same += 1,
                 },

@@ -130,7 +130,7 @@ fn describe_rule(text: &mut String, (outcome, RuleName { by, code }): &RuleKey, 
 
 /// Returns the agents whose transcripts are read, in words.
 fn agents(args: &ReplayArgs) -> String {
-    let adapters = hookhost_transcripts::adapters().into_iter().map(|adapter| adapter.agent());
+    let adapters = hookhost_transcripts::adapters().into_iter().map(hookhost_agents::Adapter::agent);
     let is_chosen = |name: &str| args.from.iter().any(|from| from == "all" || from == name);
     let titles: Vec<&str> = adapters.filter(|agent| is_chosen(agent.name)).map(|agent| agent.title).collect();
     match titles.as_slice() {
