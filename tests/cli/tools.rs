@@ -74,7 +74,7 @@ fn a_program_on_the_path_is_a_command_and_an_unknown_one_names_the_nearest() {
     run(&["../bin/greet"]).expect(2, &["there is no command"]);
     run(&["zzzz"]).expect(2, &["try: hookhost --help"]);
     // Of another command.
-    run(&["check"]).expect(2, &["there is no command `check`", "try: hookhost mcp check"]);
+    run(&["verify"]).expect(2, &["there is no command `verify`", "try: hookhost audit verify"]);
     // Flags before a command are not given to it.
     for (name, advice) in
         [("dispatch", "hookhost dispatch --help"), ("help", "hookhost help --help"), ("greet", "hookhost --help")]

@@ -16,7 +16,7 @@ const OTHER_WORKSPACES: [&str; 3] = [public_items::LISTER, dist::PACKER, "bench/
 type Check = (&'static str, &'static str, fn(&Workspace) -> Outcome);
 
 /// All checks. The fast checks come first.
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 10] = [
     ("compiler", "this compiler is the oldest one that the crates promise to support", compiler),
     ("format", "the format of all sources", format),
     ("dependencies", "lock files are up to date, and the tests share the compiled libraries of the demo", dependencies),
@@ -32,6 +32,7 @@ const CHECKS: [Check; 9] = [
     ("agents", "four of the agents that people use", |workspace| {
         agents::agents(workspace, &agents::IN_CI.map(str::to_owned))
     }),
+    ("packages", "packages of the development build install, and reject a call", dist::development),
     // This check comes last because it unlocks the target directory.
     ("instructions", "`cargo run -p bench -- instructions`", instructions),
 ];

@@ -9,6 +9,7 @@ use std::{
     io::{BufRead, BufReader, IsTerminal},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    thread,
 };
 
 use xtask::{
@@ -39,11 +40,15 @@ struct Demo {
 pub(crate) fn demo(workspace: &Workspace) -> Outcome {
     let mut examples = plugins::examples(workspace)?;
     examples.retain(|plugin| PLUGINS.contains(&plugin.package.as_str()));
-    plugins::build_only(workspace, &examples)?;
     // Only one binary is built, but the command names the whole workspace, so that the dependencies get the features that all packages of
     // the workspace need.
     let mut cargo = workspace.cargo(&["build", "--workspace", "--bin", "hookhost"]);
-    run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)?;
+    // For much of its build, a plugin or hookhost occupies only one processor.
+    thread::scope(|scope| {
+        let plugins = scope.spawn(|| plugins::build_only(workspace, &examples));
+        run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)?;
+        plugins.join().unwrap_or_else(|_| Err("the build of the plugins panicked".to_owned()))
+    })?;
     let demo = Demo::prepare(workspace)?;
     say(&format!("a fresh project is in {}", workspace.show(&demo.project)));
     for plugin in &examples {

@@ -49,7 +49,8 @@ pub fn build_only(workspace: &Workspace, plugins: &[Plugin]) -> Outcome {
     let places = places(workspace)?;
     cargo.args(["--config", &remapped(TARGET, &places)]).args(packages(plugins));
     let target = workspace.target_of_guests();
-    cargo.env("CARGO_TARGET_DIR", &target);
+    // The demo runs another build at the same time, whose progress bar this one would overwrite.
+    cargo.env("CARGO_TARGET_DIR", &target).env("CARGO_TERM_PROGRESS_WHEN", "never");
     run(&format!("building {} plugins for {TARGET}", plugins.len()), &mut cargo)?;
 
     let built = target.join(TARGET).join("plugin");

@@ -12,6 +12,8 @@ use contents::evict;
 use contents::kept_in;
 pub use contents::{CacheFiles, cache_files, clear_cache};
 
+#[cfg(feature = "compile")]
+use super::compile::CompiledFunctions;
 use super::stamp::{self, Stamp};
 use crate::config::{Digest, Entry, Limits};
 use crate::files::{self, FileError, Guard, Links};
@@ -52,8 +54,9 @@ const KEY: usize = 64;
 /// Context for deriving the key of the authentication codes from the key file. Other contexts would derive other keys.
 const PURPOSE: &str = "hookhost 2026-11-26 authentication codes of compiled code";
 
-/// Extensions of the files of compiled code, outcomes and stamps.
+/// Extensions of the files of compiled code, functions, outcomes and stamps.
 const CODE: &str = "cwasm";
+const FUNCTIONS: &str = "functions";
 const OUTCOMES: &str = "outcome";
 const STAMPS: &str = "stamp";
 
@@ -88,6 +91,9 @@ pub fn default_directory() -> Option<PathBuf> {
 enum CacheFile<'a> {
     /// Compiled code of the component with this digest, for all entries that use it.
     Code(&'a Digest),
+    /// The compiled functions of the component with this digest, which its images share.
+    #[cfg(feature = "compile")]
+    Functions(&'a Digest),
     /// The digest under which the code of an entry is stored. Besides the component, the outcome depends on three
     /// things:
     /// - the configuration
@@ -154,6 +160,28 @@ impl Cache {
         self.put(entry, &path, code.as_deref().map_err(|error| io::Error::other(error.to_string())));
         if let Err(error) = evict(&self.directory, &path, MAX_AGE, MAX_BYTES) {
             tracing::warn!(directory = %self.directory.display(), %error, "old compiled code could not be removed");
+        }
+    }
+
+    /// Returns the compiled functions of the component with this digest, if valid ones are stored.
+    #[cfg(feature = "compile")]
+    pub(super) fn functions(&self, entry: &Entry, component: &Digest) -> Option<CompiledFunctions> {
+        let path = self.path(CacheFile::Functions(component));
+        let mut bytes = Vec::new();
+        let file = self.read(&path, |piece| {
+            bytes.extend(piece);
+            Ok(())
+        });
+        counted(file, entry, &path)?.touch();
+        CompiledFunctions::parse(&bytes)
+    }
+
+    /// Stores the functions that a load of this component has used, if it has compiled any of them. A failure is logged
+    /// and has no other effect.
+    #[cfg(feature = "compile")]
+    pub(super) fn put_functions(&self, entry: &Entry, component: &Digest, functions: &CompiledFunctions) {
+        if let Some(bytes) = functions.to_bytes() {
+            self.put(entry, &self.path(CacheFile::Functions(component)), Ok(&bytes));
         }
     }
 
@@ -253,6 +281,11 @@ impl Cache {
                 component.as_bytes().hash(&mut hasher);
                 CODE
             }
+            #[cfg(feature = "compile")]
+            CacheFile::Functions(component) => {
+                component.as_bytes().hash(&mut hasher);
+                FUNCTIONS
+            }
             CacheFile::Outcome(entry) => {
                 if let Some(digest) = entry.code.digest() {
                     digest.as_bytes().hash(&mut hasher);
@@ -274,23 +307,28 @@ impl Cache {
 
     /// Copies the content of a file, and fails if the file's authentication code is not valid.
     fn vouched_for(&self, path: &Path) -> io::Result<(TrustedFile, CodeCopy)> {
+        let mut copy = CodeCopy::new();
+        Ok((self.read(path, |piece| copy.write_all(path, piece))?, copy))
+    }
+
+    /// Passes the content of a file on in pieces, and fails if the file's authentication code is not valid.
+    fn read(&self, path: &Path, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<TrustedFile> {
         let opened = TrustedFile::of(path)?;
         let mut file = &opened.file;
         let mut left = opened.metadata.len().checked_sub(TAG as u64).ok_or_else(cut_off)?;
         let mut tag = self.tag(path);
         let mut piece = vec![0; PIECE];
-        let mut copy = CodeCopy::new();
         while left > 0 {
             let length = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
             file.read_exact(&mut piece[..length])?;
             tag.update(&piece[..length]);
-            copy.write_all(path, &piece[..length])?;
+            take(&piece[..length])?;
             left -= length as u64;
         }
         let mut expected = [0; TAG];
         file.read_exact(&mut expected)?;
         // `blake3` compares the codes in constant time.
-        if tag.finalize() == expected { Ok((opened, copy)) } else { Err(io::Error::other(WRONG)) }
+        if tag.finalize() == expected { Ok(opened) } else { Err(io::Error::other(WRONG)) }
     }
 
     /// Begins the authentication code of a file, which covers the name of the file and its content.

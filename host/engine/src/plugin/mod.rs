@@ -23,6 +23,8 @@ mod tools;
 
 #[cfg(feature = "cache")]
 pub(crate) use cache::Cache;
+#[cfg(feature = "compile")]
+pub(crate) use compile::FunctionsOfThread;
 pub use contract_check::ContractError;
 pub use error::LoadError;
 pub(crate) use load::Compiler;

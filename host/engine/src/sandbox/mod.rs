@@ -271,6 +271,10 @@ fn config(instances: InstanceAllocationStrategy) -> Config {
     #[cfg(feature = "compile")]
     // NaN values must be the same on every machine. Otherwise a verdict could not be replayed on another machine.
     config.cranelift_nan_canonicalization(true);
+    #[cfg(feature = "compile")]
+    config
+        .enable_incremental_compilation(Arc::new(crate::plugin::FunctionsOfThread))
+        .expect("the compiler is not disabled");
     config
 }
 

@@ -55,6 +55,28 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
+#[tokio::test]
+async fn another_configuration_of_a_plugin_compiles_no_function_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = directory.path().join("cache");
+    let load = async |number| {
+        let config = config(vec![marks("first", &format!("mark{number}"))]);
+        Host::builder(config).cache(&cache).build().await.unwrap();
+    };
+    // Files of compiled functions are only written if a function was compiled, and then anew.
+    let functions = || {
+        let files = std::fs::read_dir(&cache).unwrap().map(|file| file.unwrap());
+        let mut files = files.filter(|file| file.path().extension().is_some_and(|end| end == "functions"));
+        let inode = std::os::unix::fs::DirEntryExt::ino(&files.next().expect("functions"));
+        assert!(files.next().is_none());
+        inode
+    };
+    load(0).await;
+    let first = functions();
+    load(1).await;
+    assert_eq!(functions(), first);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_load_each_event_is_settled_by_one_generation_and_none_is_lost_or_doubled() {
     let (_directory, log, builder) = recording(generation(0));

@@ -1,6 +1,6 @@
 //! The files of a directory of compiled code.
 
-use super::{CODE, Cache, OUTCOMES, STAMPS};
+use super::{CODE, Cache, FUNCTIONS, OUTCOMES, STAMPS};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ pub fn cache_files(directory: &Path) -> io::Result<CacheFiles> {
     for path in kept_in(directory)? {
         let Some(bytes) = unless_removed(fs::symlink_metadata(&path))?.map(|metadata| metadata.len()) else { continue };
         let is_code = is_code(&path);
-        match unless_removed(cache.vouched_for(&path)) {
+        match unless_removed(cache.read(&path, |_| Ok(()))) {
             Ok(Some(_)) => {}
             Ok(None) => continue,
             Err(error) => found.unusable.push((path, error.to_string())),
@@ -110,7 +110,10 @@ pub(super) fn kept_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for file in fs::read_dir(directory)? {
         let path = file?.path();
-        if path.extension().is_some_and(|extension| [CODE, OUTCOMES, STAMPS].iter().any(|kept| extension == *kept)) {
+        if path
+            .extension()
+            .is_some_and(|extension| [CODE, FUNCTIONS, OUTCOMES, STAMPS].iter().any(|kept| extension == *kept))
+        {
             files.push(path);
         }
     }

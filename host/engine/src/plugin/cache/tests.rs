@@ -1,5 +1,6 @@
 use super::{
-    CODE, Cache, CacheFile, CacheFiles, OUTCOME, Outcome, Stamp, TAG, cache_files, clear_cache, counted, evict,
+    CODE, Cache, CacheFile, CacheFiles, CompiledFunctions, OUTCOME, Outcome, Stamp, TAG, cache_files, clear_cache,
+    counted, evict,
 };
 use crate::config::{Code, Digest, Entry};
 use std::fs;
@@ -223,6 +224,34 @@ fn a_stamp_that_was_changed_or_cut_or_is_of_another_path_or_digest_does_not_coun
     assert_eq!(cache.stamp(file, &digest), Some(stamp()));
     clear_cache(&place.place()).unwrap();
     assert_eq!(cache.stamp(file, &digest), None);
+}
+
+#[test]
+fn compiled_functions_that_were_changed_or_cut_or_are_of_another_component_do_not_count() {
+    let place = Place::new();
+    let (cache, digest) = (place.cache(), Digest::of_bytes(b"a plugin"));
+    let functions = CompiledFunctions::default();
+    cache.put_functions(&place.entry, &digest, &functions);
+    assert!(cache.functions(&place.entry, &digest).is_none(), "nothing was compiled");
+    functions.insert(b"key", b"code".to_vec());
+    cache.put_functions(&place.entry, &digest, &functions);
+    let stored = |digest| cache.functions(&place.entry, digest)?.get(b"key");
+    assert_eq!(stored(&digest), Some(b"code".to_vec()));
+    let path = cache.path(CacheFile::Functions(&digest));
+    let other = Digest::of_bytes(b"another");
+    fs::copy(&path, cache.path(CacheFile::Functions(&other))).unwrap();
+    assert_eq!(stored(&other), None);
+    let whole = fs::read(&path).unwrap();
+    for at in [0, whole.len() / 2, whole.len() - 1] {
+        let mut changed = whole.clone();
+        changed[at] ^= 1;
+        write(&path, &changed);
+        assert_eq!(stored(&digest), None, "byte {at}");
+        write(&path, &whole[..at]);
+        assert_eq!(stored(&digest), None, "{at} bytes");
+    }
+    write(&path, &whole);
+    assert_eq!(stored(&digest), Some(b"code".to_vec()));
 }
 
 #[test]

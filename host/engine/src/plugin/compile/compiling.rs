@@ -6,6 +6,7 @@
 //! time limit counts processor time, because a plugin must not be refused only because the machine is busy. A second,
 //! larger limit counts wall time.
 
+use super::functions::{self, CompiledFunctions};
 use crate::locked::locked;
 use crate::plugin::ContractError;
 use crate::plugin::contract_check::compile;
@@ -28,15 +29,21 @@ const TOLD_AFTER: Duration = Duration::from_millis(500);
 
 type CompileResult = Result<Component, ContractError>;
 
-/// Compiles a component, in at most the processor time `within`. Other tasks can run meanwhile. `name` is the plugin's
-/// name for the notice that the compilation takes long.
+/// Compiles a component, in at most the processor time `within`, and reuses `functions`. Other tasks can run meanwhile.
+/// `name` is the plugin's name for the notice that the compilation takes long.
 ///
 /// # Errors
 /// If the bytes are not a component, or if the compilation takes longer.
-pub(super) async fn compile_within(engine: &Engine, name: &str, bytes: &[u8], within: Duration) -> CompileResult {
+pub(super) async fn compile_within(
+    engine: &Engine,
+    name: &str,
+    bytes: &[u8],
+    functions: &Arc<CompiledFunctions>,
+    within: Duration,
+) -> CompileResult {
     let (send, mut receive) = oneshot::channel();
     let mut watch = Watch::new(name, within);
-    start(engine, bytes, &watch.clocks, move |compiled| drop(send.send(compiled)))?;
+    start(engine, bytes, functions, &watch.clocks, move |compiled| drop(send.send(compiled)))?;
     loop {
         match tokio::time::timeout(LOOK.min(within), &mut receive).await {
             Ok(compiled) => return compiled.unwrap_or_else(|_| Err(gave_up())),
@@ -52,7 +59,7 @@ pub(super) async fn compile_within(engine: &Engine, name: &str, bytes: &[u8], wi
 pub(super) fn compile_here(engine: &Engine, name: &str, bytes: &[u8], within: Duration) -> CompileResult {
     let (send, receive) = mpsc::sync_channel(1);
     let mut watch = Watch::new(name, within);
-    start(engine, bytes, &watch.clocks, move |compiled| drop(send.send(compiled)))?;
+    start(engine, bytes, &Arc::default(), &watch.clocks, move |compiled| drop(send.send(compiled)))?;
     loop {
         match receive.recv_timeout(LOOK.min(within)) {
             Ok(compiled) => return compiled,
@@ -145,16 +152,22 @@ impl Clock {
 fn start(
     engine: &Engine,
     bytes: &[u8],
+    functions: &Arc<CompiledFunctions>,
     clocks: &Arc<Clocks>,
     done: impl FnOnce(CompileResult) + Send + 'static,
 ) -> Result<(), ContractError> {
-    let (engine, bytes, clocks) = (engine.clone(), bytes.to_vec(), Arc::clone(clocks));
+    let (engine, bytes) = (engine.clone(), bytes.to_vec());
+    let (functions, clocks) = (Arc::clone(functions), Arc::clone(clocks));
     let name = "hookhost-compile";
-    let compile = move || {
+    let prepare_thread = move || {
         clocks.add_mine();
+        functions::use_in_thread(Arc::clone(&functions));
+    };
+    let compile = move || {
+        prepare_thread();
         let workers = rayon::ThreadPoolBuilder::new()
             .thread_name(move |_| name.into())
-            .start_handler(move |_| clocks.add_mine())
+            .start_handler(move |_| prepare_thread())
             .build();
         let compile = || match workers {
             Ok(workers) => workers.install(|| compile(&engine, &bytes)),
@@ -176,6 +189,7 @@ fn gave_up() -> ContractError {
 #[cfg(test)]
 mod tests {
     use super::{ContractError, Watch, compile_within};
+    use std::sync::Arc;
     use std::time::Duration;
     use wasmtime::Engine;
 
@@ -190,8 +204,9 @@ mod tests {
     #[tokio::test]
     async fn a_compilation_that_takes_too_long_is_given_up_with_a_sentence() {
         let component = wat::parse_str("(component)").unwrap();
-        assert!(compile_within(&Engine::default(), "p", &component, MINUTE).await.is_ok());
-        let refused = compile_within(&Engine::default(), "p", &large(4_000), Duration::from_millis(1)).await;
+        assert!(compile_within(&Engine::default(), "p", &component, &Arc::default(), MINUTE).await.is_ok());
+        let refused =
+            compile_within(&Engine::default(), "p", &large(4_000), &Arc::default(), Duration::from_millis(1)).await;
         // On a busy machine, the limit on wall time ends the compilation.
         let Err(ContractError::TooSlow(_) | ContractError::StillCompiling(_)) = refused else {
             panic!("it was compiled")
@@ -225,9 +240,9 @@ mod tests {
 
     #[test]
     fn people_are_told_once_that_something_is_compiled_and_only_when_it_takes_a_while() {
-        let counts = std::sync::Arc::new(Counts(0.into()));
+        let counts = Arc::new(Counts(0.into()));
         let told = || counts.0.load(std::sync::atomic::Ordering::Relaxed);
-        tracing::subscriber::with_default(std::sync::Arc::clone(&counts), || {
+        tracing::subscriber::with_default(Arc::clone(&counts), || {
             let mut watch = Watch::new("p", MINUTE);
             watch.begun += MINUTE;
             assert_eq!((watch.look(), told()), (Ok(()), 0));
@@ -261,7 +276,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn the_processor_time_of_another_thread_is_read() {
-        let clocks = std::sync::Arc::<super::Clocks>::default();
+        let clocks = Arc::<super::Clocks>::default();
         let (ready, resume) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -281,7 +296,7 @@ mod tests {
     #[tokio::test]
     async fn others_run_while_one_is_compiled() {
         let component = large(500);
-        let engine = Engine::default();
+        let (engine, functions) = (Engine::default(), Arc::default());
         let turns = async {
             for _ in 0..100 {
                 tokio::task::yield_now().await;
@@ -291,7 +306,7 @@ mod tests {
         // first poll.
         tokio::select! {
             biased;
-            _ = compile_within(&engine, "p", &component, MINUTE) => panic!("nobody else had a turn"),
+            _ = compile_within(&engine, "p", &component, &functions, MINUTE) => panic!("nobody else had a turn"),
             () = turns => {}
         }
     }

@@ -9,6 +9,7 @@
 //! The image contains the random numbers that the guest requested during `configure`. A replay in another process needs
 //! the same numbers.
 
+use super::functions::CompiledFunctions;
 use crate::config::Entry;
 use crate::plugin::configure::configured;
 use crate::plugin::link::CheckedComponent;
@@ -16,6 +17,7 @@ use crate::plugin::{Compiler, ContractError, LoadError};
 use crate::sandbox::Guest;
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use wasmparser::{Parser, Payload};
 use wasmtime::Store;
 use wasmtime::component::{Instance, Lift, WasmList};
@@ -26,25 +28,36 @@ use wasmtime_wizer::{ComponentInstanceState, Wizer};
 ///
 /// # Errors
 /// Fails if `configure` rejects the configuration or fails.
-pub(super) async fn image(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
+pub(super) async fn image(
+    compiler: &Compiler<'_>,
+    entry: &Entry,
+    bytes: &[u8],
+    functions: &Arc<CompiledFunctions>,
+) -> Result<Option<Vec<u8>>, LoadError> {
     if !exports_setup(bytes) {
         return Ok(None);
     }
     // If the pre-initialiser does not support the structure of a component, it returns an error or panics. The
     // component is untrusted, so both can happen. The component is then loaded without an image.
-    let image = AssertUnwindSafe(snapshot(compiler, entry, bytes)).catch_unwind().await.unwrap_or(Ok(None))?;
+    let image =
+        AssertUnwindSafe(snapshot(compiler, entry, bytes, functions)).catch_unwind().await.unwrap_or(Ok(None))?;
     if image.is_none() {
         tracing::info!(plugin = entry.name, "cannot be pre-initialised: `configure` runs in each instance");
     }
     Ok(image)
 }
 
-async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
+async fn snapshot(
+    compiler: &Compiler<'_>,
+    entry: &Entry,
+    bytes: &[u8],
+    functions: &Arc<CompiledFunctions>,
+) -> Result<Option<Vec<u8>>, LoadError> {
     let wizer = Wizer::new();
     let Ok((context, instrumented)) = wizer.instrument_component(bytes) else { return Ok(None) };
     // Errors of the plugin itself are ignored here, because the load without an image reports them. The instrumented
     // code is the same for every configuration, so the cache speeds up the next configuration.
-    let prepared = match compiler.compiled(entry, &instrumented).await {
+    let prepared = match compiler.compiled(entry, &instrumented, functions).await {
         // Do not compile the component without the instrumentation, because this would take just as long.
         Err(slow @ LoadError::Unfit { problem: ContractError::TooSlow(_) | ContractError::StillCompiling(_), .. }) => {
             return Err(slow);
