@@ -176,7 +176,7 @@ impl Cache {
         CompiledFunctions::parse(&bytes)
     }
 
-    /// Stores the functions that a load of this component has used, if it has compiled any of them. A failure is logged
+    /// Stores the functions that a load of this component has used, if it has compiled many of them. A failure is logged
     /// and has no other effect.
     #[cfg(feature = "compile")]
     pub(super) fn put_functions(&self, entry: &Entry, component: &Digest, functions: &CompiledFunctions) {

@@ -56,14 +56,14 @@ fn names(names: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn another_configuration_of_a_plugin_compiles_no_function_again() {
+async fn another_configuration_of_a_plugin_reuses_its_compiled_functions() {
     let directory = tempfile::tempdir().unwrap();
     let cache = directory.path().join("cache");
     let load = async |number| {
         let config = config(vec![marks("first", &format!("mark{number}"))]);
         Host::builder(config).cache(&cache).build().await.unwrap();
     };
-    // Files of compiled functions are only written if a function was compiled, and then anew.
+    // The file is only written, and then anew, if many functions were compiled.
     let functions = || {
         let files = std::fs::read_dir(&cache).unwrap().map(|file| file.unwrap());
         let mut files = files.filter(|file| file.path().extension().is_some_and(|end| end == "functions"));

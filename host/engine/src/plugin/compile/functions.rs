@@ -24,8 +24,13 @@ pub(in crate::plugin) struct CompiledFunctions {
 #[derive(Debug, Default)]
 struct UsedFunctions {
     functions: Functions,
-    any_new: bool,
+    /// Size of the functions that this load has compiled, in bytes.
+    compiled: usize,
 }
+
+/// The stored functions are replaced if at least one in `REPLACED` bytes is new. In each configuration, a few functions
+/// differ, and they are not worth writing all functions again.
+const REPLACED: usize = 4;
 
 impl CompiledFunctions {
     /// Reads the functions from bytes that [`Self::to_bytes`] returned. Returns `None` for other bytes.
@@ -37,17 +42,16 @@ impl CompiledFunctions {
         Some(Self { stored, ..Self::default() })
     }
 
-    /// Returns the functions that this load has used, if it has compiled any of them. Each key and each function
-    /// follows its length in bytes, a `u32` in little-endian order.
+    /// Returns the functions that this load has used, if many of them are new. Each key and each function follows its
+    /// length in bytes, a `u32` in little-endian order.
     pub(in crate::plugin) fn to_bytes(&self) -> Option<Vec<u8>> {
         let used = locked(&self.used);
-        let parts = || used.functions.iter().flat_map(|(key, function)| [key, function]);
-        let mut bytes = Vec::with_capacity(parts().map(|part| size_of::<u32>() + part.len()).sum());
-        for part in parts() {
+        let mut bytes = Vec::new();
+        for part in used.functions.iter().flat_map(|(key, function)| [key, function]) {
             bytes.extend(u32::try_from(part.len()).ok()?.to_le_bytes());
             bytes.extend(part);
         }
-        used.any_new.then_some(bytes)
+        (used.compiled * REPLACED > bytes.len()).then_some(bytes)
     }
 
     pub(in crate::plugin) fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
@@ -62,7 +66,8 @@ impl CompiledFunctions {
 
     pub(in crate::plugin) fn insert(&self, key: &[u8], function: Vec<u8>) {
         let mut used = locked(&self.used);
-        used.any_new |= used.functions.insert(key.to_vec(), function).is_none();
+        used.compiled += function.len();
+        used.functions.insert(key.to_vec(), function);
     }
 }
 
@@ -104,17 +109,18 @@ mod tests {
     use super::CompiledFunctions;
 
     #[test]
-    fn only_the_functions_that_the_last_load_used_are_kept() {
+    fn only_the_functions_that_the_last_load_used_are_kept_and_only_if_many_of_them_are_new() {
         let first = CompiledFunctions::default();
-        first.insert(b"a", b"code of a".to_vec());
-        first.insert(b"b", Vec::new());
+        first.insert(b"a", vec![1; 100]);
+        first.insert(b"b", vec![2; 100]);
         let second = CompiledFunctions::parse(&first.to_bytes().unwrap()).unwrap();
-        assert_eq!(second.get(b"b"), Some(Vec::new()));
-        assert_eq!((second.get(b"c"), second.to_bytes()), (None, None), "nothing is new");
-        second.insert(b"c", b"code of c".to_vec());
+        assert_eq!(second.get(b"b"), Some(vec![2; 100]));
+        second.insert(b"c", vec![3; 10]);
+        assert_eq!((second.get(b"d"), second.to_bytes()), (None, None), "hardly anything is new");
+        second.insert(b"d", vec![4; 100]);
         let third = CompiledFunctions::parse(&second.to_bytes().unwrap()).unwrap();
-        let kept = [&b"a"[..], b"b", b"c"].map(|key| third.get(key));
-        assert_eq!(kept, [None, Some(Vec::new()), Some(b"code of c".to_vec())]);
+        let kept = [b"a", b"b", b"c", b"d"].map(|key| third.get(key).map(|function| function.len()));
+        assert_eq!(kept, [None, Some(100), Some(10), Some(100)]);
     }
 
     #[test]
