@@ -106,7 +106,13 @@ fn bare(work: &Path, packages: &str) -> Outcome<PathBuf> {
     if !packages.is_empty() {
         debootstrap.arg(format!("--include={packages}"));
     }
-    output(debootstrap.arg("bookworm").arg(&root))?;
+    if let Err(why) = output(debootstrap.arg("bookworm").arg(&root)) {
+        // debootstrap does not find all packages that npm needs. apt adds the rest.
+        let mut configure = as_root("chroot")?;
+        configure.arg(&root).args(["/usr/bin/env", "-i", "DEBIAN_FRONTEND=noninteractive"]);
+        configure.args(["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "apt-get", "install", "-qq", "--fix-broken"]);
+        output(&mut configure).map_err(|_| why)?;
+    }
     fs::write(&done, "").map_err(|error| failed(&done, &error))?;
     Ok(root)
 }
