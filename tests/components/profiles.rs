@@ -131,6 +131,7 @@ async fn careful_asks_about_everything_that_does_more_than_read() {
         "git status; git diff --stat HEAD~1",
         "find . -name '*.rs' | xargs grep -n TODO 2>/dev/null",
         "nice git log --oneline -3",
+        "timeout 5 git log --oneline -3",
         "bash -c 'ls | sort'",
         "sed -n '1,80p' src/main.rs",
         "for f in *.md; do head -1 \"$f\"; done",
