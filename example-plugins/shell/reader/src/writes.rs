@@ -316,12 +316,12 @@ fn takes_away(mode: &str) -> bool {
 
 /// Returns true if a mode lets the owner read, and takes rights from everybody else: `600`, `go-rwx`, `go=`.
 fn is_private(mode: &str) -> bool {
-    matches!(mode.strip_prefix('0').unwrap_or(mode), "400" | "500" | "600" | "700")
-        || mode.split(',').all(|clause| {
-            let rights = clause.trim_start_matches(['g', 'o']);
-            rights.len() < clause.len()
-                && (rights == "=" || rights.strip_prefix('-').is_some_and(|rights| rights.bytes().all(|right| b"rwxXst".contains(&right))))
-        })
+    let is_clause = |clause: &str| {
+        let rights = clause.trim_start_matches(['g', 'o']);
+        let taken = if rights == "=" { Some("") } else { rights.strip_prefix('-') };
+        rights.len() < clause.len() && taken.is_some_and(|taken| taken.bytes().all(|right| b"rwxXst".contains(&right)))
+    };
+    matches!(mode.strip_prefix('0').unwrap_or(mode), "400" | "500" | "600" | "700") || mode.split(',').all(is_clause)
 }
 
 /// Returns true if an option of `cp`, `mv` or `ln` treats the target as the new file and not as a directory for it.
