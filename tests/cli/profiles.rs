@@ -47,6 +47,21 @@ fn a_profile_that_is_used_applies_everywhere_until_another_one_is_used() {
 }
 
 #[test]
+fn the_list_of_profiles_ends_with_one_next_step() {
+    let user = User::new();
+    let steps = || {
+        let ended = user.run(["profile"]);
+        ended.stdout.lines().filter_map(|line| Some(line.split_once(": hookhost ")?.1.to_owned())).collect::<Vec<_>>()
+    };
+    assert_eq!(steps(), ["on"]);
+    done(&user, &["profile", "use", "developer", "--yes"], &[]);
+    assert_eq!(steps(), ["profile use NAME"]);
+    let file = user.path("config/profile.toml");
+    std::fs::write(&file, std::fs::read_to_string(&file).unwrap() + "# mine\n").unwrap();
+    assert_eq!(steps(), ["profile use developer"]);
+}
+
+#[test]
 fn an_entry_of_the_users_own_file_replaces_that_of_the_profile() {
     let user = User::new();
     done(&user, &["profile", "use", "developer", "--yes"], &[]);

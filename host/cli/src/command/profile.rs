@@ -44,13 +44,14 @@ fn show_all() -> Result<Exit, CliError> {
     let file = one_line(&places.profile_file().to_string_lossy());
     text.push_str(&match found {
         None => "\nNo profile is in force. To start: hookhost on\n".to_owned(),
-        Some(ProfileInForce { profile, is_current: true }) => format!("\n{profile} is in force: {file}\n"),
+        Some(ProfileInForce { profile, is_current: true }) => {
+            format!("\n{profile} is in force: {file}\nTo change: hookhost profile use NAME\n")
+        }
         Some(ProfileInForce { profile, is_current: false }) => format!(
             "\n{profile} is in force: {file}. The file differs from the profile of this hookhost;\n  \
              to write it again: hookhost profile use {profile}\n"
         ),
     });
-    text.push_str("To see one: hookhost profile show NAME\nTo change: hookhost profile use NAME\n");
     output::print(&text)?;
     Ok(Exit::Done)
 }
