@@ -182,3 +182,16 @@ fn off_frees_the_users_mcp_servers_and_names_what_it_leaves_with_the_command_tha
     assert_eq!(fs::read_to_string(project.join(".mcp.json")).unwrap(), servers);
     assert_eq!(owner.run(&["off"]).expect(0, &[]).stdout, "hookhost is off: no agent has its hook.\n");
 }
+
+#[test]
+fn on_removes_the_plugins_of_another_version_that_no_configuration_names() {
+    let owner = Owner::new(&AGENTS[..1]);
+    owner.run(&["on"]).expect(0, &[]);
+    let old = "state/plugins/shell-guard-0123456789abcdef.wasm";
+    owner.write(old, "old");
+    let plugins = names(&owner.path("state/plugins"));
+    owner.run(&["on"]).expect(0, &[]);
+    let left = names(&owner.path("state/plugins"));
+    assert_eq!(left.len() + 1, plugins.len(), "{left:?}");
+    assert!(!owner.path(old).exists());
+}

@@ -1,6 +1,7 @@
 //! `hookhost profile`: shows the profile in force, prints a profile, and puts one into force.
 
 use crate::args::{ProfileArgs, ProfileCommand, UseProfileArgs};
+use crate::bundled;
 use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
@@ -74,6 +75,7 @@ async fn put_into_force(args: &UseProfileArgs) -> Result<Exit, CliError> {
     // A profile that does not load would stop every call.
     loading::compile(&prepared.config).await?;
     prepared.write(&places)?;
+    bundled::remove_unused(&places);
     output::print(&format!("{GOOD}in force{GOOD:#} {}\n", prepared.profile))?;
     Ok(Exit::Done)
 }
