@@ -47,6 +47,21 @@ fn a_profile_that_is_used_applies_everywhere_until_another_one_is_used() {
 }
 
 #[test]
+fn the_list_of_profiles_ends_with_one_next_step() {
+    let user = User::new();
+    let steps = || {
+        let ended = user.run(["profile"]);
+        ended.stdout.lines().filter_map(|line| Some(line.split_once(": hookhost ")?.1.to_owned())).collect::<Vec<_>>()
+    };
+    assert_eq!(steps(), ["on"]);
+    done(&user, &["profile", "use", "developer", "--yes"], &[]);
+    assert_eq!(steps(), ["profile use NAME"]);
+    let file = user.path("config/profile.toml");
+    std::fs::write(&file, std::fs::read_to_string(&file).unwrap() + "# mine\n").unwrap();
+    assert_eq!(steps(), ["profile use developer"]);
+}
+
+#[test]
 fn an_entry_of_the_users_own_file_replaces_that_of_the_profile() {
     let user = User::new();
     done(&user, &["profile", "use", "developer", "--yes"], &[]);
@@ -106,4 +121,42 @@ fn a_plugin_for_a_project_lies_in_the_project() {
     let entry = std::fs::read_to_string(user.project().join("hookhost.toml")).unwrap();
     assert!(entry.contains("path = \"plugins/notebook.wasm\""), "{entry}");
     assert_eq!(digest(&user.project().join("plugins/notebook.wasm")), digest(&plugin("notebook")));
+}
+
+#[test]
+fn plugins_of_other_versions_are_removed_when_no_configuration_names_them() {
+    let user = User::new();
+    done(&user, &["profile", "use", "developer", "--yes"], &[]);
+    let plugins = user.path("state/plugins");
+    let other = |name: &str, digit: &str| format!("{name}-{}.wasm", digit.repeat(16));
+    let [unnamed, of_user, of_project, of_copy] = ["a", "b", "c", "d"].map(|digit| other("shell-guard", digit));
+    let entry = |file: &str| {
+        let path = plugins.join(file);
+        format!(
+            "[[plugin]]\nname = \"old-{}\"\nenabled = false\npath = \"{}\"\nsha256 = \"{}\"\n",
+            &file[12..13],
+            path.display(),
+            "0".repeat(64)
+        )
+    };
+    std::fs::write(user.config_file(), entry(&of_user)).unwrap();
+    std::fs::write(user.path("config/profile.toml.before"), entry(&of_copy)).unwrap();
+    user.write("hookhost.toml", entry(&of_project));
+    user.run(["trust", "--yes"]).expect(0, &[]);
+    let files = || {
+        let entries = std::fs::read_dir(&plugins).unwrap();
+        entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    let current = files();
+    let kept = [of_user, of_project, of_copy, "mine.wasm".to_owned(), "mine-1.wasm".to_owned()];
+    for command in [&["profile", "use", "careful", "--yes"][..], &["add", "path-guard", "--yes"]] {
+        for file in kept.iter().chain([&unnamed]) {
+            std::fs::write(plugins.join(file), "old").unwrap();
+        }
+        done(&user, command, &[]);
+        let expected: std::collections::BTreeSet<String> = current.iter().chain(&kept).cloned().collect();
+        assert_eq!(files(), expected, "{command:?}");
+    }
 }

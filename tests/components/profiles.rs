@@ -123,6 +123,23 @@ async fn developer_asks_about_what_cannot_be_undone_and_unattended_rejects_it() 
 }
 
 #[tokio::test]
+async fn unattended_says_what_to_do_instead_of_what_it_rejects() {
+    let session = session("unattended").await;
+    for (line, instead) in [
+        ("git reset --hard", "Use `git stash`"),
+        ("git push --force origin topic", "Push to a new branch"),
+        ("git stash drop", "`git stash branch` keeps them"),
+        ("rm -rf /srv/data", "Name a directory within the project"),
+        ("sudo reboot", "End your own processes by their id"),
+    ] {
+        let (decision, said) = command(&session, line).await;
+        assert!(decision == "reject" && said.contains(instead), "{line}: {decision} {said}");
+    }
+    let (decision, said) = decided(&session, "mcp__files__delete_tree", &json!({ "id": "7" })).await;
+    assert!(decision == "reject" && said.contains("say in your final answer"), "{said}");
+}
+
+#[tokio::test]
 async fn careful_asks_about_everything_that_does_more_than_read() {
     let session = session("careful").await;
     for line in [
@@ -131,6 +148,7 @@ async fn careful_asks_about_everything_that_does_more_than_read() {
         "git status; git diff --stat HEAD~1",
         "find . -name '*.rs' | xargs grep -n TODO 2>/dev/null",
         "nice git log --oneline -3",
+        "timeout 5 git log --oneline -3",
         "bash -c 'ls | sort'",
         "sed -n '1,80p' src/main.rs",
         "for f in *.md; do head -1 \"$f\"; done",

@@ -149,3 +149,15 @@ fn every_line_of_runs_in_which_much_happens_fits() {
     lines(&ended.stdout);
     assert_eq!((&last["exit-code"], &last["outcome"]["status"]), (&json!(1), &json!("error")));
 }
+
+#[test]
+fn the_page_has_each_member_of_an_agent_and_no_other() {
+    let user = User::new();
+    std::fs::create_dir_all(user.path(".claude")).expect("a directory of Claude Code");
+    let printed: Value = serde_json::from_str(&user.run(["agents", "--json"]).stdout).expect("JSON");
+    let members: BTreeSet<String> = printed["agents"][0].as_object().expect("an agent").keys().cloned().collect();
+    let page = page("docs/json.md");
+    let rows = section(&page, "## What `hookhost agents` prints").lines().filter(|line| line.starts_with("| `"));
+    let described = rows.filter_map(|row| row.split('|').nth(1)).flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    assert_eq!(described.map(str::to_owned).collect::<BTreeSet<_>>(), members);
+}

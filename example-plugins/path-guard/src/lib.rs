@@ -12,6 +12,7 @@
 //! allow = ["infra/README.md"]     # exceptions, one path or pattern each
 //! reason = "ask the platform team"                            # told to the model with each refusal
 //! ignore-case = true              # default: `INFRA/x` is `infra/x`, as on macOS and Windows
+//! allow-private = true            # `chmod 600 x` and `chmod go-rwx x` pass; default: false
 //! self-defence = ["hookhost", "agents"]   # default; `[]` turns it off
 //! ```
 //!
@@ -91,6 +92,8 @@ pub struct Config {
     reason: String,
     #[serde(default = "yes")]
     ignore_case: bool,
+    #[serde(default)]
+    allow_private: bool,
     #[serde(default = "all_files")]
     self_defence: Vec<String>,
 }
@@ -113,6 +116,8 @@ const AGENTS: &str = "agents";
 struct Guard {
     rules: Rules,
     reason: String,
+    /// True if a command may take rights on protected files from everybody but their owner.
+    allow_private: bool,
     /// Owners whose files are protected without a pattern: `hookhost`, `agents`, or the names of agents.
     self_defence: Vec<String>,
 }
@@ -126,7 +131,7 @@ pub struct PathGuard;
 #[plugin]
 impl Plugin for PathGuard {
     fn configure(config: Config) -> Result<(), String> {
-        let Config { protected, allow, reason, ignore_case, self_defence } = config;
+        let Config { protected, allow, reason, ignore_case, allow_private, self_defence } = config;
         if protected.as_ref().is_some_and(Vec::is_empty) {
             return Err("`protected` is empty: name at least one pattern, or leave it out".into());
         }
@@ -143,21 +148,21 @@ impl Plugin for PathGuard {
                 owners.join("`, `")
             ));
         }
-        GUARD.set(Guard { rules: Rules::new(&protected, &allow, ignore_case)?, reason, self_defence });
+        GUARD.set(Guard { rules: Rules::new(&protected, &allow, ignore_case)?, reason, allow_private, self_defence });
         Ok(())
     }
 
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let guard = GUARD.get();
-        let Writes { targets, exposed, unreadable, .. } = written(session, call);
+        let Writes { targets, made_private, exposed, unreadable, .. } = written(session, call);
         let context = PathContext::new(&session.workspace);
-        for (written, target) in &targets {
+        for (written, target) in targets.iter().chain(made_private.iter().filter(|_| !guard.allow_private)) {
             if let Some(pattern) = guard.rules.protecting(target, context.workspace()) {
                 let why = format!("`{written}` must not be written: it is protected by `{pattern}`");
                 return Refusal::new(guard.because(&why)).code("path-guard.protected").into();
             }
         }
-        for (written, target) in targets.iter().chain(&exposed) {
+        for (written, target) in targets.iter().chain(&made_private).chain(&exposed) {
             if let Some(refusal) = guard.defend(call, written, target, context.workspace()) {
                 return refusal.into();
             }

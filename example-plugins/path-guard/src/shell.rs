@@ -18,15 +18,25 @@ const MAX_PATHS: usize = 1_000;
 
 const TOO_OFTEN: &str = "the command changes directories or writes files too often to be read";
 
+/// What a command does with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Written,
+    MadePrivate,
+    Exposed,
+}
+
 /// The files that a command line writes, as far as the command line can be read.
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
     /// Each file, as the command spells its path and in the form for comparison.
     pub(crate) targets: Vec<(String, Target)>,
+    /// Files whose rights are taken from everybody but the owner.
+    pub(crate) made_private: Vec<(String, Target)>,
     /// Files that may be changed later, because they get another name or are passed to an unknown program.
     pub(crate) exposed: Vec<(String, Target)>,
     /// All files that were found, each only once.
-    seen: BTreeSet<(bool, Target)>,
+    seen: BTreeSet<(Change, Target)>,
     /// The reason why a part could not be read.
     pub(crate) unreadable: Option<String>,
 }
@@ -72,6 +82,7 @@ impl Writes {
     /// Adds the files of another command line.
     pub(crate) fn extend(&mut self, other: Self) {
         self.targets.extend(other.targets);
+        self.made_private.extend(other.made_private);
         self.exposed.extend(other.exposed);
         self.unreadable = self.unreadable.take().or(other.unreadable);
     }
@@ -93,11 +104,12 @@ impl Writes {
                 self.unreadable.get_or_insert_with(|| TOO_OFTEN.into());
                 return;
             }
+            let change = if command.makes_private() { Change::MadePrivate } else { Change::Written };
             for write in command.writes() {
-                self.add(command, &write, false, &directories, context);
+                self.add(command, &write, change, &directories, context);
             }
             for write in command.exposes() {
-                self.add(command, &write, true, &directories, context);
+                self.add(command, &write, Change::Exposed, &directories, context);
             }
             let input = command.input.as_ref().filter(|input| patched != Some(input));
             patched = input.or(patched);
@@ -105,7 +117,7 @@ impl Writes {
             for text in input.into_iter().chain(command.args.iter().filter(|_| is_patch)) {
                 for path in paths_of_patch(&text.text).iter().flat_map(|path| meant_by(path, command)) {
                     let write = Write { path: Word::literal(path), extent: Extent::Whole, supposed: false };
-                    self.add(command, &write, false, &directories, context);
+                    self.add(command, &write, Change::Written, &directories, context);
                 }
             }
         }
@@ -114,12 +126,12 @@ impl Writes {
         }
     }
 
-    /// Adds a file that is written or only exposed.
+    /// Adds a file that a command changes.
     fn add(
         &mut self,
         command: &Command,
         write: &Write,
-        is_exposed: bool,
+        change: Change,
         directories: &[Option<&str>],
         context: &PathContext,
     ) {
@@ -138,8 +150,12 @@ impl Writes {
                 normal = Normal::Below(clean(absolute.trim_start_matches('/')));
             }
             let target = Target { path: normal, reach };
-            if self.seen.len() <= MAX_PATHS && self.seen.insert((is_exposed, target.clone())) {
-                let list = if is_exposed { &mut self.exposed } else { &mut self.targets };
+            if self.seen.len() <= MAX_PATHS && self.seen.insert((change, target.clone())) {
+                let list = match change {
+                    Change::Written => &mut self.targets,
+                    Change::MadePrivate => &mut self.made_private,
+                    Change::Exposed => &mut self.exposed,
+                };
                 list.push((write.path.text.replace(UNKNOWN, "…"), target));
             }
         }

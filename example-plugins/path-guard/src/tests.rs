@@ -658,23 +658,38 @@ fn a_path_of_another_system_may_have_any_of_its_ends() {
     }
 }
 
-/// Harmless commands of shell-guard's tables that this plugin stops, because it takes a change of the mode for a write, and does not know
-/// `-WhatIf`.
-const STOPPED: [&str; 6] = [
-    "chmod 600 ~/.ssh/id_rsa",
-    "chmod 700 ~/.ssh",
+/// Harmless commands of shell-guard's tables that this plugin stops, because it takes a mode that lets others read for a write, and does not
+/// know `-WhatIf`.
+const STOPPED: [&str; 3] = [
     "chmod 644 ~/.ssh/id_rsa.pub ~/.ssh/known_hosts",
-    "chmod go-rwx ~/.ssh/id_ed25519",
     "set -- '~'; rm -rf \"$@\"",
     "Remove-Item ~/.claude -Recurse -WhatIf",
 ];
+
+#[test]
+fn with_allow_private_rights_on_a_protected_file_may_be_taken_from_everybody_but_the_owner() {
+    let modes = ["600", "0600", "400", "700", "500", "go-rwx", "o-r,g-w", "go=", "-R go-rwx"];
+    let others =
+        ["644", "000", "+x", "u-r", "go=r", "go+", "a-w", "-R 777", "4700", "--reference=600", "g=u", "600 x >"];
+    for allowed in [false, true] {
+        configure(json!({ "protected": ["~/.ssh/**"], "allow-private": allowed })).unwrap();
+        for mode in modes {
+            assert_eq!(is_refused(&shell(&format!("sudo chmod {mode} ~/.ssh/id_rsa"))), !allowed, "{mode}");
+        }
+        for mode in others {
+            assert!(is_refused(&shell(&format!("chmod {mode} ~/.ssh/id_rsa"))), "{mode}");
+        }
+        // Self-defence has its own files.
+        assert!(is_refused(&shell("chmod 400 ~/.claude/settings.json")));
+    }
+}
 
 #[test]
 fn the_patterns_of_the_profiles_stop_few_harmless_commands() {
     let profile = include_str!("../../../host/cli/profiles/developer.toml");
     let list = profile.lines().find_map(|line| line.strip_prefix("protected = ")).unwrap();
     let protected: Vec<String> = serde_json::from_str(list).unwrap();
-    configure(json!({ "protected": protected })).unwrap();
+    configure(json!({ "protected": protected, "allow-private": true })).unwrap();
     let tables =
         [include_str!("../../shell/rules/cases/harmless.txt"), include_str!("../../shell/rules/cases/held-out.txt")];
     let lines = tables.into_iter().flat_map(str::lines).filter(|line| !line.is_empty() && !line.starts_with("# "));

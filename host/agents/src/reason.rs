@@ -28,8 +28,8 @@ pub fn rejected(rejection: &Rejection) -> String {
             "A person has to agree, and has not: do not try to do the same in another way."
         }
         Cause::Overridable => {
-            "The user can let exactly this call pass once: ask the user, or do the task without it. Do not try to do the \
-             same in another way."
+            "The user can let exactly this call pass once. Do the task without it, and ask the user in your final answer. \
+             Do not try to do the same in another way."
         }
         Cause::NotRecorded => "Tell the user: nothing runs until it can be written again.",
         _ if rejection.refusal.retryable => "The same call may be tried again later.",
@@ -99,6 +99,15 @@ mod tests {
         let no = rejected(&Rejection::host(Vec::new(), Cause::Failed(FailureKind::Trap), "it trapped".to_owned()));
         assert!(no.ends_with("not about the call."), "{no}");
     }
+
+    #[test]
+    fn a_call_whose_question_nobody_answers_is_left_to_the_final_answer() {
+        let no = rejected(&Rejection::host(vec!["guard".to_owned()], Cause::Overridable, "drop it?".to_owned()));
+        let next =
+            "Do the task without it, and ask the user in your final answer. Do not try to do the same in another way.";
+        assert!(no.starts_with("Rejected: not approved (asked by guard): drop it? ") && no.ends_with(next), "{no}");
+    }
+
     #[test]
     fn what_was_not_settled_is_said_in_one_line() {
         let said = not_settled("codex", "a.toml:1:1: unknown key `nmae`.\n  |\n1 | nmae = 1\n");

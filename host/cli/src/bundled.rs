@@ -3,12 +3,13 @@
 use crate::exit::CliError;
 use crate::nearest::nearest;
 use crate::output::quoted;
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
+use hookhost::command::TrustStore;
 use hookhost::config::{Digest, UserDirectories};
 use hookhost::files::{self, Guard, Links, NewFile};
 use lzma_rust2::LzipReader;
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -18,6 +19,9 @@ const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bundled.lz"));
 
 /// The plugins, sorted by name. Empty in a build without components.
 const INDEX: &[BundledPlugin] = &include!(concat!(env!("OUT_DIR"), "/bundled.rs"));
+
+/// Number of digits of the digest in the name of a component's file.
+const SHOWN_DIGITS: usize = 16;
 
 /// The command that builds a program with plugins.
 const INSTALL: &str = "cargo xtask install, in a clone of hookhost";
@@ -61,6 +65,48 @@ pub(crate) fn find(name: &str) -> Result<&'static BundledPlugin, CliError> {
     })
 }
 
+/// Removes the components of other versions from the user's directory for bundled plugins, unless a configuration names them: a file of
+/// the user, or an approved file of a project. If such a file cannot be read, they all stay.
+pub(crate) fn remove_unused(places: &UserDirectories) {
+    let entries = fs::read_dir(places.plugins()).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let others: Vec<String> = names.filter(|name| is_of_another_version(name)).collect();
+    if others.is_empty() {
+        return;
+    }
+    let texts = match configurations(places) {
+        Ok(texts) => texts,
+        Err(error) => return tracing::warn!(%error, "plugins of other versions stay"),
+    };
+    for name in others.iter().filter(|name| !texts.iter().any(|text| text.contains(*name))) {
+        if let Err(error) = fs::remove_file(places.plugins().join(name)) {
+            tracing::warn!(%error, name, "a plugin of another version cannot be removed");
+        }
+    }
+}
+
+/// Returns true if [`BundledPlugin::path`] of another version ends with this name.
+fn is_of_another_version(name: &str) -> bool {
+    let digits = name.strip_suffix(".wasm").and_then(|stem| stem.rsplit_once('-')).map_or("", |(_, digits)| digits);
+    let is_digest = digits.len() == SHOWN_DIGITS && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    is_digest && !INDEX.iter().any(|plugin| plugin.file_name() == name)
+}
+
+/// Returns the texts of the files that may name a bundled plugin.
+fn configurations(places: &UserDirectories) -> anyhow::Result<Vec<String>> {
+    let store = TrustStore::of(places);
+    let mut files = vec![store.file()];
+    files.extend(store.approved()?.into_iter().map(|approved| approved.path));
+    // A copy of an edited profile is among these files, too.
+    let entries = fs::read_dir(&places.config).into_iter().flatten().flatten().map(|entry| entry.path());
+    files.extend(entries.filter(|path| path.to_string_lossy().contains(".toml")));
+    let texts = files.iter().filter_map(|file| match fs::read(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        read => Some(read.with_context(|| file.display().to_string())),
+    });
+    texts.map(|text| Ok(String::from_utf8_lossy(&text?).into_owned())).collect()
+}
+
 impl BundledPlugin {
     /// Returns the digest of the component.
     ///
@@ -92,9 +138,13 @@ impl BundledPlugin {
     }
 
     /// Returns the path at which [`Self::install`] puts the component. The name contains the digest, so a newer version leaves an older one
-    /// in place, which another entry may name.
+    /// in place, which another entry may name. [`remove_unused`] removes the versions that no entry names.
     pub(crate) fn path(&self, places: &UserDirectories) -> PathBuf {
-        places.plugins().join(format!("{}-{}.wasm", self.name, &self.digest[..16]))
+        places.plugins().join(self.file_name())
+    }
+
+    fn file_name(&self) -> String {
+        format!("{}-{}.wasm", self.name, &self.digest[..SHOWN_DIGITS])
     }
 
     /// Writes the component into the user's directory for bundled plugins, unless it is there already. Returns its path.

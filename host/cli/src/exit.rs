@@ -4,6 +4,7 @@
 //! not loaded. `docs/cli.md` and `--help` list the codes.
 
 use crate::output;
+use hookhost::config::{ConfigError, Problem};
 use std::process::ExitCode;
 
 /// The list of the codes in `hookhost --help`.
@@ -79,6 +80,14 @@ impl CliError {
     pub(crate) fn message(&self) -> String {
         let advice = self.advice.iter().map(|command| format!("\n  try: {command}"));
         format!("{}{}", self.error, advice.collect::<String>())
+    }
+
+    /// Returns the first mistake in a configuration file, if that is the error.
+    pub(crate) fn mistake(&self) -> Option<&Problem> {
+        match self.error.downcast_ref()? {
+            ConfigError::Invalid(problems) => problems.iter().next(),
+            _ => None,
+        }
     }
 
     /// Prints the problem and the next steps on standard error.

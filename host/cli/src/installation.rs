@@ -71,9 +71,9 @@ impl Installation {
         if home.is_some_and(|home| directory == home.join(".cargo/bin")) || contains(&[".cargo", "bin"]) {
             return Self::Cargo;
         }
-        // The image contains hookhost and nothing else, so a container with a shell is somebody else's.
+        // The image contains hookhost at this place and nothing else, so a container with a shell is somebody else's.
         let is_container = [".dockerenv", "run/.containerenv"].iter().any(|mark| root.join(mark).exists());
-        if is_container && !root.join("bin/sh").exists() {
+        if is_container && directory == root.join("usr/bin") && !root.join("bin/sh").exists() {
             return Self::Container;
         }
         Self::Copy(directory.to_owned())
@@ -209,6 +209,31 @@ mod tests {
         assert_eq!(place("usr/lib/sysimage/rpm/rpmdb.sqlite", ""), Installation::Rpm);
         assert!(matches!(place("var/lib/dpkg/info/other.list", "/usr/bin/other\n"), Installation::Copy(_)));
         assert_eq!(place(".dockerenv", ""), Installation::Container);
+    }
+
+    #[test]
+    fn in_a_container_the_place_of_the_program_shows_whether_the_image_is_hookhosts() {
+        let in_container = |files: &[(&str, &str)], program: &str| {
+            let root = tempfile::tempdir().unwrap();
+            for (file, text) in [(".dockerenv", "")].iter().chain(files) {
+                let path = root.path().join(file);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            Installation::of(&root.path().join(program), root.path(), Some(Path::new("/root"))).to_string()
+        };
+        let (shell, package) = (("bin/sh", ""), ("var/lib/dpkg/info/hookhost.list", "/usr/bin/hookhost\n"));
+        for (files, program, expected) in [
+            (&[][..], "usr/bin/hookhost", "a container image"),
+            (&[shell, package], "usr/bin/hookhost", "the Debian package"),
+            (&[package], "usr/bin/hookhost", "the Debian package"),
+            (&[shell], "usr/bin/hookhost", "an archive"),
+            (&[shell], "root/.cargo/bin/hookhost", "cargo"),
+            (&[shell], "usr/local/lib/node_modules/hookhost/bin/hookhost", "npm"),
+            (&[], "opt/hookhost/hookhost", "an archive"),
+        ] {
+            assert_eq!(in_container(files, program), expected, "{files:?} {program}");
+        }
     }
 
     #[test]

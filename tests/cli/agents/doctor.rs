@@ -306,3 +306,15 @@ fn a_broken_allowlist_is_a_problem_that_hides_nothing_else_and_keeps_nothing_fro
     person.run(&["uninstall", "claude-code"]).expect(0, &[]);
     assert!(!person.settings().exists());
 }
+
+#[test]
+fn the_next_step_after_a_mistake_in_a_configuration_file_is_the_line_with_the_mistake() {
+    let person = installed();
+    let line = format!("    next: correct line 2 of {}\n", person.user.config_file().display());
+    for mistake in ["[settings]\nobserv = true\n", "[settings]\nobserve =\n", "[settings]\nobserve = 3\n"] {
+        person.user.configure(mistake);
+        let ended = person.run(&["doctor", "claude-code"]);
+        printed(ended.expect(1, &[]), &[&line]);
+        assert!(!ended.stdout.contains("hookhost hooks"), "{ended:#?}");
+    }
+}

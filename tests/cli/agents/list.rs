@@ -50,6 +50,7 @@ fn agents_that_are_here_are_listed_with_what_is_known_of_them() {
         (&json!(["user", "project"]), &json!("before-tool-call"))
     );
     assert!(agent["proven"].is_u64(), "{agent}");
+    assert_eq!(agent["unseen"], json!(["files that you name with @"]));
     assert!(!ended.stdout.contains("  next:"), "{ended:#?}");
     // The proof was of the file as it was.
     person.write(&format!("{}\n", person.read()));

@@ -1,6 +1,7 @@
 //! What `on` and `off` do and print.
 
 use super::{AGENTS, Owner, TestAgent, names, row};
+use hookhost_tests::Ended;
 use serde_json::json;
 use std::fs;
 
@@ -136,4 +137,61 @@ fn a_profile_is_put_into_force_stays_until_another_is_named_and_goes_with_off() 
     assert!(row(off.expect(0, &[]), "profile").starts_with("✓ removed"), "{off:#?}");
     assert!(!file.exists());
     owner.run(&["hooks"]).expect(0, &[]);
+}
+
+#[test]
+fn off_frees_the_users_mcp_servers_and_names_what_it_leaves_with_the_command_that_removes_it() {
+    let owner = Owner::new(&AGENTS[..1]);
+    let servers = "{ \"mcpServers\": { \"files\": { \"command\": \"npx\", \"args\": [\"x\"] } } }";
+    owner.write(".claude.json", servers);
+    let project = owner.user.project();
+    let other = owner.path("other");
+    for directory in [&project, &other] {
+        fs::create_dir_all(directory.join(".git")).unwrap();
+    }
+    fs::write(project.join(".mcp.json"), servers).unwrap();
+    owner.run(&["on"]).expect(0, &[]);
+    owner.run(&["install", "claude-code", "--mcp"]).expect(0, &[]);
+    owner.run(&["install", "claude-code", "--mcp", "--project"]).expect(0, &[]);
+    owner.run(&["install", "claude-code", "--project"]).expect(0, &[]);
+    let mut elsewhere = owner.command(&["install", "claude-code", "--project"]);
+    Ended::of(elsewhere.current_dir(&other)).expect(0, &[]);
+    let left = [
+        "the hook in the files of this project stays, because they are not only yours     (hookhost uninstall claude-code --project)\n",
+        "MCP servers of this project still run through hookhost: files     (hookhost uninstall claude-code --mcp --project)\n",
+        &format!("     (cd {} && hookhost uninstall claude-code --project)\n", other.display()),
+    ];
+    let dry = owner.run(&["off", "--dry-run"]);
+    dry.expect(0, &[]);
+    let off = owner.run(&["off"]);
+    off.expect(0, &[]);
+    assert!(
+        dry.stdout.contains("✓ its MCP servers would run without hookhost after its next start: files\n"),
+        "{dry:#?}"
+    );
+    assert!(off.stdout.contains("✓ its MCP servers run without hookhost after its next start: files\n"), "{off:#?}");
+    assert_eq!(fs::read_to_string(owner.path(".claude.json")).unwrap(), servers);
+    // What is left is named until it is gone.
+    let again = owner.run(&["off"]);
+    for ended in [&dry, &off, &again] {
+        assert!(left.iter().all(|row| ended.stdout.contains(row)), "{ended:#?}");
+    }
+    owner.run(&["uninstall", "claude-code", "--project"]).expect(0, &[]);
+    owner.run(&["uninstall", "claude-code", "--mcp", "--project"]).expect(0, &[]);
+    Ended::of(owner.command(&["uninstall", "claude-code", "--project"]).current_dir(&other)).expect(0, &[]);
+    assert_eq!(fs::read_to_string(project.join(".mcp.json")).unwrap(), servers);
+    assert_eq!(owner.run(&["off"]).expect(0, &[]).stdout, "hookhost is off: no agent has its hook.\n");
+}
+
+#[test]
+fn on_removes_the_plugins_of_another_version_that_no_configuration_names() {
+    let owner = Owner::new(&AGENTS[..1]);
+    owner.run(&["on"]).expect(0, &[]);
+    let old = "state/plugins/shell-guard-0123456789abcdef.wasm";
+    owner.write(old, "old");
+    let plugins = names(&owner.path("state/plugins"));
+    owner.run(&["on"]).expect(0, &[]);
+    let left = names(&owner.path("state/plugins"));
+    assert_eq!(left.len() + 1, plugins.len(), "{left:?}");
+    assert!(!owner.path(old).exists());
 }

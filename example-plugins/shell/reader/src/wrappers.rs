@@ -13,6 +13,8 @@ pub(super) struct Wrapper {
     before: List,
     /// Options that take a value.
     values: List,
+    /// Options without a value. The word after any other option may be its value.
+    flags: List,
     /// Options that take two values.
     pairs: List,
     /// Options whose value is the text of a command.
@@ -154,6 +156,7 @@ const NOTHING: Wrapper = Wrapper {
     after: List(""),
     before: List(""),
     values: List(""),
+    flags: List(""),
     pairs: List(""),
     texts: List(""),
     beside: List(""),
@@ -175,6 +178,7 @@ include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
 /// The entry for `xargs`. This entry is not in the tables, because no other program has the options of `xargs`.
 pub(super) static XARGS: Wrapper = Wrapper {
     values: List("-I\n-n\n-P\n-d\n-E\n-L\n-s\n-a\n--arg-file\n-j\n--max-args\n--max-procs\n--delimiter\n--jobs"),
+    flags: List("-0\n-r\n-t\n-p\n-x\n-o\n--null\n--no-run-if-empty\n--verbose\n--interactive\n--exit\n--open-tty"),
     ..NOTHING
 };
 
@@ -291,6 +295,14 @@ impl Wrapper {
         if self.pairs.contains(option) { 2 } else { usize::from(is_listed) }
     }
 
+    /// Returns true if an option has no value: `-i`, `-0r`, `-10`, `--foreground`.
+    fn is_flag(&self, option: &str) -> bool {
+        let is_letter = |byte: u8| self.flags.iter().any(|flag| flag.as_bytes() == [b'-', byte]);
+        let letters = option.trim_start_matches('-');
+        let is_short = letters.len() + 1 == option.len();
+        self.flags.contains(option) || (is_short && (letters.bytes().all(is_letter) || is_amount(letters)))
+    }
+
     /// Returns the words after the program's own options and `operands` operands.
     fn skip<'a>(&self, args: &'a [Word], operands: usize) -> &'a [Word] {
         let mut at = 0;
@@ -327,7 +339,8 @@ impl Wrapper {
             for operands in 0..=self.operands {
                 let words = undashed(tail.get(operands..).unwrap_or_default());
                 // An unknown word is treated as an operand, as in the usual reading, and not as a program.
-                let begins = words.first().is_some_and(|word| !word.text.starts_with(['-', UNKNOWN]));
+                let begins =
+                    words.first().is_some_and(|word| !word.text.starts_with(['-', UNKNOWN]) && !is_amount(&word.text));
                 if (begins || words.len() == usual.len())
                     && !words.is_empty()
                     && !found.iter().any(|other| other.len() == words.len())
@@ -341,7 +354,7 @@ impl Wrapper {
                 let text = word.text.as_str();
                 let attached =
                     self.values.iter().any(|option| option.len() == 2 && text.len() > 2 && text.starts_with(option));
-                text.starts_with('-') && text != "--" && !text.has(b'=') && !attached
+                text.starts_with('-') && text != "--" && !text.has(b'=') && !attached && !self.is_flag(text)
             });
             if !may_be_a_value {
                 break;
@@ -431,6 +444,12 @@ impl Wrapper {
 
 /// Minimum length of an abbreviated long option.
 const MIN_ABBREVIATION: usize = 5;
+
+/// Returns true if a word is a number or a duration: `10`, `0.5`, `2m`. No program has such a name.
+fn is_amount(text: &str) -> bool {
+    let number = text.strip_suffix(['s', 'm', 'h', 'd']).unwrap_or(text).as_bytes();
+    number.first().is_some_and(u8::is_ascii_digit) && number.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
+}
 
 /// Splits an entry of a list into the option and the name with which the option's value must begin.
 fn named(option: &str) -> (&str, &str) {

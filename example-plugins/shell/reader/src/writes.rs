@@ -67,6 +67,15 @@ impl Command {
         self.told_to_write().for_each(|target| writing.write(&target, Extent::File));
         writing.found
     }
+
+    /// Returns true if all that the command does is to take rights on files from everybody but their owner: `chmod 600 x`,
+    /// `chmod go-rwx x`.
+    #[must_use]
+    pub fn makes_private(&self) -> bool {
+        let is_plain = self.redirects.is_empty() && !self.args.iter().any(|word| word.text.starts_with("--"));
+        let mode = || arguments(&self.args).next().is_some_and(|mode| is_private(&mode.text));
+        is_plain && kind(&lower(&self.program)) == Some(WritingKind::Mode) && mode()
+    }
 }
 
 /// Returns true if a program is known to write the files that its words name, or to run another program.
@@ -303,6 +312,16 @@ fn takes_away(mode: &str) -> bool {
         [.., owner, _, _] if mode.bytes().all(|byte| byte.is_ascii_digit()) => *owner != b'7',
         bytes => !bytes.contains(&b'+') || bytes.contains(&b'-') || bytes.contains(&b'='),
     }
+}
+
+/// Returns true if a mode lets the owner read, and takes rights from everybody else: `600`, `go-rwx`, `go=`.
+fn is_private(mode: &str) -> bool {
+    let is_clause = |clause: &str| {
+        let rights = clause.trim_start_matches(['g', 'o']);
+        let taken = if rights == "=" { Some("") } else { rights.strip_prefix('-') };
+        rights.len() < clause.len() && taken.is_some_and(|taken| taken.bytes().all(|right| b"rwxXst".contains(&right)))
+    };
+    matches!(mode.strip_prefix('0').unwrap_or(mode), "400" | "500" | "600" | "700") || mode.split(',').all(is_clause)
 }
 
 /// Returns true if an option of `cp`, `mv` or `ln` treats the target as the new file and not as a directory for it.

@@ -168,6 +168,16 @@ impl Receipts {
         }
     }
 
+    /// Returns all receipts that this version can read, sorted by their files' names.
+    pub fn all(&self) -> Vec<Receipt> {
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        let texts = paths.iter().filter_map(|path| read_text(path, None).ok()?);
+        let receipts = texts.filter_map(|text| serde_json::from_str(&text).ok());
+        receipts.filter(|receipt: &Receipt| receipt.format == FORMAT).collect()
+    }
+
     /// Writes a receipt, which replaces an older receipt of the same installation. Only the user can read the receipt,
     /// because a settings file can contain keys.
     ///

@@ -36,7 +36,9 @@ pub(crate) async fn run(args: &AddArgs) -> Result<Exit, CliError> {
         plugin.install(&places)?
     };
     allow_args.wasm = Some(wasm);
-    allow::run(&allow_args).await
+    let exit = allow::run(&allow_args).await?;
+    bundled::remove_unused(&places);
+    Ok(exit)
 }
 
 fn list(as_json: bool) -> Result<Exit, CliError> {

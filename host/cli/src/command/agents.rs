@@ -47,10 +47,10 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// The agent's tools that plugins do not see.
-fn blind(agent: &Agent) -> Vec<&'static str> {
-    let blind = agent.coverage.iter().filter(|coverage| coverage.covered == Covered::Blind);
-    blind.map(|coverage| coverage.tools).collect()
+/// The tools before which the agent does not ask hookhost.
+fn unseen(agent: &Agent) -> Vec<&'static str> {
+    let unseen = agent.coverage.iter().filter(|coverage| coverage.covered == Covered::Blind);
+    unseen.map(|coverage| coverage.tools).collect()
 }
 
 fn as_text(found: &InstalledAgent, events: &LastEvents, is_verbose: bool) -> String {
@@ -124,6 +124,6 @@ fn as_json(found: &InstalledAgent, events: &LastEvents) -> Value {
         "problem": diagnosis.problem().map(|problem| &problem.says),
         "last-proof": proof,
         "last-event": events.of(agent.name).map(|last| json!({ "event": last.event.name(), "time": last.time })),
-        "blind": blind(agent),
+        "unseen": unseen(agent),
     })
 }

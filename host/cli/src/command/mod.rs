@@ -19,6 +19,7 @@ mod hook_entries;
 mod hooks;
 mod inspect;
 mod install;
+mod leftovers;
 mod mcp;
 mod off;
 mod on;

@@ -1,6 +1,8 @@
 //! `hookhost off`: removes hookhost from agents, or pauses it.
 
 use super::hook_entries::{self, TakenOut};
+use super::leftovers;
+use super::mcp;
 use super::table::{Row, Table};
 use crate::agent_places::{AgentPlaces, adapters};
 use crate::args::OffArgs;
@@ -13,6 +15,7 @@ use anyhow::anyhow;
 use hookhost::audit::{OperatorAction, OperatorActionKind};
 use hookhost::config::UserDirectories;
 use hookhost::{Config, Error, Host};
+use hookhost_agents::Adapter;
 use hookhost_agents::install::uninstall::{FileUndo, UndoAction};
 use hookhost_agents::plan::Scope;
 use hookhost_client::connection::ConnectionError;
@@ -87,16 +90,10 @@ async fn remove(args: &OffArgs) -> Result<Exit, CliError> {
             break;
         }
         let name = adapter.agent().name;
-        match hook_entries::take_out(&places, adapter, Scope::User, args.dry_run) {
-            Ok(Some(taken)) if !taken.is_nothing() => {
-                table.push(row(name, &taken, args.dry_run));
-                if args.dry_run {
-                    table.show(&taken.undoings.iter().map(hook_entries::unified_undo).collect::<String>());
-                }
-                removed.push(name.to_owned());
-            }
-            Ok(_) if is_all => {}
-            Ok(_) => table.push(Row::done(name, "hookhost is not in its files")),
+        match take_out(&places, adapter, args.dry_run, &mut table) {
+            Ok(true) => removed.push(name.to_owned()),
+            Ok(false) if is_all => {}
+            Ok(false) => table.push(Row::done(name, "hookhost is not in its files")),
             Err(error) => table.push(Row::failed(name, &error)),
         }
     }
@@ -109,9 +106,10 @@ async fn remove(args: &OffArgs) -> Result<Exit, CliError> {
         .advise("hookhost off"));
     }
     let is_off = !table.has_failure();
+    let left = leftovers::rows(&places, &args.agents);
     if is_all && is_off {
         let had_profile = forget_rules(&places, args.dry_run, &mut table)?;
-        if removed.is_empty() && !had_profile {
+        if removed.is_empty() && !had_profile && left.is_empty() {
             output::print("hookhost is off: no agent has its hook.\n")?;
             return Ok(Exit::Done);
         }
@@ -126,8 +124,32 @@ async fn remove(args: &OffArgs) -> Result<Exit, CliError> {
         let own = if places.directories.user_file().exists() { ", and your own hookhost.toml" } else { "" };
         table.push(Row::note("stays", &format!("the log and your approvals in {state}{own}")));
     }
+    table.extend(left);
     table.print()?;
     Ok(if is_off { Exit::Done } else { Exit::Failed })
+}
+
+/// Removes the hook and the proxies from the user's files of an agent. Returns false if there were none.
+fn take_out(places: &AgentPlaces, adapter: &Adapter, is_dry: bool, table: &mut Table) -> Result<bool, CliError> {
+    let name = adapter.agent().name;
+    let taken = hook_entries::take_out(places, adapter, Scope::User, is_dry)?.filter(|taken| !taken.is_nothing());
+    if let Some(taken) = &taken {
+        table.push(row(name, taken, is_dry));
+        if is_dry {
+            table.show(&taken.undoings.iter().map(hook_entries::unified_undo).collect::<String>());
+        }
+    }
+    // The proxies come last, because the file of the hook may be restored with the proxies in it.
+    let servers = mcp::take_out_proxies(places, adapter, Scope::User, is_dry)?;
+    if let Some(servers) = &servers {
+        let does = if is_dry { "would run" } else { "run" };
+        let says = format!("its MCP servers {does} without hookhost after its next start: {}", servers.names());
+        table.push(Row::done(name, &says));
+        if is_dry {
+            table.show(&servers.unified());
+        }
+    }
+    Ok(taken.is_some() || servers.is_some())
 }
 
 /// Removes the profile, and ends the pause and the resident host, which has nothing left to do. Returns true if there was a profile.

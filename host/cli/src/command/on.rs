@@ -15,7 +15,7 @@ use crate::exit::{CliError, Exit};
 use crate::interrupt::Signals;
 use crate::output::{difference, one_line, progress::Progress, time, truncate::counted};
 use crate::profile::{self, PreparedProfile, Profile};
-use crate::{audit_log, configuration, inside_agent, loading};
+use crate::{audit_log, bundled, configuration, inside_agent, loading};
 use anyhow::anyhow;
 use hookhost::Config;
 use hookhost::audit::{OperatorAction, OperatorActionKind};
@@ -73,6 +73,7 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
         let says = format!("your changes to the profile are in {}", one_line(&copy.to_string_lossy()));
         table.push(Row::note("kept", &says));
     }
+    bundled::remove_unused(&places.directories);
     if let Some(until) = resume(&places.directories).await? {
         table.push(Row::note("pause", &format!("ended; it would have lasted until {}", time::local(until))));
     }

@@ -1,6 +1,7 @@
 //! `hookhost profile`: shows the profile in force, prints a profile, and puts one into force.
 
 use crate::args::{ProfileArgs, ProfileCommand, UseProfileArgs};
+use crate::bundled;
 use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
@@ -44,13 +45,14 @@ fn show_all() -> Result<Exit, CliError> {
     let file = one_line(&places.profile_file().to_string_lossy());
     text.push_str(&match found {
         None => "\nNo profile is in force. To start: hookhost on\n".to_owned(),
-        Some(ProfileInForce { profile, is_current: true }) => format!("\n{profile} is in force: {file}\n"),
+        Some(ProfileInForce { profile, is_current: true }) => {
+            format!("\n{profile} is in force: {file}\nTo change: hookhost profile use NAME\n")
+        }
         Some(ProfileInForce { profile, is_current: false }) => format!(
             "\n{profile} is in force: {file}. The file differs from the profile of this hookhost;\n  \
              to write it again: hookhost profile use {profile}\n"
         ),
     });
-    text.push_str("To see one: hookhost profile show NAME\nTo change: hookhost profile use NAME\n");
     output::print(&text)?;
     Ok(Exit::Done)
 }
@@ -73,6 +75,7 @@ async fn put_into_force(args: &UseProfileArgs) -> Result<Exit, CliError> {
     // A profile that does not load would stop every call.
     loading::compile(&prepared.config).await?;
     prepared.write(&places)?;
+    bundled::remove_unused(&places);
     output::print(&format!("{GOOD}in force{GOOD:#} {}\n", prepared.profile))?;
     Ok(Exit::Done)
 }

@@ -145,6 +145,11 @@ impl Reader<'_> {
         let Some((program, args)) = words.split_first() else { return self.record(command) };
         // These are options of the shell keyword `time`, because no program has such a name.
         if program.text.starts_with('-') && program.text.len() > 1 {
+            // A shell without this keyword starts the program, which has more options, such as `-o FILE`.
+            if program.text != "-p" {
+                let (program, program_word) = ("time".to_owned(), Word::literal("time"));
+                self.record(Command { program, program_word, args: words.clone(), exact: false, ..command.clone() })?;
+            }
             return self.wrapped_any("time", wrappers::time(), &words, &command);
         }
         command.program_word = program.clone();

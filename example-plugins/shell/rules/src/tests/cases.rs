@@ -201,6 +201,48 @@ fn harmless_commands_run_as_they_are_and_harmful_ones_do_not() {
 }
 
 #[test]
+fn with_unknown_ask_what_a_wrapper_runs_decides() {
+    configure(json!({"stacks": [], "unknown": "ask"})).unwrap();
+    let mut wrong = Vec::new();
+    for wrapper in [
+        "timeout 10",
+        "timeout -k 2.5 1m",
+        "timeout --foreground -s KILL 10s",
+        "nice",
+        "nice -10",
+        "nice -n 10",
+        "ionice -c2 -n7",
+        "time",
+        "time -p",
+        "/usr/bin/time -v",
+        "env",
+        "env -i",
+        "env LANG=C",
+        "command -p",
+        "stdbuf -oL",
+        "nohup",
+        "xargs -0r",
+        "timeout 10 nice env LANG=C",
+    ] {
+        for (command, expected) in
+            [("ls src", "allow"), ("git log main", "allow"), ("make all", "ask"), ("ls > x", "ask")]
+        {
+            let command = format!("{wrapper} {command}");
+            if word(&command) != expected {
+                wrong.push(format!("`{command}`: {} by {:?}", word(&command), rules()));
+            }
+        }
+    }
+    // The word after an option that is not known may be the value of this option, and the command begins later.
+    for command in ["timeout --new 10 ls make", "env --new ls make", "time -o x ls", "env PATH=. ls"] {
+        if word(command) != "ask" {
+            wrong.push(format!("`{command}`: {}", word(command)));
+        }
+    }
+    expect_none_wrong(&wrong);
+}
+
+#[test]
 fn with_unknown_ask_all_but_commands_that_only_read_are_asked_about() {
     configure(json!({"stacks": [], "unknown": "ask"})).unwrap();
     let mut wrong = Vec::new();

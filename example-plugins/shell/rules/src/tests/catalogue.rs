@@ -31,6 +31,16 @@ fn each_rule_catches_and_leaves_what_it_says() {
     assert!(wrong.is_empty(), "{} examples are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// An agent reads the explanation if nobody is there to answer the question.
+#[test]
+fn each_rule_that_asks_also_says_what_to_do_instead() {
+    configure(json!({"stacks": []})).unwrap();
+    let asking = registry().rules().iter().filter(|rule| rule.rule.action.as_deref() == Some("ask"));
+    let silent: Vec<_> =
+        asking.filter(|rule| !rule.rule.explanation.contains(". ")).map(|rule| &rule.rule.id).collect();
+    assert!(silent.is_empty(), "these explanations are one sentence: {silent:?}");
+}
+
 #[test]
 fn each_rule_says_by_labels_what_kind_of_harm_it_is_about() {
     let catalogues = document::catalogues().unwrap();

@@ -3,9 +3,9 @@
 use crate::configuration;
 use crate::directory_rules::{OBSERVES, pause_note};
 use crate::exit::CliError;
-use crate::output::{one_line, truncate::counted};
+use crate::output::{one_line, quoted, truncate::counted};
 use hookhost::Config;
-use hookhost::config::{Digest, Entry, UserDirectories};
+use hookhost::config::{Digest, Entry, Problem, UserDirectories};
 use hookhost_agents::install::check::Check;
 use hookhost_resident::{Pause, RELOAD_FAILED};
 use serde_json::Value;
@@ -29,10 +29,11 @@ pub(super) fn enforcement(directories: &UserDirectories) -> Option<Check> {
 /// Checks the rules. `running` is the status of the resident host, if one runs. In that case, the rules that the host has loaded apply,
 /// even if the files have changed since then. `with_digest` adds the digest of the rules.
 pub(super) fn check(running: Option<&Value>, with_digest: bool) -> Check {
+    let found = configuration::cwd().and_then(|cwd| configuration::find(None, &cwd));
     let rules = running.map(|status| &status["rules"]);
     if let Some(why) = rules.and_then(|rules| rules["problem"].as_str()) {
         let says = format!("hookhost denies every call here: {}", one_line(why));
-        return Check::problem("rules", says, "hookhost hooks");
+        return Check::problem("rules", says, correction(found.as_ref().err()));
     }
     let notes = rules.and_then(|rules| rules["notes"].as_array()).into_iter().flatten().filter_map(Value::as_str);
     if let Some(kept) = notes.rev().find(|note| note.starts_with(RELOAD_FAILED)) {
@@ -40,9 +41,9 @@ pub(super) fn check(running: Option<&Value>, with_digest: bool) -> Check {
             "hookhost still uses your earlier rules, and denies every call after a restart: {}",
             one_line(kept)
         );
-        return Check::problem("rules", says, "hookhost hooks");
+        return Check::problem("rules", says, correction(found.as_ref().err()));
     }
-    match configuration::cwd().and_then(|cwd| configuration::find(None, &cwd)) {
+    match found {
         Ok(found) => of(&found.config, with_digest),
         Err(error) => not_read(&error),
     }
@@ -83,9 +84,14 @@ fn unusable(entry: &Entry) -> Option<String> {
 fn not_read(error: &CliError) -> Check {
     let message = error.message();
     let first = message.lines().next().unwrap_or_default().to_owned();
-    Check::problem(
-        "rules",
-        format!("the configuration cannot be used, so every call is denied: {first}"),
-        "hookhost hooks",
-    )
+    let says = format!("the configuration cannot be used, so every call is denied: {first}");
+    Check::problem("rules", says, correction(Some(error)))
+}
+
+/// Returns the next step if the rules cannot be used: the line with the mistake, or the command that shows the whole error.
+fn correction(error: Option<&CliError>) -> String {
+    match error.and_then(CliError::mistake) {
+        Some(Problem { file, line, .. }) => format!("correct line {line} of {}", quoted(&file.to_string_lossy())),
+        None => "hookhost hooks".to_owned(),
+    }
 }

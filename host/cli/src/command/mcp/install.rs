@@ -20,6 +20,11 @@ use hookhost_agents::plan::Scope;
 use hookhost_client::start;
 use hookhost_proxy::server_name::ServerName;
 use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+/// The name of the proxy's program.
+const PROGRAM: &str = "hookhost";
 
 /// The program that the agent starts for a server after the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,17 +76,56 @@ enum Unchanged {
     Failed(CliError),
 }
 
-/// Returns the text to print, and a flag. The flag is false if a server was left unchanged because a proxy in front of this server would
-/// read other rules.
-fn change(
+/// An agent's file with MCP servers, before and after the change.
+pub(crate) struct ServersChange {
+    path: PathBuf,
+    before: String,
+    after: String,
+    servers: Vec<ServerEntry>,
+}
+
+impl ServersChange {
+    /// Returns the names of the changed servers, with commas.
+    pub(crate) fn names(&self) -> String {
+        let changed = self.servers.iter().filter(|server| server.change == ServerChange::Changed);
+        changed.map(|server| one_line(&server.name)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the change as a unified difference.
+    pub(crate) fn unified(&self) -> String {
+        difference::unified(&self.path.to_string_lossy(), Some(&self.before), Some(&self.after))
+    }
+}
+
+/// Removes the proxy from an agent's MCP servers. Returns `None` if there is no proxy in front of them. If `is_dry`, changes nothing.
+pub(crate) fn take_out_proxies(
+    places: &AgentPlaces,
+    adapter: &Adapter,
+    scope: Scope,
+    is_dry: bool,
+) -> Result<Option<ServersChange>, CliError> {
+    // A file without this word is not read as settings, because a mistake in it does not concern hookhost.
+    let names_hookhost = |text: Vec<u8>| text.windows(PROGRAM.len()).any(|word| word == PROGRAM.as_bytes());
+    let found = adapter.mcp_servers(&places.context(adapter.agent().name, scope));
+    if !found.is_some_and(|found| fs::read(found.path).is_ok_and(names_hookhost)) {
+        return Ok(None);
+    }
+    match edit(places, adapter, scope, To::Server, is_dry) {
+        Ok(change) => Ok(Some(change).filter(|change| change.before != change.after)),
+        Err(Unchanged::NotKnown) => Ok(None),
+        Err(Unchanged::Failed(error)) => Err(error),
+    }
+}
+
+/// Changes the entries of an agent's servers. If `is_dry`, only returns the change.
+fn edit(
     places: &AgentPlaces,
     adapter: &Adapter,
     scope: Scope,
     to: To,
     is_dry: bool,
-) -> Result<(String, bool), Unchanged> {
-    let agent = adapter.agent();
-    let context = places.context(agent.name, scope);
+) -> Result<ServersChange, Unchanged> {
+    let context = places.context(adapter.agent().name, scope);
     let found = adapter.mcp_servers(&context).ok_or(Unchanged::NotKnown)?;
     let failed = |error: &dyn std::fmt::Display| Unchanged::Failed(failed(adapter, error));
     let lock = if is_dry { None } else { Some(Lock::take(&places.directories.state)) };
@@ -108,16 +152,34 @@ fn change(
         },
     };
     let (after, servers) = edited.map_err(|why| failed(&anyhow!("{shown} {why}")))?;
+    if after != text && !is_dry {
+        file.replace(after.as_bytes(), false).map_err(|error| failed(&error))?;
+    }
+    Ok(ServersChange { before: text.to_owned(), path: found.path, after, servers })
+}
+
+/// Returns the text to print, and a flag. The flag is false if a server was left unchanged because a proxy in front of this server would
+/// read other rules.
+fn change(
+    places: &AgentPlaces,
+    adapter: &Adapter,
+    scope: Scope,
+    to: To,
+    is_dry: bool,
+) -> Result<(String, bool), Unchanged> {
+    let agent = adapter.agent();
+    let change = edit(places, adapter, scope, to, is_dry)?;
+    let shown = one_line(&change.path.to_string_lossy());
+    let ServersChange { before, after, servers, .. } = &change;
     let mut said = format!("{NAME}{}{NAME:#} {DIM}({}) {shown}{DIM:#}\n", agent.title, scope.whose());
     if servers.is_empty() {
         output::sentence(&mut said, "There is no MCP server in this file.");
     }
     servers.iter().for_each(|server| about(&mut said, server, to, is_dry));
-    if after != text {
+    if after != before {
         if is_dry {
-            said.push_str(&difference::unified(&found.path.to_string_lossy(), Some(text), Some(&after)));
+            said.push_str(&change.unified());
         } else {
-            file.replace(after.as_bytes(), false).map_err(|error| failed(&error))?;
             let next = format!("restart {}, so that it starts the servers anew", agent.title);
             output::next_step(&mut said, &next);
         }

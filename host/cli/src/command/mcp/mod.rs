@@ -11,7 +11,7 @@ mod starting_rules;
 
 pub(crate) use approve::{approve, list};
 pub(crate) use check::check;
-pub(crate) use install::{To, change_servers};
+pub(crate) use install::{To, change_servers, take_out_proxies};
 pub(crate) use interceptor::interceptor;
 pub(crate) use proxy::proxy;
 pub(crate) use starting_rules::init;
