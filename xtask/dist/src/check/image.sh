@@ -4,8 +4,9 @@ mkdir "$WORK/layout"
 tar xf "$PACKAGE" -C "$WORK/layout"
 umoci unpack --image "$WORK/layout:$VERSION" "$WORK/bundle"
 root=$WORK/bundle/rootfs
-mkdir "$root/proc"
+mkdir -p "$root/proc" "$root/dev"
 mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
 run() {
   env -i HOME=/home/hookhost PATH=/usr/bin "$(command -v chroot)" --userspec=65532:65532 "$root" /usr/bin/hookhost "$@"
 }
