@@ -28,7 +28,7 @@ pub(super) fn proxy(run: &mut Run<'_>) -> Result<()> {
     }
     command::configure(&run.place, CONFIGURATION)?;
     let installed = command::succeeds(&run.place, &["install", name, "--mcp"])?;
-    run.check("install --mcp puts the proxy in the server's place", installed.stdout.contains("proxied"));
+    run.check("install --mcp puts the proxy in the server's place", installed.stdout.contains("hookhost checks its calls"));
     let noted = write_notes(run, &["hello", "denied.txt", "the original"])?;
     run.check(
         "an allowed MCP call reaches the server",
@@ -43,7 +43,7 @@ pub(super) fn proxy(run: &mut Run<'_>) -> Result<()> {
     run.check("an MCP call is in the log", run.was_told("mcp__notes__write_note")?);
     let removed = command::succeeds(&run.place, &["uninstall", name, "--mcp"])?;
     let noted = write_notes(run, &["denied.txt"])?;
-    let is_as_before = removed.stdout.contains("by itself") && noted.contains("denied.txt");
+    let is_as_before = removed.stdout.contains("runs without hookhost") && noted.contains("denied.txt");
     run.check("after uninstall --mcp the agent starts the server itself", is_as_before && run.sent("Erases all notes"));
     Ok(())
 }
