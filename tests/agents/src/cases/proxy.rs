@@ -28,7 +28,10 @@ pub(super) fn proxy(run: &mut Run<'_>) -> Result<()> {
     }
     command::configure(&run.place, CONFIGURATION)?;
     let installed = command::succeeds(&run.place, &["install", name, "--mcp"])?;
-    run.check("install --mcp puts the proxy in the server's place", installed.stdout.contains("hookhost checks its calls"));
+    run.check(
+        "install --mcp puts the proxy in the server's place",
+        installed.stdout.contains("hookhost checks its calls"),
+    );
     let noted = write_notes(run, &["hello", "denied.txt", "the original"])?;
     run.check(
         "an allowed MCP call reaches the server",
