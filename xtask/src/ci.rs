@@ -32,7 +32,7 @@ const CHECKS: [Check; 10] = [
     ("agents", "four of the agents that people use", |workspace| {
         agents::agents(workspace, &agents::IN_CI.map(str::to_owned))
     }),
-    ("packages", "packages of the development build install, and reject a call", dist::development),
+    ("packages", "packages of the development build install, and reject a call", dist::check_development),
     // This check comes last because it unlocks the target directory.
     ("instructions", "`cargo run -p bench -- instructions`", instructions),
 ];

