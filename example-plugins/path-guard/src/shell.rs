@@ -18,7 +18,7 @@ const MAX_PATHS: usize = 1_000;
 
 const TOO_OFTEN: &str = "the command changes directories or writes files too often to be read";
 
-/// What a command does with a file.
+/// The change that a command makes to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     Written,
