@@ -44,7 +44,7 @@ fn expect(ended: &Ended, code: i32, said: &[&str]) {
 #[test]
 fn rules_that_load_pass_and_a_plugin_with_another_digest_is_named_with_the_next_step() {
     let user = User::new();
-    expect(&user.run(["check"]), 0, &["hookhost.toml: none here", "0 hooks of agents in 0 files"]);
+    expect(&user.run(["check"]), 0, &["hookhost.toml: this directory has none", "no file here gives an agent a hook"]);
     let wasm = user.write("plugins/guard.wasm", fs::read(plugin("path-guard")).unwrap());
     user.write("hookhost.toml", Entry::new("guard", &wasm).to_toml());
     expect(&user.run(["check"]), 0, &["1 plugin, all pinned; 1 compared with the file"]);

@@ -394,7 +394,10 @@ fn inspect_allowed_shows_what_the_entry_gives_with_the_defaults_filled_in() {
     user.configure(&Entry::new("bare", &file).limits("").to_toml());
     let ended = user.run(["inspect", "--allowed", "bare.wasm"]);
     ended.expect(0, &[]);
-    assert!(ended.stdout.contains("  grants    nothing\n") && ended.stdout.contains("deadline 100ms"), "{ended:#?}");
+    assert!(
+        ended.stdout.contains("  grants    no file, network or model\n") && ended.stdout.contains("deadline 100ms"),
+        "{ended:#?}"
+    );
 }
 
 #[test]

@@ -151,7 +151,16 @@ fn plugins_of_other_versions_are_removed_when_no_configuration_names_them() {
     };
     let current = files();
     let kept = [of_user, of_project, of_copy, "mine.wasm".to_owned(), "mine-1.wasm".to_owned()];
-    for command in [&["profile", "use", "careful", "--yes"][..], &["add", "path-guard", "--yes"]] {
+    done(&user, &["profile", "use", "developer", "--yes"], &[]);
+    done(
+        &user,
+        &["add", "path-guard"],
+        &["path-guard is in force already, from the profile developer. To set its keys: "],
+    );
+    for command in [
+        &["profile", "use", "careful", "--yes"][..],
+        &["add", "path-guard", "--set", "protected=[\"infra/**\"]", "--yes"],
+    ] {
         for file in kept.iter().chain([&unnamed]) {
             std::fs::write(plugins.join(file), "old").unwrap();
         }

@@ -101,9 +101,17 @@ fn an_agent_that_was_used_without_a_recorded_event_is_named() {
 }
 
 #[test]
-fn a_report_without_a_log_or_with_a_wrong_period_says_so() {
+fn a_report_without_an_event_or_with_a_wrong_period_says_so() {
     let user = User::new();
-    user.run(["report"]).expect(5, &["there is no audit log at"]);
+    let report = user.run(["report"]);
+    let says = &report.expect(0, &[]).stdout;
+    assert!(
+        says.ends_with(
+            ": no event is recorded\n  next: use your agents; if nothing is recorded then: hookhost doctor\n"
+        ),
+        "{says}"
+    );
+    user.run(["report", "--log", "nowhere.db"]).expect(5, &["nowhere.db"]);
     user.run(["report", "--since", "soon"]).expect(2, &["write a whole number and its unit, such as 12h, 7d or 4w"]);
     user.run(["report", "--since", "0d"]).expect(2, &["a period of no length contains nothing"]);
 }

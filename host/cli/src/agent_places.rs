@@ -3,7 +3,7 @@
 use crate::agents_section::AgentsSection;
 use crate::configuration;
 use crate::exit::CliError;
-use crate::output;
+use crate::output::{self, wrap::wrapped};
 use anyhow::anyhow;
 use hookhost::config::{Config, UserDirectories};
 use hookhost_agents::directories::Directories;
@@ -16,9 +16,17 @@ use std::path::{Path, PathBuf};
 /// The environment variable that names another hook program, by its absolute path.
 const PROGRAM_VARIABLE: &str = "HOOKHOST_HOOK_PROGRAM";
 
-/// The message for the case that no agent is found, with a next step.
-pub(crate) const NO_AGENT: &str = "No agent is found on this machine: none of their programs is on the PATH.\n\
-  To prepare for an agent that comes later: hookhost install AGENT. The names: hookhost install --help\n";
+/// The finding that no agent is on this machine.
+pub(crate) const NO_AGENT: &str = "no agent is found on this machine: none of their programs is on the PATH";
+
+/// Returns the message for a person on whose machine no agent is found: what hookhost looks for, and the next step.
+pub(crate) fn no_agent() -> String {
+    let known = wrapped(&format!("hookhost looks for {}.", names()), 0);
+    format!(
+        "No agent is found on this machine: none of their programs is on the PATH.\n{known}\n\
+         To prepare for an agent that comes later: hookhost on --agent AGENT\n"
+    )
+}
 
 /// Everything that determines the paths of an agent's files.
 pub(crate) struct AgentPlaces {

@@ -244,6 +244,12 @@ pub(crate) fn rule_counts(config: &Config) -> Result<RuleCounts, CliError> {
     Ok(counts)
 }
 
+/// Returns true if a configuration asks about every command that is not known to only read.
+pub(crate) fn asks_about_unknown(config: &Config) -> bool {
+    let asks = |entry: &Entry| entry.config.get("unknown").is_some_and(|unknown| unknown == "ask");
+    config.enabled().any(|entry| entry.name == "shell-guard" && asks(entry))
+}
+
 fn of_plugin(entry: &Entry) -> Result<RuleCounts, String> {
     let config = serde_json::Value::Object(entry.config.clone());
     let length = |key: &str| config[key].as_array().map_or(0, Vec::len);

@@ -104,7 +104,10 @@ fn a_file_that_is_broken_or_has_something_else_there_stays_as_it_is() {
         let person = Person::new("2.1.330");
         person.write(text);
         let ended = person.run(&["install", "claude-code"]);
-        ended.expect(1, &["error: Claude Code: ", says, "so it is left as it is: correct it, and try again"]);
+        ended.expect(
+            1,
+            &["error: Claude Code is not guarded: ", says, "so it is left as it is: correct it, and try again"],
+        );
         assert_eq!(ended.stderr.lines().count(), 1, "{ended:#?}");
         assert_eq!(person.read(), text);
         assert!(!person.user.path("state/installed").exists());

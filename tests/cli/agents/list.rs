@@ -6,17 +6,20 @@ use serde_json::{Value, json};
 #[test]
 fn agents_that_are_here_are_listed_with_what_is_known_of_them() {
     let person = Person::without_agent();
-    assert_eq!(
-        person.run(&["agents"]).stdout,
-        "No agent is found on this machine: none of their programs is on the PATH.\n\
-         To prepare for an agent that comes later: hookhost install AGENT. The names: hookhost install --help\n"
+    let nobody = person.run(&["agents"]);
+    printed(
+        &nobody,
+        &[
+            "No agent is found on this machine: none of their programs is on the PATH.\nhookhost looks for acs, agentgateway, ",
+            ".\nTo prepare for an agent that comes later: hookhost on --agent AGENT\n",
+        ],
     );
     let person = Person::new("2.1.330");
     let ended = person.run(&["agents"]);
     let program = person.user.path("bin/claude");
     assert_eq!(
         ended.expect(0, &[]).stdout,
-        "Claude Code 2.1.330 (claude-code)\n  hook      not installed\n  last call none yet\n  next: hookhost install claude-code\n"
+        "Claude Code 2.1.330 (claude-code)\n  hook      not installed\n  last call none yet\n  next: hookhost on --agent claude-code\n"
     );
     printed(
         &person.run(&["agents", "--verbose"]),

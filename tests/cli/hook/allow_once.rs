@@ -60,7 +60,7 @@ fn a_person_lets_exactly_one_rejected_call_pass_and_all_of_it_is_recorded() {
     for shown in ["policy asks: asked-by-policy: may the file be written?", "  $ touch asked.txt", "It may pass once"] {
         assert!(screen.contains(shown), "{shown:?} is not in {screen}");
     }
-    assert!(refused(&home, &code).contains("waits for an answer: it was answered, or its time is over"));
+    assert!(refused(&home, &code).contains("no rejected call of the last ten minutes has the code"));
 
     home.asked("t", "4", "touch asked.txt").denial();
     home.asked("s", "5", "touch asked.txt ").denial();
@@ -87,8 +87,8 @@ fn without_a_terminal_or_inside_an_agent_nothing_is_allowed() {
         screen.contains("a command that lets a rejected call pass is for a person: nothing was changed"),
         "{screen}"
     );
-    assert!(refused(&home, "00000000").contains("no question with the code \"00000000\""));
-    assert!(refused(&home, &code[..4]).contains("is only a part of a question's code"));
+    assert!(refused(&home, "00000000").contains("ten minutes has the code \"00000000\""));
+    assert!(refused(&home, &code[..4]).contains("is only a part of a code"));
     home.asked("s", "2", "touch asked.txt").denial();
 }
 
@@ -109,7 +109,7 @@ fn the_list_of_questions_shows_a_code_to_a_person_and_not_to_an_agent() {
     approvals(&home, &["yes", &code])
         .expect(2, &["this call was rejected", &format!("try: hookhost allow-once {code}")]);
     approvals(&home, &["no", &code]).expect(0, &[]);
-    assert!(refused(&home, &code).contains("no question with the code"));
+    assert!(refused(&home, &code).contains("no rejected call of the last ten minutes has the code"));
 }
 
 #[test]

@@ -50,7 +50,8 @@ fn a_question_is_listed_and_shown_exactly_and_the_answer_of_another_process_coun
     approvals(&home, &["no", &code, "--because", "not on a Friday"]).expect(0, &[]);
     let reason = Reply::of(hook).denial();
     assert!(reason.contains("not on a Friday"), "{reason}");
-    approvals(&home, &["yes", &code]).expect(2, &["waits for an answer: it was answered, or its time is over"]);
+    approvals(&home, &["yes", &code])
+        .expect(2, &["no question that waits has the code", "its time is over, or it is answered"]);
     // A hook that has gone: nobody can let the call run any more.
     let mut hook = ask(&home, "3", "touch asked.txt");
     waiting(&home);
@@ -83,7 +84,7 @@ fn a_question_whose_host_is_killed_is_asked_once_more_and_the_first_can_not_be_a
     super::end(resident, Signal::KILL);
     wait_for("the second question", || open(&home).iter().any(|question| question["code"] != first.as_str()));
     let second = waiting(&home);
-    approvals(&home, &["yes", &first]).expect(2, &["waits for an answer"]);
+    approvals(&home, &["yes", &first]).expect(2, &["no question that waits has the code"]);
     approvals(&home, &["yes", &second]).expect(0, &[]);
     let reply = Reply::of(hook);
     assert!(reply.code == Some(0) && !reply.stdout.contains("deny"), "{reply:?}");
@@ -162,7 +163,7 @@ fn a_yes_names_what_was_shown_and_neither_a_part_of_it_nor_another_question() {
     // The same call once more is another question: the code of the first says nothing about it.
     let hook = ask(&home, "2", "touch asked.txt");
     assert_ne!(waiting(&home), code);
-    approvals(&home, &["yes", &code]).expect(2, &["no question with the code"]);
+    approvals(&home, &["yes", &code]).expect(2, &["no question that waits has the code"]);
     let ended = approvals(&home, &["yes", &waiting(&home)]);
     assert_eq!(ended.stdout, "It may run, once: Bash command=\"touch asked.txt\"\n", "{ended:?}");
     let reply = Reply::of(hook);

@@ -23,7 +23,8 @@ fn of_two_agents_one_that_fails_does_not_keep_the_other_from_being_finished() {
     let on = owner.run(&["on"]);
     on.expect(1, &[]);
     assert!(row(&on, "claude-code").contains("is not strict JSON"), "{on:#?}");
-    assert!(row(&on, "codex").starts_with("✓ "), "{on:#?}");
+    assert!(row(&on, "claude-code").starts_with("✗ Claude Code is not guarded: "), "{on:#?}");
+    assert!(row(&on, "codex").starts_with("! installed"), "{on:#?}");
     assert_eq!(fs::read_to_string(owner.path(AGENTS[0].file)).unwrap(), "{ \"model\": ");
     assert!(owner.has_hook(&AGENTS[1]));
     assert_eq!(owner.actions()[0]["agents"], json!(["codex"]), "the log names the agents that were turned on");
@@ -76,7 +77,12 @@ fn where_nothing_can_be_written_nothing_is_changed() {
 fn without_an_agent_nothing_is_written() {
     let owner = Owner::new(&[]);
     let on = owner.run(&["on"]);
-    on.expect(2, &["hookhost on --agent AGENT, to prepare for one that comes later"]);
+    on.expect(
+        2,
+        &["hookhost looks for acs, agentgateway, ", "hookhost on --agent AGENT, to prepare for one that comes later"],
+    );
+    fs::remove_file(owner.user.config_file()).unwrap();
+    owner.run(&["off", "--for", "5m"]).expect(2, &["hookhost is off already: no agent has its hook", "hookhost on"]);
     assert!(!owner.path("state").exists());
     let off = owner.run(&["off"]);
     assert_eq!(off.expect(0, &[]).stdout, "hookhost is off: no agent has its hook.\n");

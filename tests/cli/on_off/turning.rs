@@ -10,11 +10,13 @@ fn on_installs_and_proves_each_agent_and_off_takes_it_out_again() {
     let owner = Owner::new(&AGENTS[..3]);
     let on = owner.run(&["on"]);
     on.expect(0, &[]);
-    let proven = "✓ denies the canary, allows an ordinary call";
+    let proven = "✓ denied a forbidden test call, and allowed an ordinary one";
     assert_eq!(row(&on, "claude-code"), proven);
     assert_eq!(row(&on, "gemini-cli"), proven);
     // Nobody has trusted the hooks in Codex.
-    assert!(row(&on, "codex").starts_with("✓ installed; ") && row(&on, "codex").contains("/hooks"), "{on:#?}");
+    assert_eq!(row(&on, "codex"), "! installed, but Codex skips the hook until you trust it");
+    assert!(on.stdout.contains("try: start `codex`, type /hooks, and trust the hooks of hookhost\n"), "{on:#?}");
+    assert_eq!(row(&on, "next"), "use your agents as before     (what your rules did: hookhost report)");
     assert!(AGENTS[..3].iter().all(|agent| owner.has_hook(agent)));
     let doctor = owner.run(&["doctor", "claude-code"]);
     assert!(doctor.expect(0, &[]).stdout.contains("denied a forbidden test call"), "the proof is kept: {doctor:#?}");
@@ -58,17 +60,20 @@ fn a_dry_run_shows_each_change_and_changes_nothing() {
     let dry = owner.run(&["on", "--dry-run"]);
     dry.expect(0, &[]);
     let file = owner.path(AGENTS[0].file).display().to_string();
-    assert!(dry.stdout.contains(&format!("--- {file}\n+++ {file}\n")), "{dry:#?}");
     assert_eq!(row(&dry, "claude-code"), format!("✓ would change {file}, and be proven"));
-    assert_eq!(row(&dry, "dry run"), "nothing was changed     (hookhost on)");
+    assert_eq!(row(&dry, "dry run"), "nothing was changed     (each line: hookhost on --dry-run --verbose)");
+    assert!(!dry.stdout.contains("+++"), "{dry:#?}");
+    let verbose = owner.run(&["on", "--dry-run", "--verbose"]);
+    assert!(verbose.expect(0, &[]).stdout.contains(&format!("--- {file}\n+++ {file}\n")), "{verbose:#?}");
     assert!(!owner.has_hook(&AGENTS[0]) && !owner.has_hook(&AGENTS[1]));
     assert_eq!((names(&owner.path(".")), names(&owner.path("config")), names(&owner.path("state"))), before);
     owner.run(&["on"]).expect(0, &[]);
     let dry = owner.run(&["on", "--dry-run"]);
     assert_eq!(row(&dry, "claude-code"), "✓ has the hook already, and would be proven again");
-    let off = owner.run(&["off", "--dry-run"]);
+    let off = owner.run(&["off", "--dry-run", "--verbose"]);
     assert_eq!(row(&off, "claude-code"), format!("✓ would restore {file}, byte for byte"));
     assert!(off.stdout.contains(&format!("--- {file}\n")), "{off:#?}");
+    assert!(!owner.run(&["off", "--dry-run"]).stdout.contains("---"));
     assert!(owner.has_hook(&AGENTS[0]));
     // What the dry run has shown is what happens.
     owner.run(&["off"]).expect(0, &[]);
@@ -134,8 +139,15 @@ fn a_profile_is_put_into_force_stays_until_another_is_named_and_goes_with_off() 
     assert!(!fs::read_to_string(&file).unwrap().contains("# mine"));
     assert!(fs::read_to_string(owner.path("config/profile.toml.before")).unwrap().contains("# mine"));
     let off = owner.run(&["off"]);
-    assert!(row(off.expect(0, &[]), "profile").starts_with("✓ removed"), "{off:#?}");
+    let removed =
+        "✓ removed; its plugins stay for your own rules     (to return to it: hookhost on --profile unattended)";
+    assert_eq!(row(off.expect(0, &[]), "profile"), removed);
     assert!(!file.exists());
+    let careful = profile(&["on", "--profile", "careful"]);
+    assert!(
+        careful.ends_with("every other command that does more than read is asked about     (hookhost profile)"),
+        "{careful}"
+    );
     owner.run(&["hooks"]).expect(0, &[]);
 }
 

@@ -32,8 +32,11 @@ pub enum VersionSupport {
 pub fn ask(program: &Path, path: &OsStr) -> Result<String, String> {
     let words: [OsString; 2] = [program.into(), "--version".into()];
     let directory = program.parent().unwrap_or(Path::new("/"));
-    let ended = process::run(&words, directory, &[("PATH", path)], b"", TIMEOUT)
-        .map_err(|error| format!("`--version` {error}"))?;
+    let scratch = tempfile::tempdir().map_err(|error| format!("no temporary directory can be made ({error})"))?;
+    // Gemini CLI leaves temporary files in its home whenever it starts.
+    let variables = [("PATH", path), ("GEMINI_CLI_HOME", scratch.path().as_os_str())];
+    let ended =
+        process::run(&words, directory, &variables, b"", TIMEOUT).map_err(|error| format!("`--version` {error}"))?;
     let text = String::from_utf8_lossy(&ended.stdout);
     let errors = String::from_utf8_lossy(&ended.stderr);
     number_in(&text).or_else(|| number_in(&errors)).ok_or_else(|| "`--version` prints no version".to_owned())

@@ -65,7 +65,7 @@ fn an_agent_that_is_missing_or_of_another_version_is_reported() {
     );
     assert_eq!(
         said(&read_text(&home), "entry", CheckState::Problem),
-        "hookhost is not installed in Claude Code, so nothing checks its calls → hookhost install claude-code"
+        "hookhost is not installed in Claude Code, so nothing checks its calls → hookhost on --agent claude-code"
     );
     fs::create_dir(home.path(".claude")).unwrap();
     assert!(said(&read_text(&home), "agent", CheckState::Unknown).contains(".claude exists, but no program `claude`"));

@@ -18,7 +18,9 @@ pub(crate) use acp::AcpArgs;
 pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
 pub(crate) use check::CheckArgs;
 pub(crate) use generated::{CompletionsArgs, ManArgs};
-pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ReportArgs, ShowArgs, TailArgs, VerifyArgs};
+pub(crate) use log::{
+    AuditArgs, AuditCommand, FilterArgs, LogArgs, ReplayArgs, ReportArgs, ShowArgs, TailArgs, VerifyArgs,
+};
 pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
 pub(crate) use on_off::{OffArgs, OnArgs};
 pub(crate) use profile::{AddArgs, ProfileArgs, ProfileCommand, UseProfileArgs};

@@ -34,6 +34,10 @@ pub(crate) struct OnArgs {
     /// Show what would happen, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    /// With --dry-run: show each line that would change
+    #[arg(long, short, requires = "dry_run")]
+    pub(crate) verbose: bool,
 }
 
 const OFF_EXAMPLES: &str = "\
@@ -60,6 +64,10 @@ pub(crate) struct OffArgs {
     /// Show what would happen, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    /// With --dry-run: show each line that would change
+    #[arg(long, short, requires = "dry_run")]
+    pub(crate) verbose: bool,
 }
 
 /// Parses the length of a pause.

@@ -103,6 +103,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 const ALLOW_ONCE_EXAMPLES: &str = "\
 Examples:
+  hookhost approvals
   hookhost allow-once 1f3a9c07";
 
 /// Let exactly one rejected call pass once
@@ -112,7 +113,7 @@ Examples:
 #[command(after_help = ALLOW_ONCE_EXAMPLES)]
 pub(crate) struct AllowOnceArgs {
     /// The code of the rejection, as your agent or `hookhost approvals` shows it
-    pub(crate) code: String,
+    pub(crate) code: Option<String>,
 }
 
 const APPROVALS_EXAMPLES: &str = "\

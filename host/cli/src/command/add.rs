@@ -10,7 +10,10 @@ use crate::inside_agent;
 use crate::output::{
     self,
     style::{DIM, NAME},
+    wrap::wrapped,
 };
+use crate::profile::{self, Profile};
+use hookhost::config::{Entry, UserDirectories};
 use serde_json::json;
 
 pub(crate) async fn run(args: &AddArgs) -> Result<Exit, CliError> {
@@ -18,6 +21,13 @@ pub(crate) async fn run(args: &AddArgs) -> Result<Exit, CliError> {
     inside_agent::refuse("allows a plugin")?;
     let plugin = bundled::find(name)?;
     let places = configuration::places()?;
+    let is_as_it_comes = !args.project && args.set.is_empty() && args.grants.is_empty();
+    if is_as_it_comes && let Some(profile) = profile_with(plugin, &places)? {
+        output::print(&format!(
+            "{name} is in force already, from the profile {profile}. To set its keys: hookhost add {name} --set KEY=VALUE\n"
+        ))?;
+        return Ok(Exit::Done);
+    }
     let mut allow_args = AllowArgs {
         name: Some(name.clone()),
         project: args.project,
@@ -41,6 +51,15 @@ pub(crate) async fn run(args: &AddArgs) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
+/// Returns the profile in force if it has exactly this plugin.
+fn profile_with(plugin: &BundledPlugin, places: &UserDirectories) -> Result<Option<Profile>, CliError> {
+    let Some(found) = profile::in_force(places)? else { return Ok(None) };
+    let config = configuration::find(Some(&places.profile_file()), &places.config)?.config;
+    let digest = plugin.digest()?;
+    let is_same = |entry: &Entry| entry.name == plugin.name && entry.code.digest() == Some(digest);
+    Ok(config.enabled().any(is_same).then_some(found.profile))
+}
+
 fn list(as_json: bool) -> Result<Exit, CliError> {
     let plugins = bundled::all()?;
     let described =
@@ -62,7 +81,8 @@ fn list(as_json: bool) -> Result<Exit, CliError> {
     }
     let width = plugins.iter().map(|plugin| plugin.name.len()).max().unwrap_or_default();
     let line = |(plugin, description): &(&BundledPlugin, String)| {
-        format!("{NAME}{:width$}{NAME:#}  {}\n", plugin.name, output::one_line(description))
+        let description = wrapped(&output::one_line(description), width + 2);
+        format!("{NAME}{:width$}{NAME:#}  {description}\n", plugin.name)
     };
     let lines: String = described.iter().map(line).collect();
     output::print(&format!("{lines}{DIM}to allow one: hookhost add NAME{DIM:#}\n"))?;

@@ -1,7 +1,7 @@
 //! `hookhost agents`: the agents on this machine.
 
 use super::doctor::{self, LastEvents};
-use crate::agent_places::{AgentPlaces, NO_AGENT};
+use crate::agent_places::{AgentPlaces, no_agent};
 use crate::args::AgentsArgs;
 use crate::exit::{CliError, Exit};
 use crate::output::{
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
         let agents: Vec<_> = found.iter().map(|found| as_json(found, &events)).collect();
         output::print_json(&json!({ "agents": agents }))?;
     } else if found.is_empty() {
-        output::print(NO_AGENT)?;
+        output::print(&no_agent())?;
     } else {
         output::print(&found.iter().map(|found| as_text(found, &events, args.verbose)).collect::<Vec<_>>().join("\n"))?;
     }
@@ -96,7 +96,7 @@ fn as_text(found: &InstalledAgent, events: &LastEvents, is_verbose: bool) -> Str
     }
     let problem = diagnosis.problem().filter(|_| !installed.is_empty());
     if installed.is_empty() {
-        output::next_step(&mut text, &format!("hookhost install {name}"));
+        output::next_step(&mut text, &format!("hookhost on --agent {name}"));
     } else if let Some(problem) = problem.filter(|problem| problem.about != "proof") {
         let says = one_line(&problem.says);
         output::row(&mut text, LABEL, "problem", &format!("{WARNING}{says}{WARNING:#}"));

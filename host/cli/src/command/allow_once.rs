@@ -9,13 +9,17 @@ use hookhost::approval::Approval;
 
 pub(crate) async fn run(args: &AllowOnceArgs) -> Result<Exit, CliError> {
     inside_agent::refuse("lets a rejected call pass")?;
+    let Some(code) = &args.code else {
+        let why = "name the code of a rejected call; not every call that is rejected has one";
+        return Err(CliError::usage(why).advise("hookhost approvals, which lists the calls with their codes"));
+    };
     if !super::is_on_a_terminal() {
         let why = "this needs a terminal, on which it shows you the call and asks you: nothing was allowed";
-        let command = format!("hookhost allow-once {}, in a terminal", output::quoted(&args.code));
+        let command = format!("hookhost allow-once {}, in a terminal", output::quoted(code));
         return Err(CliError::usage(why).advise(command));
     }
     let (host, open) = open_questions().await?;
-    let request = named(&open, &args.code)?;
+    let request = named(&open, code, "rejected call of the last ten minutes")?;
     if !request.is_overridable() {
         let error = CliError::usage("this call was not rejected: it still waits for your answer");
         return Err(error.advise(format!("hookhost approvals yes {}", request.code)));

@@ -28,11 +28,11 @@ pub(crate) async fn run(args: &ApprovalsArgs) -> Result<Exit, CliError> {
         None if args.json => output::print_json(&Value::Array(open.iter().map(|request| json!(request)).collect()))?,
         None => output::print(&list(&open))?,
         Some(ApprovalsCommand::Show { code }) => {
-            let request = named(&open, code)?;
+            let request = named(&open, code, QUESTION)?;
             if args.json { output::print_json(&json!(request))? } else { output::print(&show(request))? }
         }
         Some(ApprovalsCommand::Yes { code }) => {
-            let request = named(&open, code)?;
+            let request = named(&open, code, QUESTION)?;
             if request.is_overridable() {
                 let error = CliError::usage(
                     "this call was rejected, so it cannot run now: it can only pass once when it comes again",
@@ -44,7 +44,7 @@ pub(crate) async fn run(args: &ApprovalsArgs) -> Result<Exit, CliError> {
         }
         Some(ApprovalsCommand::No { code, because }) => {
             let no = because.iter().fold(Approval::no(), |no, because| no.because(because.clone()));
-            let request = named(&open, code)?;
+            let request = named(&open, code, QUESTION)?;
             answer(&host, request, no, "hookhost approvals").await?;
             output::print(&format!("It does not run: {}\n", headline(request)))?;
         }
@@ -74,21 +74,29 @@ pub(super) async fn answer(
     answered.map_err(|error| CliError::from(anyhow!(error)).advise("hookhost approvals"))
 }
 
-/// Finds a question by its full code. No other name is accepted, because a person who types the code has seen the question.
-pub(super) fn named<'a>(open: &'a [ApprovalRequest], code: &str) -> Result<&'a ApprovalRequest, CliError> {
+/// Finds a question by its full code. No other name is accepted, because a person who types the code has seen the question. If there is none,
+/// the error is about something `wanted`, such as `question that waits for an answer`.
+pub(super) fn named<'a>(
+    open: &'a [ApprovalRequest],
+    code: &str,
+    wanted: &str,
+) -> Result<&'a ApprovalRequest, CliError> {
     let code = code.trim();
     let found = open.iter().find(|request| !code.is_empty() && request.code == code);
     found.ok_or_else(|| {
         let why = if code.is_empty() {
-            "the code is empty: give the code of a question".to_owned()
+            format!("the code is empty: give the code of a {wanted}")
         } else if open.iter().any(|request| request.id == code || request.code.starts_with(code)) {
-            format!("{code:?} is only a part of a question's code: give all of it")
+            format!("{code:?} is only a part of a code: give all of it")
         } else {
-            format!("no question with the code {code:?} waits for an answer: it was answered, or its time is over")
+            format!("no {wanted} has the code {code:?}: its time is over, or it is answered")
         };
         CliError::usage(why).advise("hookhost approvals")
     })
 }
+
+/// What `hookhost approvals` answers.
+const QUESTION: &str = "question that waits";
 
 fn list(open: &[ApprovalRequest]) -> String {
     if open.is_empty() {

@@ -50,10 +50,14 @@ pub(super) fn put_in(
     let _lock = lock(places, is_dry)?;
     let (of, receipts) = (Installation::new(agent, scope, &places.project), Receipts::of(&places.directories.state));
     let earlier = receipts.read(&of).map_err(|error| failed(adapter, &error))?;
+    let not_put_in = |error: &dyn std::fmt::Display| {
+        let state = if earlier.is_some() { "keeps its earlier hook" } else { "is not guarded" };
+        CliError::new(Exit::Failed, anyhow!("{} {state}: {error}", adapter.agent().title))
+    };
     let changes = install::prepare(&plan, &of, adapter.json_dialect(), earlier.as_ref());
-    let changes = changes.map_err(|error| failed(adapter, &error))?;
+    let changes = changes.map_err(|error| not_put_in(&error))?;
     if !is_dry {
-        install::apply(&changes, &receipts, &of, version).map_err(|error| failed(adapter, &error))?;
+        install::apply(&changes, &receipts, &of, version).map_err(|error| not_put_in(&error))?;
     }
     Ok(PutIn { plan, changes })
 }

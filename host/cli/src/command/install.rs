@@ -2,7 +2,7 @@
 
 use super::hook_entries::{self, PutIn};
 use super::mcp;
-use crate::agent_places::{AgentPlaces, adapters, is_second_way, names};
+use crate::agent_places::{AgentPlaces, NO_AGENT, adapters, is_second_way, names};
 use crate::args::InstallArgs;
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
@@ -41,8 +41,9 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
         });
     }
     if chosen.is_empty() {
-        return Err(CliError::usage("no agent is found on this machine: none of their programs is on the PATH")
-            .advise("hookhost install AGENT, to prepare for an agent that comes later"));
+        return Err(
+            CliError::usage(NO_AGENT).advise("hookhost install AGENT, to prepare for an agent that comes later")
+        );
     }
     let mut exit = Exit::Done;
     for adapter in chosen {

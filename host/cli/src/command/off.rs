@@ -10,12 +10,14 @@ use crate::directory_rules::pause_note;
 use crate::exit::{CliError, Exit};
 use crate::interrupt::Signals;
 use crate::output::{self, one_line};
-use crate::{audit_log, inside_agent, profile};
+use crate::profile::{self, Profile};
+use crate::{audit_log, inside_agent};
 use anyhow::anyhow;
 use hookhost::audit::{OperatorAction, OperatorActionKind};
 use hookhost::config::UserDirectories;
 use hookhost::{Config, Error, Host};
 use hookhost_agents::Adapter;
+use hookhost_agents::install::receipt::Receipts;
 use hookhost_agents::install::uninstall::{FileUndo, UndoAction};
 use hookhost_agents::plan::Scope;
 use hookhost_client::connection::ConnectionError;
@@ -42,6 +44,10 @@ pub(crate) async fn run(args: &OffArgs) -> Result<Exit, CliError> {
 /// Pauses hookhost. The record is written first, so that there is no pause that the log does not have.
 async fn pause(length: Duration) -> Result<Exit, CliError> {
     let places = crate::configuration::places()?;
+    let has_rules = places.profile_file().exists() || places.user_file().exists();
+    if !has_rules && Receipts::of(&places.state).all().is_empty() {
+        return Err(CliError::usage("hookhost is off already: no agent has its hook").advise("hookhost on"));
+    }
     let pause = Pause::new(person(), length, Clocks::now());
     let mut action = OperatorAction::new(OperatorActionKind::Pause);
     action.until = Some(pause.until);
@@ -90,7 +96,7 @@ async fn remove(args: &OffArgs) -> Result<Exit, CliError> {
             break;
         }
         let name = adapter.agent().name;
-        match take_out(&places, adapter, args.dry_run, &mut table) {
+        match take_out(&places, adapter, args, &mut table) {
             Ok(true) => removed.push(name.to_owned()),
             Ok(false) if is_all => {}
             Ok(false) => table.push(Row::done(name, "hookhost is not in its files")),
@@ -130,12 +136,13 @@ async fn remove(args: &OffArgs) -> Result<Exit, CliError> {
 }
 
 /// Removes the hook and the proxies from the user's files of an agent. Returns false if there were none.
-fn take_out(places: &AgentPlaces, adapter: &Adapter, is_dry: bool, table: &mut Table) -> Result<bool, CliError> {
+fn take_out(places: &AgentPlaces, adapter: &Adapter, args: &OffArgs, table: &mut Table) -> Result<bool, CliError> {
     let name = adapter.agent().name;
+    let (is_dry, is_verbose) = (args.dry_run, args.verbose);
     let taken = hook_entries::take_out(places, adapter, Scope::User, is_dry)?.filter(|taken| !taken.is_nothing());
     if let Some(taken) = &taken {
         table.push(row(name, taken, is_dry));
-        if is_dry {
+        if is_verbose {
             table.show(&taken.undoings.iter().map(hook_entries::unified_undo).collect::<String>());
         }
     }
@@ -145,7 +152,7 @@ fn take_out(places: &AgentPlaces, adapter: &Adapter, is_dry: bool, table: &mut T
         let does = if is_dry { "would run" } else { "run" };
         let says = format!("its MCP servers {does} without hookhost after its next start: {}", servers.names());
         table.push(Row::done(name, &says));
-        if is_dry {
+        if is_verbose {
             table.show(&servers.unified());
         }
     }
@@ -165,8 +172,13 @@ fn forget_rules(places: &AgentPlaces, is_dry: bool, table: &mut Table) -> Result
     }
     // An error is ignored, because a pause without hooks has no effect.
     let _ = Pause::end(&directories.state);
+    let chosen = profile::in_force(directories).ok().flatten().map(|found| found.profile);
     if has_profile && profile::remove(directories)? {
-        table.push(Row::done("profile", "removed; its plugins stay for your own rules"));
+        let row = Row::done("profile", "removed; its plugins stay for your own rules");
+        table.push(match chosen {
+            None | Some(Profile::DEFAULT) => row,
+            Some(profile) => row.next(format!("to return to it: hookhost on --profile {profile}")),
+        });
     }
     match control::stop(&HostPaths::below(&directories.state), END_TIMEOUT) {
         Ok(()) | Err(ConnectionError::NotThere(_)) => {}

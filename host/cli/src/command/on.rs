@@ -8,7 +8,7 @@ use super::hook_entries::{self, PutIn};
 use super::off::{record, resume};
 use super::replay::{PastQuery, judge};
 use super::table::{Row, Table};
-use crate::agent_places::{AgentPlaces, NO_AGENT, adapters, is_second_way};
+use crate::agent_places::{AgentPlaces, NO_AGENT, adapters, is_second_way, names};
 use crate::args::OnArgs;
 use crate::directory_rules::OBSERVES;
 use crate::exit::{CliError, Exit};
@@ -20,7 +20,6 @@ use anyhow::anyhow;
 use hookhost::Config;
 use hookhost::audit::{OperatorAction, OperatorActionKind};
 use hookhost::config::UserDirectories;
-use hookhost_agents::install::check::CheckState;
 use hookhost_agents::install::doctor::{self as checks, Selection};
 use hookhost_agents::install::prove::{self, Proofs};
 use hookhost_agents::install::{FileChange, find, version};
@@ -58,7 +57,7 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
     let rules = Rules::choose(args, &places.directories)?;
     let mut table = Table::default();
     if args.dry_run {
-        return dry_run(&places, &rules, &chosen, &mut table);
+        return dry_run(&places, &rules, &chosen, args.verbose, &mut table);
     }
     let progress = Arc::new(Progress::start("compiling rules"));
     // Without the log every call would be denied, so this fails before anything is changed.
@@ -100,6 +99,9 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
         }));
     }
     let has_failure = table.has_failure();
+    if !has_failure {
+        table.push(Row::note("next", "use your agents as before").next("what your rules did: hookhost report"));
+    }
     table.print()?;
     Ok(if has_failure { Exit::Failed } else { Exit::Done })
 }
@@ -118,8 +120,8 @@ fn chosen(places: &AgentPlaces, named: &[String]) -> Result<Vec<&'static Adapter
         });
     }
     if chosen.is_empty() {
-        let first = NO_AGENT.lines().next().unwrap_or_default().trim_end_matches('.');
-        return Err(CliError::usage(first).advise("hookhost on --agent AGENT, to prepare for one that comes later"));
+        let why = format!("{NO_AGENT}; hookhost looks for {}", names());
+        return Err(CliError::usage(why).advise("hookhost on --agent AGENT, to prepare for one that comes later"));
     }
     Ok(chosen)
 }
@@ -226,6 +228,8 @@ impl Rules {
         let counts = profile::rule_counts(&prepared.config)?;
         let rest = if prepared.config.settings().observe {
             OBSERVES.trim_start_matches("hookhost ")
+        } else if profile::asks_about_unknown(&prepared.config) {
+            "every other command that does more than read is asked about"
         } else {
             "everything else stays as fast and as quiet as before"
         };
@@ -351,19 +355,23 @@ fn prove(places: &AgentPlaces, installed: &Installed) -> Row {
         }
     }
     let step = plan.steps.first().map(|step| first_sentence(step));
-    let problem = found.checks.iter().find(|check| check.about == "reached" && check.state == CheckState::Problem);
-    match (&proof, problem) {
-        (_, Some(check)) if check.next.as_deref() == Some(checks::TRUST_IN_CODEX) => {
-            Row::done(agent.name, &format!("installed; {}", step.unwrap_or_else(|| checks::TRUST_IN_CODEX.to_owned())))
-        }
+    match (&proof, found.problem()) {
         (_, Some(check)) => {
             let next = check.next.clone().unwrap_or_else(|| format!("hookhost doctor {}", agent.name));
-            Row::problem(agent.name, &format!("installed, but {}", check.says)).next(next)
+            let row = match (check.about, check.next.as_deref()) {
+                (_, Some(checks::TRUST_IN_CODEX)) => {
+                    Row::incomplete(agent.name, "installed, but Codex skips the hook until you trust it")
+                }
+                ("agent", _) => Row::incomplete(agent.name, &format!("installed, but {}", check.says)),
+                _ => Row::problem(agent.name, &format!("installed, but {}", check.says)),
+            };
+            row.next(next)
         }
         (Some(_), None) => {
             // Codex has just said that its user trusts the hook.
             let step = step.filter(|_| *is_new && agent.name != "codex").map(|step| format!("; {step}"));
-            Row::done(agent.name, &format!("denies the canary, allows an ordinary call{}", step.unwrap_or_default()))
+            let says = format!("denied a forbidden test call, and allowed an ordinary one{}", step.unwrap_or_default());
+            Row::done(agent.name, &says)
         }
         (None, None) if adapter.canary(canary::DENIED, &places.project).is_some() => {
             not_working(places, adapter, *is_new, "its files do not have the hook as hookhost writes it")
@@ -403,21 +411,28 @@ fn dry_run(
     places: &AgentPlaces,
     rules: &Rules,
     chosen: &[&'static Adapter],
+    is_verbose: bool,
     table: &mut Table,
 ) -> Result<Exit, CliError> {
+    table.push(rules.row()?);
     if let Some(prepared) = &rules.profile {
         let before = fs::read_to_string(&prepared.file).ok();
         if before.as_deref() != Some(&prepared.text) {
-            table.show(&difference::unified(&prepared.file.to_string_lossy(), before.as_deref(), Some(&prepared.text)));
+            let file = prepared.file.to_string_lossy();
+            table.push(Row::done("rules", &format!("would write {}", one_line(&file))));
+            if is_verbose {
+                table.show(&difference::unified(&file, before.as_deref(), Some(&prepared.text)));
+            }
         }
     }
-    table.push(rules.row()?);
     for adapter in chosen {
         let name = adapter.agent().name;
         match hook_entries::put_in(places, adapter, Scope::User, None, true) {
             Ok(PutIn { changes, .. }) => {
                 let needed: Vec<_> = changes.iter().filter(|change| change.is_needed()).collect();
-                needed.iter().for_each(|change| table.show(&hook_entries::unified(change)));
+                if is_verbose {
+                    needed.iter().for_each(|change| table.show(&hook_entries::unified(change)));
+                }
                 let files: Vec<_> =
                     needed.iter().map(|change| one_line(&change.file.named.to_string_lossy())).collect();
                 table.push(match files.as_slice() {
@@ -428,7 +443,8 @@ fn dry_run(
             Err(error) => table.push(Row::failed(name, &error)),
         }
     }
-    table.push(Row::note("dry run", "nothing was changed").next("hookhost on"));
+    let next = if is_verbose { "hookhost on" } else { "each line: hookhost on --dry-run --verbose" };
+    table.push(Row::note("dry run", "nothing was changed").next(next));
     let has_failure = table.has_failure();
     table.print()?;
     Ok(if has_failure { Exit::Failed } else { Exit::Done })

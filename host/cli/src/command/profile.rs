@@ -9,6 +9,7 @@ use crate::loading;
 use crate::output::{
     self, one_line,
     style::{DIM, GOOD, NAME},
+    wrap::wrapped,
 };
 use crate::profile::{self, PreparedProfile, Profile, ProfileInForce};
 use anyhow::anyhow;
@@ -34,12 +35,12 @@ fn show_all() -> Result<Exit, CliError> {
         let is_this = found.is_some_and(|found| found.profile == one);
         let prepared = one.prepare(&places)?;
         text.push_str(&format!(
-            "{} {NAME}{:11}{NAME:#} {}\n  {DIM}{:11} {}{DIM:#}\n",
+            "{} {NAME}{:11}{NAME:#} {}\n{:14}{DIM}{}{DIM:#}\n",
             if is_this { "*" } else { " " },
             one.name(),
-            one.summary(),
+            wrapped(one.summary(), 14),
             "",
-            counted(&prepared)?
+            wrapped(&counted(&prepared)?, 14)
         ));
     }
     let file = one_line(&places.profile_file().to_string_lossy());
@@ -49,8 +50,8 @@ fn show_all() -> Result<Exit, CliError> {
             format!("\n{profile} is in force: {file}\nTo change: hookhost profile use NAME\n")
         }
         Some(ProfileInForce { profile, is_current: false }) => format!(
-            "\n{profile} is in force: {file}. The file differs from the profile of this hookhost;\n  \
-             to write it again: hookhost profile use {profile}\n"
+            "\n{profile} is in force: {file}\n\
+             The file differs from the profile of this hookhost. To write it again: hookhost profile use {profile}\n"
         ),
     });
     output::print(&text)?;
@@ -60,7 +61,12 @@ fn show_all() -> Result<Exit, CliError> {
 /// Describes how many rules a profile has.
 fn counted(prepared: &PreparedProfile) -> Result<String, CliError> {
     let counts = profile::rule_counts(&prepared.config)?;
-    Ok(format!("{} rules reject, {} ask", counts.rejecting, counts.asking))
+    let rest = if profile::asks_about_unknown(&prepared.config) {
+        "; every other command that does more than read is asked about"
+    } else {
+        ""
+    };
+    Ok(format!("{} rules reject, {} ask{rest}", counts.rejecting, counts.asking))
 }
 
 async fn put_into_force(args: &UseProfileArgs) -> Result<Exit, CliError> {

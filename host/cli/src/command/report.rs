@@ -1,13 +1,14 @@
 //! `hookhost report`: one screen about a period of the log, ready to post.
 
-use crate::args::ReportArgs;
+use crate::args::{LogArgs, ReportArgs};
 use crate::audit_log;
 use crate::exit::{CliError, Exit};
 use crate::output::{
     self, one_line,
     style::{DIM, NAME, WARNING},
     time,
-    truncate::cut,
+    truncate::{counted, cut},
+    wrap::width,
 };
 use crate::tally::{Answers, Counts, EventTimes, RuleName, Tally, percentile};
 use crate::unseen_sessions::{SessionCount, UnseenSessions};
@@ -20,15 +21,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Maximum number of rules and of agents that are listed. The report should fit one screen.
 const MAX_ROWS: usize = 8;
 
-/// Width of the first column of a list, in characters.
-const NAME_WIDTH: usize = 40;
+/// Minimum and maximum width of the first column of a list, in columns. With the maximum, a line has at most 120 columns.
+const NAME_WIDTH: (usize, usize) = (40, 80);
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let since = milliseconds(now.saturating_sub(args.since));
-    let log = audit_log::open(args.log.log.as_deref())?;
-    audit_log::warn_of_foreign(&log);
-    let tally = read(&log, since)?;
+    // Without a log, no agent has called hookhost yet.
+    let has_log = args.log.log.is_some() || audit_log::path()?.exists();
+    let tally = if has_log { read(&args.log, since)? } else { Tally::new(since) };
     // A named log may be of another machine, whose transcripts are not here.
     let home = std::env::home_dir().filter(|_| args.log.log.is_none());
     let unseen = home.map(|home| {
@@ -48,9 +49,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
 }
 
 /// Counts the records since this time. Records that cannot be read are reported and skipped.
-fn read(log: &Log, since: u64) -> Result<Tally, CliError> {
+fn read(args: &LogArgs, since: u64) -> Result<Tally, CliError> {
+    let log = audit_log::open(args.log.as_deref())?;
+    audit_log::warn_of_foreign(&log);
     let mut tally = Tally::new(since);
-    let first = first_since(log, since).map_err(audit_log::unreadable)?;
+    let first = first_since(&log, since).map_err(audit_log::unreadable)?;
     for line in log.lines_after(first).map_err(audit_log::unreadable)? {
         match line {
             Ok(line) => {
@@ -102,15 +105,18 @@ struct Report {
 impl Report {
     /// Returns the period and the amount of work in it, in one sentence.
     fn headline(&self) -> String {
+        let period = format!("{} to {}", day(self.since), day(self.until));
+        if self.tally.total.events == 0 {
+            return format!("{period}: no event is recorded");
+        }
         let hours = self.tally.active_hours();
-        let agents = self.tally.by_agent.len();
-        let agents = if agents == 1 { "1 agent".to_owned() } else { format!("{agents} agents") };
         let hours = if hours < 1.0 {
             format!("{:.0} active minutes", hours * 60.0)
         } else {
             format!("{hours:.1} active hours")
         };
-        format!("{} to {}: {} events of {agents} in {hours}", day(self.since), day(self.until), self.tally.total.events)
+        let (events, agents) = (self.tally.total.events, self.tally.by_agent.len());
+        format!("{period}: {} of {} in {hours}", counted(events, "event"), counted(agents, "agent"))
     }
 
     /// Returns a label, a number and an explanation for each kind of decision.
@@ -205,11 +211,17 @@ impl Report {
 
     fn to_text(&self) -> String {
         let mut text = format!("{NAME}hookhost{NAME:#} {}\n", self.headline());
-        for (label, count, more) in self.summary() {
+        let is_empty = self.tally.total.events == 0;
+        if is_empty {
+            output::next_step(&mut text, "use your agents; if nothing is recorded then: hookhost doctor");
+        }
+        for (label, count, more) in self.summary().into_iter().filter(|_| !is_empty) {
             let more = if count > 0 && !more.is_empty() { format!("  {DIM}{more}{DIM:#}") } else { String::new() };
             let _ = writeln!(text, "  {label:<9}{count:>7}{more}");
         }
         let lists = [("by rule", self.rules(), false), ("by agent", self.agents(), true)];
+        let names = lists.iter().flat_map(|(_, (rows, _), _)| rows).map(|(name, _)| width(name) + 3);
+        let name_width = names.max().unwrap_or_default().clamp(NAME_WIDTH.0, NAME_WIDTH.1);
         for (title, (rows, more), with_events) in lists {
             if rows.is_empty() {
                 continue;
@@ -217,15 +229,15 @@ impl Report {
             let events = if with_events { "events" } else { "" };
             let _ = writeln!(
                 text,
-                "{NAME}{title:<NAME_WIDTH$}{NAME:#} {DIM}{events:>8} {:>8} {:>6} {:>7} {:>6}{DIM:#}",
+                "{NAME}{title:<name_width$}{NAME:#} {DIM}{events:>8} {:>8} {:>6} {:>7} {:>6}{DIM:#}",
                 "rejected", "asked", "changed", "masked"
             );
             for (name, counts) in rows {
-                let name = cut(&one_line(&name), NAME_WIDTH - 3);
+                let name = cut(&one_line(&name), name_width - 3);
                 let events = if with_events { counts.events.to_string() } else { String::new() };
                 let Counts { rejected, asked, changed, masked, withheld, .. } = counts;
                 let masked = masked + withheld;
-                let width = NAME_WIDTH - 2;
+                let width = name_width - 2;
                 let _ =
                     writeln!(text, "  {name:<width$} {events:>8} {rejected:>8} {asked:>6} {changed:>7} {masked:>6}");
             }
@@ -257,7 +269,7 @@ impl Report {
                 "\n| {title} | events | rejected | asked | changed | masked or withheld |\n|---|---:|---:|---:|---:|---:|"
             );
             for (name, counts) in rows {
-                let name = cut(&one_line(&name), NAME_WIDTH).replace('|', "\\|").replace('`', "'");
+                let name = cut(&one_line(&name), NAME_WIDTH.1).replace('|', "\\|").replace('`', "'");
                 let events = if counts.events > 0 { counts.events.to_string() } else { String::new() };
                 let Counts { rejected, asked, changed, masked, withheld, .. } = counts;
                 let _ = writeln!(

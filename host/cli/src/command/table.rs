@@ -3,7 +3,8 @@
 use crate::exit::CliError;
 use crate::output::{
     self, printable,
-    style::{ADVICE, DIM, ERROR, GOOD, NAME},
+    style::{ADVICE, DIM, ERROR, GOOD, NAME, WARNING},
+    wrap::{wrapped, wrapped_with_aside},
 };
 use std::fmt::Write as _;
 
@@ -24,6 +25,7 @@ pub(super) struct Row {
 enum Mark {
     None,
     Done,
+    Incomplete,
     Failed,
 }
 
@@ -33,7 +35,12 @@ impl Row {
         Self { label: label.to_owned(), mark: Mark::Done, text: text.to_owned(), next: None }
     }
 
-    /// The row of something that a person must look at.
+    /// The row of something that a person must complete.
+    pub(super) fn incomplete(label: &str, text: &str) -> Self {
+        Self { mark: Mark::Incomplete, ..Self::done(label, text) }
+    }
+
+    /// The row of something that failed.
     pub(super) fn problem(label: &str, text: &str) -> Self {
         Self { mark: Mark::Failed, ..Self::done(label, text) }
     }
@@ -89,24 +96,28 @@ impl Table {
         let width = self.rows.iter().map(|row| row.label.len()).max().unwrap_or_default().max(MIN_WIDTH);
         let mut text = self.before.clone();
         for Row { label, mark, text: says, next } in &self.rows {
-            let mark = match mark {
+            let sign = match mark {
                 Mark::None => String::new(),
                 Mark::Done => format!("{GOOD}✓{GOOD:#} "),
+                Mark::Incomplete => format!("{WARNING}!{WARNING:#} "),
                 Mark::Failed => format!("{ERROR}✗{ERROR:#} "),
             };
+            let says = format!("{sign}{}", printable(says));
             // The following lines of a message stand below its first line.
-            let says = printable(says).replace('\n', &format!("\n{:1$}", "", width + 4));
-            let _ = write!(text, "  {NAME}{label:width$}{NAME:#}  {mark}{says}");
-            match next {
-                Some(next) if mark.contains('✗') => {
-                    let _ = write!(text, "\n{:2$}{ADVICE}try:{ADVICE:#} {}", "", printable(next), width + 6);
+            let indent = width + 4;
+            let lines = says.split('\n').map(|line| wrapped(line, indent));
+            let lines = lines.collect::<Vec<_>>().join(&format!("\n{:indent$}", ""));
+            let _ = write!(text, "  {NAME}{label:width$}{NAME:#}  ");
+            let _ = match next.as_deref().map(printable) {
+                None => writeln!(text, "{lines}"),
+                Some(next) if matches!(mark, Mark::Incomplete | Mark::Failed) => {
+                    let next = wrapped(&format!("{ADVICE}try:{ADVICE:#} {next}"), indent + 2);
+                    writeln!(text, "{lines}\n{:1$}{next}", "", indent + 2)
                 }
                 Some(next) => {
-                    let _ = write!(text, "     {DIM}({}){DIM:#}", printable(next));
+                    writeln!(text, "{}", wrapped_with_aside(&says, &format!("{DIM}({next}){DIM:#}"), indent))
                 }
-                None => {}
-            }
-            text.push('\n');
+            };
         }
         text
     }
@@ -120,13 +131,15 @@ mod tests {
     fn rows_stand_below_each_other_with_their_marks_and_next_steps() {
         let mut table = Table::default();
         table.push(Row::note("profile", "developer: 3 rules ask or reject").next("hookhost profile"));
-        table.push(Row::done("claude-code", "denies the canary, allows an ordinary call"));
+        table.push(Row::done("claude-code", "denied a forbidden test call, and allowed an ordinary one"));
+        table.push(Row::incomplete("gemini-cli", "installed, but too old").next("update it"));
         table.push(Row::problem("codex", "left as it is\nas it was").next("hookhost doctor codex"));
         assert!(table.has_failure());
         assert_eq!(
             anstream::adapter::strip_str(&table.text()).to_string(),
             "  profile      developer: 3 rules ask or reject     (hookhost profile)\n\
-             \x20 claude-code  ✓ denies the canary, allows an ordinary call\n\
+             \x20 claude-code  ✓ denied a forbidden test call, and allowed an ordinary one\n\
+             \x20 gemini-cli   ! installed, but too old\n                 try: update it\n\
              \x20 codex        ✗ left as it is\n               as it was\n                 try: hookhost doctor codex\n"
         );
     }

@@ -57,7 +57,7 @@ pub(crate) fn limits_json(entry: &Entry) -> Value {
 pub(crate) fn grants(grants: &Grants) -> String {
     let granted: Vec<_> =
         grants_json(grants).into_iter().map(|(grant, value)| grant_in_words(&grant, &value)).collect();
-    if granted.is_empty() { "nothing".to_owned() } else { granted.join(", ") }
+    if granted.is_empty() { "no file, network or model".to_owned() } else { granted.join(", ") }
 }
 
 fn grant_in_words(grant: &str, value: &Value) -> String {
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn grants_are_shown_in_the_words_of_the_file() {
-        assert_eq!(grants(&Grants::default()), "nothing");
+        assert_eq!(grants(&Grants::default()), "no file, network or model");
         let mut given = Grants::default();
         given.state = Some(StateGrant::default());
         given.env = vec!["CI".into(), "LANG".into()];

@@ -1,9 +1,8 @@
 //! Finds two reasons why Codex does not run a hook: settings that disable hooks, and missing trust. Codex runs only
 //! hooks that its user has reviewed, and skips other hooks without a message.
 //!
-//! This module never marks a hook as trusted on behalf of the user. If the agent can list its hooks and report which of them are
-//! trusted, this list is used instead of the agent's files. The files contain only hashes of the trusted hooks, and only the agent
-//! knows how to compute the hash of a hook.
+//! This module never marks a hook as trusted on behalf of the user. The agent's files contain the hashes of the trusted hooks, and only
+//! the agent knows how to compute the hash of a hook. If each hook has a hash, the agent is asked whether it trusts the hooks.
 
 use super::InstalledHook;
 use super::entries::{all_disabled, root, text};
@@ -114,15 +113,6 @@ fn untrusted(context: &Context<'_>, installed: &[InstalledHook], program: Option
         return Vec::new();
     }
     let count = keys.len();
-    if let Some(states) = program.and_then(|program| listed(program, context.project, path)) {
-        let state =
-            |names: &[String; 2]| names.iter().find_map(|key| states.get(key)).map_or("not listed", String::as_str);
-        let untrusted: Vec<_> = keys.iter().filter(|key| state(key) != "trusted").collect();
-        let Some(first) = untrusted.first() else { return Vec::new() };
-        let (state, first) = (state(first), &first[0]);
-        let says = format!("Codex skips {} of hookhost's {count} hooks: {first} is {state}", untrusted.len());
-        return vec![Check::problem("reached", says, REVIEW)];
-    }
     let config = context.directory("CODEX_HOME", ".codex").join("config.toml");
     let config = table(context, Scope::User, &config).unwrap_or_default();
     let state = config.get("hooks").and_then(|hooks| hooks.get("state"));
@@ -139,6 +129,16 @@ fn untrusted(context: &Context<'_>, installed: &[InstalledHook], program: Option
             "Codex skips {} of hookhost's {count} hooks, because you have not trusted them in Codex",
             count - trusted
         );
+        return vec![Check::problem("reached", says, REVIEW)];
+    }
+    // Only Codex knows whether a hash is still that of the hook.
+    if let Some(states) = program.and_then(|program| listed(program, context.project, path)) {
+        let state =
+            |names: &[String; 2]| names.iter().find_map(|key| states.get(key)).map_or("not listed", String::as_str);
+        let untrusted: Vec<_> = keys.iter().filter(|key| state(key) != "trusted").collect();
+        let Some(first) = untrusted.first() else { return Vec::new() };
+        let (state, first) = (state(first), &first[0]);
+        let says = format!("Codex skips {} of hookhost's {count} hooks: {first} is {state}", untrusted.len());
         return vec![Check::problem("reached", says, REVIEW)];
     }
     let says = "you have trusted the hooks once; Codex did not say whether this is still so";
@@ -174,9 +174,10 @@ fn keys_of(file: &FilePlan, project: Option<&Path>) -> Vec<[String; 2]> {
 }
 
 /// Asks the agent for its hooks in `directory`, and returns the trust state of each hook. Returns `None` if the agent does not
-/// answer. The agent is started in another directory, because files in `directory` must not influence its start.
+/// answer. The agent is started in another directory, because files in `directory` must not influence its start, and without its
+/// plugins, because it would look for new ones on the network.
 fn listed(program: &Path, directory: &Path, path: &OsStr) -> Option<BTreeMap<String, String>> {
-    let words: [OsString; 2] = [program.into(), "app-server".into()];
+    let words: [OsString; 4] = [program.into(), "app-server".into(), "-c".into(), "features.plugins=false".into()];
     let client = json!({ "name": "hookhost", "title": "hookhost", "version": env!("CARGO_PKG_VERSION") });
     let messages = [
         json!({ "id": 1, "method": "initialize", "params": { "clientInfo": client, "capabilities": { "experimentalApi": true } } }),

@@ -85,6 +85,10 @@ pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: S
     let mut unreadable = Vec::new();
     let installed = installed(adapter, context, &mut unreadable);
     checks.extend(unreadable.iter().map(|why| Check::problem("entry", why.finding(), why.next.clone())));
+    // An entry cannot be put into a file that is not readable, so that file's problem is the one to solve.
+    if installed.is_empty() && !unreadable.is_empty() {
+        return Diagnosis { traces, version, installed, checks };
+    }
     if installed.is_empty() {
         let mut nowhere = nowhere(adapter, context);
         if sought == Selection::ByTraces && traces.program.is_none() && nowhere.state == CheckState::Problem {
@@ -162,7 +166,7 @@ fn nowhere(adapter: &Adapter, context: &Context<'_>) -> Check {
         return Check::unknown("entry", says, plan.steps.join(" "));
     }
     let says = format!("hookhost is not installed in {}, so nothing checks its calls", agent.title);
-    Check::problem("entry", says, format!("hookhost install {}", agent.name))
+    Check::problem("entry", says, format!("hookhost on --agent {}", agent.name))
 }
 
 /// Checks that the agent is installed in a supported version, and returns the version.

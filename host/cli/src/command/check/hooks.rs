@@ -21,7 +21,10 @@ pub(super) fn check(root: &Path, base: Option<&Path>) -> (String, Vec<Finding>) 
     }
     let files: BTreeSet<&Path> = here.hooks.iter().map(|hook| hook.file.as_path()).collect();
     let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
-    let what = format!("{} of agents in {}", count(here.hooks.len(), "hook"), count(files.len(), "file"));
+    let what = match here.hooks.len() {
+        0 => "no file here gives an agent a hook".to_owned(),
+        hooks => format!("{} of agents in {}", count(hooks, "hook"), count(files.len(), "file")),
+    };
     let Some(base) = base else {
         let disabled = here.hooks.iter().filter(|hook| hook.disables);
         findings.extend(disabled.map(|hook| disables(root, hook)));

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn check(root: &Path) -> (String, Vec<Finding>) {
     let path = root.join(FILE_NAME);
     if path.symlink_metadata().is_err() {
-        return (format!("{FILE_NAME}: none here"), Vec::new());
+        return (format!("{FILE_NAME}: this directory has none"), Vec::new());
     }
     let config = match config(&path) {
         Ok(config) => config,

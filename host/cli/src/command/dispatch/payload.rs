@@ -99,7 +99,7 @@ impl Payload {
             None => Ok(default.to_owned()),
         };
         let workspace = absolute(workspace, cwd.as_deref().unwrap_or(here))?;
-        let mut spec = SessionSpec::new(agent.as_deref().unwrap_or("hookhost"), &workspace);
+        let mut spec = SessionSpec::new(agent.as_deref().unwrap_or("hookhost-dispatch"), &workspace);
         spec.cwd = absolute(cwd, &workspace)?;
         spec.id.clone_from(id);
         spec.interactive = interactive.unwrap_or(person);

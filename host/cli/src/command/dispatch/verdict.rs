@@ -9,6 +9,7 @@ use super::{cause, last, rejection};
 use crate::output::record::said;
 use crate::output::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use crate::output::truncate::{short, words};
+use crate::output::wrap::wrapped;
 use crate::output::{self, one_line, printable};
 use hookhost::RecordedOutcome;
 use hookhost::audit::CallRecord;
@@ -115,13 +116,13 @@ impl<'a> LocatedFinding<'a> {
             _ => (DIM, "finding"),
         };
         let mode = if self.call.mode == Mode::Audit { ", in audit mode" } else { "" };
-        let _ = writeln!(
-            text,
-            "  {style}{word}{style:#} {NAME}{}{NAME:#} {DIM}({}{mode}){DIM:#}: {}",
+        let says = format!(
+            "{style}{word}{style:#} {NAME}{}{NAME:#} {DIM}({}{mode}){DIM:#}: {}",
             one_line(code),
             one_line(&self.call.plugin),
             one_line(explanation)
         );
+        let _ = writeln!(text, "  {}", wrapped(&says, 2));
         if let Some(would) = &self.would {
             let _ = writeln!(text, "    it would {}", one_line(would));
         }

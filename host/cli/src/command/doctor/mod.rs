@@ -11,7 +11,7 @@ mod words;
 pub(super) use host::status as host_status;
 pub(super) use last_event::LastEvents;
 
-use crate::agent_places::{AgentPlaces, NO_AGENT, adapters, is_second_way};
+use crate::agent_places::{AgentPlaces, adapters, is_second_way, no_agent};
 use crate::args::DoctorArgs;
 use crate::exit::{CliError, Exit};
 use crate::output::{
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
         output::print_json(&json!({ "agents": objects, "checks": common }))?;
     } else {
         if objects.is_empty() {
-            text.push_str(NO_AGENT);
+            text.push_str(&no_agent());
             text.push('\n');
         }
         if args.verbose {
@@ -130,12 +130,18 @@ fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &Adapter, diagnosis: 
             diagnosis.checks.push(if proof.holds() {
                 Check::ok("proof", proof.sentence())
             } else {
-                Check::problem("proof", proof.sentence(), format!("hookhost doctor {name}, and the checks above"))
+                Check::problem(
+                    "proof",
+                    proof.sentence(),
+                    format!("hookhost on --agent {name}, to install the hook again"),
+                )
             });
         }
+        // The check of the entry says why.
+        None if diagnosis.installed.is_empty() => {}
         None if adapter.canary(canary::DENIED, &places.project).is_some() => {
             let says = "the hook is not as hookhost writes it, so there is nothing to run";
-            diagnosis.checks.push(Check::problem("proof", says, format!("hookhost install {name}")));
+            diagnosis.checks.push(Check::problem("proof", says, format!("hookhost on --agent {name}")));
         }
         None => {
             let title = adapter.agent().title;

@@ -11,6 +11,7 @@ use crate::output::{
     progress::Progress,
     style::{ADVICE, CHANGED, DIM, ERROR, NAME, WARNING},
     truncate::{SHOWN, counted, cut},
+    wrap::wrapped,
 };
 use crate::profile::Profile;
 use crate::tally::RuleName;
@@ -109,9 +110,9 @@ fn as_text(verdicts: &PastVerdicts, args: &ReplayArgs) -> String {
         text.push('\n');
     }
     for note in notes {
-        let _ = writeln!(text, "{WARNING}note:{WARNING:#} {}", one_line(&note));
+        let _ = writeln!(text, "{WARNING}note:{WARNING:#} {}", wrapped(&one_line(&note), 6));
     }
-    let _ = writeln!(text, "\n{ADVICE}next:{ADVICE:#} {}", next_step(verdicts, args));
+    let _ = writeln!(text, "\n{ADVICE}next:{ADVICE:#} {}", wrapped(&next_step(verdicts, args), 6));
     text
 }
 
@@ -124,7 +125,8 @@ fn describe_rule(text: &mut String, (outcome, RuleName { by, code }): &RuleKey, 
     };
     let rule = code.as_ref().map_or_else(|| one_line(by), |code| format!("{} [{}]", one_line(by), one_line(code)));
     let reason = reason.as_ref().map_or_else(String::new, |reason| format!(": {}", cut(&one_line(reason), SHOWN)));
-    let _ = writeln!(text, "  {:>5} × {style}{word:8}{style:#}  {NAME}{rule}{NAME:#}{reason}", thousands(*count));
+    let says = wrapped(&format!("{style}{word:8}{style:#}  {NAME}{rule}{NAME:#}{reason}"), 10);
+    let _ = writeln!(text, "  {:>5} × {says}", thousands(*count));
     let _ = writeln!(text, "          {DIM}such as{DIM:#}   {example}");
 }
 
