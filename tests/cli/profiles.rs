@@ -155,7 +155,7 @@ fn plugins_of_other_versions_are_removed_when_no_configuration_names_them() {
     done(
         &user,
         &["add", "path-guard"],
-        &["path-guard is in force already, from the profile developer. To set its keys: "],
+        &["path-guard is in force already, from the profile developer. To set its keys:\n"],
     );
     for command in [
         &["profile", "use", "careful", "--yes"][..],

@@ -1,7 +1,7 @@
 //! Prints the warnings of the engine and the agent on standard error.
 
 use crate::output::{
-    note, printable,
+    note, printable, progress,
     style::{DIM, ERROR, WARNING},
 };
 use std::collections::BTreeSet;
@@ -48,7 +48,8 @@ impl Subscriber for Says {
         if event.metadata().target() == PROGRESS {
             let EventText { message, plugin, .. } = said;
             let shown = printable(&plugin);
-            if self.compiling.lock().unwrap_or_else(PoisonError::into_inner).insert(plugin) {
+            let is_new = self.compiling.lock().unwrap_or_else(PoisonError::into_inner).insert(plugin);
+            if is_new && !progress::is_shown() {
                 note(&format!("{DIM}{shown} {message}{DIM:#}\n"));
             }
             return;

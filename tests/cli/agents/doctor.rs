@@ -258,7 +258,7 @@ fn agents_and_doctor_agree_about_an_agent_that_skips_the_hook() {
     printed(
         ended.expect(0, &[]),
         &[
-            ", but Claude Code does not call the hook now\n",
+            "it denied a forbidden call, but there is a problem\n",
             "  problem   /",
             "says `disableAllHooks`",
             "  next: hookhost doctor claude-code\n",

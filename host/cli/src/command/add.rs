@@ -23,9 +23,8 @@ pub(crate) async fn run(args: &AddArgs) -> Result<Exit, CliError> {
     let places = configuration::places()?;
     let is_as_it_comes = !args.project && args.set.is_empty() && args.grants.is_empty();
     if is_as_it_comes && let Some(profile) = profile_with(plugin, &places)? {
-        output::print(&format!(
-            "{name} is in force already, from the profile {profile}. To set its keys: hookhost add {name} --set KEY=VALUE\n"
-        ))?;
+        let says = format!("{name} is in force already, from the profile {profile}. To set its keys:");
+        output::print(&format!("{says}\n  hookhost add {name} --set KEY=VALUE\n"))?;
         return Ok(Exit::Done);
     }
     let mut allow_args = AllowArgs {

@@ -79,7 +79,7 @@ fn as_text(found: &InstalledAgent, events: &LastEvents, is_verbose: bool) -> Str
         Some((proof, when, _)) if !proof.holds() => (format!("{WARNING}failed{WARNING:#} on {when}"), false),
         Some((_, when, Some(why))) => (format!("on {when}, {WARNING}{}{WARNING:#}", one_line(&why)), false),
         Some((_, when, None)) if !diagnosis.is_well() => {
-            (format!("on {when}, {WARNING}but {title} does not call the hook now{WARNING:#}"), false)
+            (format!("on {when}: it denied a forbidden call, {WARNING}but there is a problem{WARNING:#}"), false)
         }
         Some((_, when, None)) => (format!("on {when}: it denied a forbidden call"), true),
     };

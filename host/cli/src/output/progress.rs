@@ -3,7 +3,7 @@
 //! The status line is on standard error. It appears only if standard error is a terminal, and only after a second.
 
 use super::screen;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -97,6 +97,14 @@ pub(crate) fn in_words(time: Duration) -> String {
     }
 }
 
+/// Number of status lines that are not dropped yet.
+static STATUS_LINES: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns true if a status line shows the progress, or will show it after a second.
+pub(crate) fn is_shown() -> bool {
+    STATUS_LINES.load(Ordering::Relaxed) > 0
+}
+
 /// A thread that shows a status line until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct StatusLine {
@@ -111,6 +119,7 @@ impl StatusLine {
         if !screen::shows_status() {
             return None;
         }
+        STATUS_LINES.fetch_add(1, Ordering::Relaxed);
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || {
             while stopped.recv_timeout(FRAME_INTERVAL) == Err(RecvTimeoutError::Timeout) {
@@ -131,6 +140,7 @@ impl Drop for StatusLine {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+        STATUS_LINES.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

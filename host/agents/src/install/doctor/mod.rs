@@ -205,7 +205,7 @@ fn here(adapter: &Adapter, traces: &AgentTraces, path: &OsStr, checks: &mut Vec<
         VersionSupport::Older => {
             let says =
                 format!("{} {version} at {shown} is older than {oldest}, the oldest supported version", agent.title);
-            Check::problem("agent", says, format!("update {}, or test it: {prove}", agent.title))
+            Check::problem("agent", says, format!("update {}", agent.title))
         }
         VersionSupport::Newer => {
             let says =

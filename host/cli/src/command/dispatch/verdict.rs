@@ -16,6 +16,7 @@ use hookhost::audit::CallRecord;
 use hookhost::capability::{Finding, Severity};
 use hookhost::config::Mode;
 use serde_json::Value;
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -24,7 +25,9 @@ pub(super) fn describe(settled: &RecordedOutcome<Value>) -> String {
     let original = parsed(&settled.record.original);
     let Some(command) = command_of(&original) else { return headline(settled) };
     let mut text = headline(settled);
-    let shown = LocatedFinding::all(command, &settled.record.calls);
+    let mut shown = LocatedFinding::all(command, &settled.record.calls);
+    // What decided comes first.
+    shown.sort_by_key(|found| Reverse(found.finding.severity));
     for (at, found) in shown.iter().enumerate() {
         let is_said = shown.iter().take(at).any(|before| before.is_about_the_same(found));
         if !is_said {
