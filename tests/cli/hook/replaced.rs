@@ -1,12 +1,14 @@
 //! An update of the program while agents work.
 
 use super::{Home, Reply, TIMEOUT, end, printed, runs, started, wait_for};
+use hookhost_tests::hookhost;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -139,4 +141,61 @@ fn a_new_program_that_does_not_run_takes_nobodys_place() {
     home.asked("s", "2", "touch denied.txt").is_denied_by_policy();
     end(old, Signal::TERM);
     served.wait().unwrap();
+}
+
+/// The environment variable that names the directory with the programs of an earlier version.
+const EARLIER_PROGRAMS: &str = "HOOKHOST_EARLIER_PROGRAMS";
+
+/// Puts the programs of a directory at the places of the home's programs, as a package manager does.
+fn install(home: &Home, directory: &Path) {
+    for name in ["hookhost-hook", "hookhost"] {
+        let new = home.user.path("bin").join(format!("{name}.new"));
+        fs::copy(directory.join(name), &new).unwrap();
+        fs::rename(new, home.program(name)).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "needs the programs of an earlier version, in the directory that HOOKHOST_EARLIER_PROGRAMS names"]
+fn an_upgrade_from_an_earlier_version_and_the_way_back_lose_nothing() {
+    let earlier = PathBuf::from(std::env::var_os(EARLIER_PROGRAMS).expect(EARLIER_PROGRAMS));
+    let current = hookhost().parent().unwrap().to_owned();
+    let home = Home::new();
+    install(&home, &earlier);
+    home.compile(&home.user.project());
+    let version = |home: &Home| printed(&mut home.command(&["--version"])).stdout;
+    let first = version(&home);
+    let resident = home.serve();
+    let open = || {
+        let ended = printed(&mut home.command(&["approvals", "--json"]));
+        serde_json::from_str::<Vec<Value>>(&ended.stdout).unwrap_or_default()
+    };
+    let mut calls = 0;
+    let mut settles = |home: &Home, session: &str| {
+        home.asked(session, &format!("{calls}.1"), "ls").passes();
+        home.asked(session, &format!("{calls}.2"), "touch denied.txt").is_denied_by_policy();
+        calls += 2;
+    };
+    settles(&home, "s");
+    // There and back, each time with a session open and a question that waits.
+    for (number, programs) in [&current, &earlier, &current].into_iter().enumerate() {
+        let message = home.call("q", &number.to_string(), "touch asked.txt").to_string();
+        let waiting = started(&mut home.hook(&["codex", "PreToolUse"]), message.as_bytes());
+        wait_for("the question", || open().len() == 1);
+        install(&home, programs);
+        settles(&home, "s");
+        assert!(runs(resident) && !is_new(&home, resident), "it settles what is under way");
+        let code = open()[0]["code"].as_str().unwrap().to_owned();
+        printed(&mut home.command(&["approvals", "yes", &code])).expect(0, &[]);
+        let reply = Reply::of(waiting);
+        assert!(reply.code == Some(0) && !reply.stdout.contains("deny"), "{reply:?}");
+        wait_for("the other version in the same process", || is_new(&home, resident));
+        settles(&home, "s");
+        println!("{} after {}", version(&home).trim(), first.trim());
+    }
+    home.events("before-tool-call", calls + 3);
+    home.verify_log();
+    let update = printed(&mut home.command(&["update"]));
+    update.expect(0, &[]);
+    println!("{}", update.stdout);
 }

@@ -7,6 +7,7 @@ use crate::nearest::nearest;
 use crate::output::{
     self, one_line, quoted,
     style::{CODE, DIM, NAME},
+    wrap::wrapped,
 };
 use anyhow::anyhow;
 use serde_json::json;
@@ -83,14 +84,16 @@ fn heading(catalogue: &CataloguePage) -> String {
 fn list(catalogue: &CataloguePage) -> String {
     let line = |rule: &RulePage| {
         let explanation = first_sentence(&rule.explanation);
-        format!("  {CODE}{}{CODE:#} {DIM}{}, {}{DIM:#}: {explanation}\n", rule.id, rule.severity, rule.effect())
+        let says = format!("{CODE}{}{CODE:#} {DIM}{}, {}{DIM:#}: {explanation}", rule.id, rule.severity, rule.effect());
+        format!("  {}\n", wrapped(&says, 4))
     };
     heading(catalogue) + &catalogue.rules.iter().map(line).collect::<String>()
 }
 
 fn as_text(rule: &RulePage) -> String {
     let RulePage { id, severity, labels, explanation, catches, leaves, unless_env, references, .. } = rule;
-    let mut text = format!("{NAME}{id}{NAME:#} {DIM}{severity}, {}{DIM:#}\n  {explanation}\n", rule.effect());
+    let mut text = format!("{NAME}{id}{NAME:#} {DIM}{severity}, {}{DIM:#}\n", rule.effect());
+    output::sentence(&mut text, explanation);
     let mut row = |label: &str, value: &str| output::row(&mut text, 8, label, &one_line(value));
     row("labels", &labels.join(", "));
     for (label, commands) in [("catches", catches), ("leaves", leaves)] {

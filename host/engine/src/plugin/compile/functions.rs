@@ -46,12 +46,16 @@ impl CompiledFunctions {
     /// length in bytes, a `u32` in little-endian order.
     pub(in crate::plugin) fn to_bytes(&self) -> Option<Vec<u8>> {
         let used = locked(&self.used);
+        let size: usize = used.functions.values().map(Vec::len).sum();
+        if used.compiled * REPLACED <= size {
+            return None;
+        }
         let mut bytes = Vec::new();
         for part in used.functions.iter().flat_map(|(key, function)| [key, function]) {
             bytes.extend(u32::try_from(part.len()).ok()?.to_le_bytes());
             bytes.extend(part);
         }
-        (used.compiled * REPLACED > bytes.len()).then_some(bytes)
+        Some(bytes)
     }
 
     pub(in crate::plugin) fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
