@@ -45,10 +45,13 @@ const PROGRAMS: &[&str] = &[
 const EDITORS: &[&str] = &["antigravity", "code", "cursor", "kiro", "windsurf"];
 
 /// Programs that run scripts.
-const INTERPRETERS: &[&str] = &["bun", "deno", "node", "nodejs", "python", "python3"];
+const INTERPRETERS: &[&str] = &["bun", "deno", "node", "nodejs", "python"];
 
-/// Maximum number of parent processes that are examined. Real process trees are less deep.
-const MAX_PARENTS: usize = 64;
+/// Options of these programs whose value is the next word.
+const OPTIONS_WITH_VALUE: &[&str] = &["-W", "-X", "-r", "--import", "--loader", "--require"];
+
+/// Maximum number of parent processes that are examined. Real process trees are much less deep.
+const MAX_PARENTS: usize = 1000;
 
 /// A sign that an agent has started this process.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,6 +60,8 @@ enum Sign {
     Mark { variable: &'static str, agent: &'static str },
     /// A parent process is this program.
     Parent(String),
+    /// There are more parent processes than are examined.
+    TooDeep,
 }
 
 impl fmt::Display for Sign {
@@ -64,6 +69,7 @@ impl fmt::Display for Sign {
         match self {
             Self::Mark { variable, agent } => write!(f, "inside {agent} ({variable} is set)"),
             Self::Parent(program) => write!(f, "below the agent `{}`", output::one_line(program)),
+            Self::TooDeep => write!(f, "below more than {MAX_PARENTS} programs, and one may be an agent"),
         }
     }
 }
@@ -92,7 +98,10 @@ fn sign(is_set: impl Fn(&str) -> bool, parents: impl Iterator<Item = Vec<String>
     if let Some((variable, agent)) = mark {
         return Some(Sign::Mark { variable, agent });
     }
-    parents.take(MAX_PARENTS).find_map(|names| names.into_iter().find(|name| is_agent(name))).map(Sign::Parent)
+    parents.enumerate().find_map(|(depth, names)| match names.into_iter().find(|name| is_agent(name)) {
+        Some(name) => Some(Sign::Parent(name)),
+        None => (depth >= MAX_PARENTS).then_some(Sign::TooDeep),
+    })
 }
 
 fn is_agent(name: &str) -> bool {
@@ -121,8 +130,11 @@ fn names(system: &str, words: &[String]) -> Vec<String> {
     let mut names = vec![system.trim().to_owned()];
     if let Some((program, arguments)) = words.split_first() {
         let program = name(program);
-        if INTERPRETERS.contains(&program.as_str()) {
-            let script = arguments.iter().find(|word| !word.starts_with('-')).map(|script| name(script));
+        // Versions of Python are named `python3.11`.
+        if INTERPRETERS.contains(&program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')) {
+            let is_value = |at: usize| at > 0 && OPTIONS_WITH_VALUE.contains(&arguments[at - 1].as_str());
+            let mut words = arguments.iter().enumerate().filter(|(at, word)| !word.starts_with('-') && !is_value(*at));
+            let script = words.next().map(|(_, script)| name(script));
             // Such a script is the launcher of the npm package. It only starts `hookhost`, which is a process of its own.
             names.extend(script.filter(|script| script != "hookhost"));
         }
@@ -193,6 +205,11 @@ mod tests {
         assert_eq!(found(&[&["hookhost", "hookhost"]]), Some(Sign::Parent("hookhost".to_owned())));
         let script: &[&str] = &["MainThread", "/usr/bin/node", "--no-warnings", "/usr/local/bin/gemini", "-p", "x"];
         assert_eq!(found(&[script]), Some(Sign::Parent("gemini".to_owned())));
+        let required: &[&str] = &["node", "node", "-r", "x.js", "gemini.js"];
+        assert_eq!(found(&[required]), Some(Sign::Parent("gemini".to_owned())));
+        assert_eq!(found(&[&["python3.11", "python3.11", "openhands"]]), Some(Sign::Parent("openhands".to_owned())));
+        let shells: Vec<&[&str]> = vec![&["sh", "sh"]; super::MAX_PARENTS + 1];
+        assert_eq!((found(&shells[1..]), found(&shells)), (None, Some(Sign::TooDeep)));
         let launcher: &[&str] = &["node", "/usr/bin/node", "/usr/local/bin/hookhost", "on"];
         assert_eq!(found(&[launcher, &["bash", "-bash"]]), None);
         assert_eq!(

@@ -115,13 +115,12 @@ pub(crate) fn plugin_models(config: &Config) -> Result<PluginModels, CliError> {
     Ok(section.plugin_models(&keys))
 }
 
-/// Loads each plugin of a configuration as a test, which compiles the plugins that were never compiled, and shows how far this is.
-pub(crate) async fn compile(config: &Config) -> Result<(), CliError> {
+/// Loads each plugin of a configuration as a test, which compiles the plugins that were never compiled. `progress` shows how far this is.
+pub(crate) async fn compile(config: &Config, progress: &Progress) -> Result<(), CliError> {
     // The time for compiling a component is about proportional to its size.
     let size =
         |entry: &Entry| entry.code.path().and_then(|path| path.metadata().ok()).map_or(0, |metadata| metadata.len());
     let total = config.enabled().map(size).sum();
-    let progress = Progress::start("compiling the plugins");
     let mut done = 0;
     for entry in config.enabled() {
         attempt(entry).await?;

@@ -11,6 +11,7 @@ use hookhost_resident::users_file;
 use shell_guard_rules::document;
 use std::fmt;
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 /// Maximum size of the file of a profile, in bytes: 4 MiB, as for every configuration file.
@@ -142,17 +143,19 @@ impl PreparedProfile {
         self.plugins.iter().try_for_each(|plugin| plugin.install(places).map(|_| ()))
     }
 
-    /// Puts the profile into force. Its plugins must be installed.
+    /// Puts the profile into force. Its plugins must be installed. Returns the path of the copy of the file before, if somebody had edited it.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
-    pub(crate) fn write(&self, places: &UserDirectories) -> Result<(), CliError> {
+    pub(crate) fn write(&self, places: &UserDirectories) -> Result<Option<PathBuf>, CliError> {
         let unwritable = |error: &dyn fmt::Display| {
             CliError::not_loaded(anyhow!("the profile cannot be written to {}: {error}", self.file.display()))
         };
+        let copy = keep_edited(places)?;
         fs::create_dir_all(&places.config).map_err(|error| unwritable(&error))?;
         files::replace(&self.file, self.text.as_bytes(), NewFile::Usual).map_err(|error| unwritable(&error))?;
-        users_file::remember(places, &self.file).map_err(|error| unwritable(&error))
+        users_file::remember(places, &self.file).map_err(|error| unwritable(&error))?;
+        Ok(copy)
     }
 }
 
@@ -164,18 +167,48 @@ pub(crate) struct ProfileInForce {
     pub(crate) is_current: bool,
 }
 
+/// Reads the file of the profile in force, or returns `None` if there is no such file.
+///
+/// # Errors
+/// Fails if the file cannot be read.
+pub(crate) fn read(places: &UserDirectories) -> Result<Option<Vec<u8>>, CliError> {
+    let file = places.profile_file();
+    match files::read(&file, Guard::OnlyMineToWrite, Links::Followed, MAX_SIZE) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(FileError::Refused(refused)) => Err(CliError::not_loaded(refused)),
+        Err(error) => Err(CliError::not_loaded(anyhow!("{} cannot be read: {error}", file.display()))),
+    }
+}
+
+/// Copies the file of the profile if it is not as a program of this version writes it, because somebody may have edited it. Returns the path
+/// of the copy, which no earlier copy has.
+fn keep_edited(places: &UserDirectories) -> Result<Option<PathBuf>, CliError> {
+    let Some(bytes) = read(places)? else { return Ok(None) };
+    if in_force(places).is_ok_and(|found| found.is_some_and(|found| found.is_current)) {
+        return Ok(None);
+    }
+    let names = (1..).map(|number| places.profile_file().with_extension(format!("toml.before-{number}")));
+    for copy in names {
+        match fs::OpenOptions::new().write(true).create_new(true).open(&copy) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => {
+                let written = opened.and_then(|mut file| file.write_all(&bytes));
+                written.map_err(|error| anyhow!("{} cannot be written: {error}", copy.display()))?;
+                return Ok(Some(copy));
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// Returns the profile in force, or `None` if there is no such file.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or does not contain a profile.
 pub(crate) fn in_force(places: &UserDirectories) -> Result<Option<ProfileInForce>, CliError> {
     let file = places.profile_file();
-    let bytes = match files::read(&file, Guard::OnlyMineToWrite, Links::Followed, MAX_SIZE) {
-        Ok(bytes) => bytes,
-        Err(error) if error.is_missing() => return Ok(None),
-        Err(FileError::Refused(refused)) => return Err(CliError::not_loaded(refused)),
-        Err(error) => return Err(CliError::not_loaded(anyhow!("{} cannot be read: {error}", file.display()))),
-    };
+    let Some(bytes) = read(places)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&bytes);
     let source = Source::new(&file, Layer::User).with_home(places.home.clone());
     let config = Config::parse(&text, &source, SECTIONS).map_err(CliError::not_loaded)?;
@@ -199,10 +232,15 @@ pub(crate) fn remove(places: &UserDirectories) -> Result<bool, CliError> {
     let file = places.profile_file();
     let failed =
         |error: &dyn fmt::Display| CliError::not_loaded(anyhow!("{} cannot be removed: {error}", file.display()));
-    if fs::symlink_metadata(&file).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+    let is_there = fs::symlink_metadata(&file).is_ok();
+    // A file that somebody has removed counts until it is forgotten.
+    if is_there || users_file::is_noted(places, &file).map_err(|error| failed(&error))? {
+        users_file::forget(places, &file).map_err(|error| failed(&error))?;
+    }
+    if !is_there {
         return Ok(false);
     }
-    users_file::forget(places, &file).map_err(|error| failed(&error))?;
+    keep_edited(places)?;
     fs::remove_file(&file).map_err(|error| failed(&error))?;
     Ok(true)
 }

@@ -12,6 +12,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// Length of the slots in which activity is counted, in milliseconds. A slot with at least one event is active.
 const ACTIVITY_SLOT: u64 = 5 * 60 * 1000;
 
+/// The agent of the events that a person tries with `hookhost dispatch`. They are not counted.
+pub(crate) const TRIAL_AGENT: &str = "hookhost-dispatch";
+
 /// Name of the agent in the tally if the log does not say which agent sent an event.
 const UNKNOWN_AGENT: &str = "(unknown)";
 
@@ -20,9 +23,9 @@ const UNKNOWN_AGENT: &str = "(unknown)";
 pub(crate) struct Counts {
     /// Number of all events.
     pub(crate) events: u64,
-    /// Events that were rejected without a question.
+    /// Events that were rejected without a question, or because nobody is to be asked.
     pub(crate) rejected: u64,
-    /// Rounds of questions, including questions that were rejected because nobody is to be asked.
+    /// Rounds of questions.
     pub(crate) asked: u64,
     /// Calls and other gate events that passed with another value, or with a response in their place.
     pub(crate) changed: u64,
@@ -103,11 +106,15 @@ pub(crate) struct Tally {
     pub(crate) paused: u64,
     /// Rejections because a plugin failed or could not be asked. They are part of the rejections.
     pub(crate) failed: u64,
+    /// Rejected calls that a person has let pass once.
+    pub(crate) allowed_once: u64,
     answers: Answers,
     /// The agents of the sessions, by the session's identifier.
     agents: HashMap<String, String>,
     /// Questions without an answer so far, by the identifier of the event.
     open: HashSet<String>,
+    /// Rejections because nobody is to be asked, by the identifier of the event.
+    overridable: HashSet<String>,
     /// Calls that the agent asked its own user about and that have no result so far, by session and identifier.
     handed_over: HashMap<(String, String), u64>,
     /// The call of each open question, because the answer can hand it over.
@@ -132,7 +139,8 @@ impl Tally {
         if let Record::Session(opened) = record {
             self.agents.insert(opened.header.session.clone(), opened.agent.clone());
         }
-        if record.time() < self.since {
+        let is_trial = record.session().is_some_and(|session| self.agent(session) == TRIAL_AGENT);
+        if record.time() < self.since || is_trial {
             return;
         }
         match record {
@@ -190,11 +198,14 @@ impl Tally {
             self.by_agent.entry(agent.clone()).or_default().events += 1;
         }
         if !record.calls.is_empty() {
-            self.times.push(record.calls.iter().map(|call| call.micros).sum());
+            self.times.push(record.calls.iter().fold(0, |sum, call| sum.saturating_add(call.micros)));
         }
         let (kind, rules) = match record.outcome {
             OutcomeKind::Escalated => (DecisionKind::Asked, askers(&record.questions)),
-            OutcomeKind::Rejected if !record.questions.is_empty() => (DecisionKind::Asked, askers(&record.questions)),
+            OutcomeKind::Rejected if !record.questions.is_empty() => {
+                self.overridable.insert(record.id.clone());
+                (DecisionKind::Rejected, askers(&record.questions))
+            }
             OutcomeKind::Rejected => (DecisionKind::Rejected, rejecters(record)),
             OutcomeKind::Withheld => (DecisionKind::Withheld, rejecters(record)),
             OutcomeKind::Responded => (DecisionKind::Changed, plugins(&record.by)),
@@ -216,7 +227,10 @@ impl Tally {
         }
         self.total.add(kind);
         if matches!(kind, DecisionKind::Rejected | DecisionKind::Withheld)
-            && !matches!(record.cause, Some(Cause::Verdict | Cause::NotApproved | Cause::Disagreement))
+            && !matches!(
+                record.cause,
+                Some(Cause::Verdict | Cause::NotApproved | Cause::Overridable | Cause::Disagreement)
+            )
         {
             self.failed += 1;
         }
@@ -229,6 +243,10 @@ impl Tally {
     }
 
     fn add_answer(&mut self, record: &ApprovalRecord) {
+        if self.overridable.remove(&record.id) {
+            self.allowed_once += u64::from(record.answer.kind == AnswerKind::Approved);
+            return;
+        }
         if !self.open.remove(&record.id) {
             // The question is older than the period.
             return;
@@ -407,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn each_question_has_one_answer_and_an_overridable_rejection_is_a_question() {
+    fn each_question_has_one_answer_and_a_rejection_that_may_pass_once_is_no_question() {
         let asks = json!([{ "plugin": "guard", "question": "push?", "code": "git.push" }]);
         let asked = |id: &str, outcome: &str, call: &str| {
             event(outcome, json!({ "id": id, "by": ["guard"], "questions": asks, "original": { "id": call } }))
@@ -434,10 +452,10 @@ mod tests {
             answer("before the period", "approved", 1),
         ]);
         let answers = tally.answers();
-        assert_eq!((tally.total.asked, tally.total.rejected), (7, 0));
-        assert_eq!((answers.yes, answers.no, answers.none, answers.open), (2, 1, 1, 1));
+        assert_eq!((tally.total.asked, tally.total.rejected, tally.allowed_once), (5, 2, 1));
+        assert_eq!((answers.yes, answers.no, answers.none, answers.open), (1, 1, 1, 0));
         assert_eq!((answers.ran, answers.did_not_run), (1, 1));
-        assert_eq!(answers.waits, [2_000_000, 8_000_000, 60_000_000]);
+        assert_eq!(answers.waits, [2_000_000, 8_000_000]);
     }
 
     #[test]

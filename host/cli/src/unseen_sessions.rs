@@ -31,8 +31,8 @@ impl UnseenSessions {
         let query = EventQuery { since: Some(since), ..EventQuery::default() };
         let (began, mut events) = (Instant::now(), PastEvents::new(places, &query));
         let (mut known, mut agents) = (HashSet::new(), BTreeMap::<&'static str, SessionCount>::new());
-        let mut unread = 0;
-        for event in &mut events {
+        let is_over = || began.elapsed() > READ_TIMEOUT;
+        while let Some(event) = events.next_unless(is_over) {
             let agent = event.adapter.agent().name;
             // The log has a digest in place of an identifier with a colon.
             if let Some(id) = event.call.session.id.filter(|id| !id.contains(':'))
@@ -43,13 +43,8 @@ impl UnseenSessions {
                 count.unseen += u64::from(!is_seen(agent, &id));
                 known.insert((agent, id));
             }
-            if began.elapsed() > READ_TIMEOUT {
-                break;
-            }
         }
-        if began.elapsed() > READ_TIMEOUT {
-            unread = events.remaining_transcripts();
-        }
+        let unread = if is_over() { events.remaining_transcripts() } else { 0 };
         agents.retain(|_, count| count.unseen > 0);
         Self { agents, unread }
     }

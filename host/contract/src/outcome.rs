@@ -316,9 +316,8 @@ impl std::fmt::Display for Rejection {
             }
             Cause::Failed(kind) => write!(f, "Rejected because the plugin {by} {}{reason}", kind.opening()),
             Cause::Disagreement => write!(f, "Rejected because {by} did not agree: {reason}"),
-            Cause::NotApproved | Cause::Overridable => {
-                write!(f, "Rejected: not approved (asked by {by}): {reason}")
-            }
+            Cause::NotApproved => write!(f, "Rejected: not approved (asked by {by}): {reason}"),
+            Cause::Overridable => write!(f, "Rejected, because nobody is asked here. {by} would ask: {reason}"),
             Cause::TooManyQuestions => write!(f, "Rejected because {by} asked too often: {reason}"),
             Cause::NotRecorded => write!(f, "Rejected because the audit log cannot be written: {reason}"),
             Cause::Ended => write!(f, "Rejected because the session has ended: {reason}"),

@@ -46,6 +46,15 @@ pub fn remember(places: &UserDirectories, file: &Path) -> Result<(), String> {
     write(&place, &noted)
 }
 
+/// Returns true if the note has this file.
+///
+/// # Errors
+/// One sentence, if the note cannot be read.
+pub fn is_noted(places: &UserDirectories, file: &Path) -> Result<bool, String> {
+    let noted = read(&HostPaths::below(&places.state))?;
+    Ok(noted.iter().any(|noted| noted.file_name() == file.file_name()))
+}
+
 /// Takes a file out of the note, because the user wants to remove it.
 ///
 /// # Errors

@@ -15,6 +15,9 @@ pub(crate) enum NextLine {
     End,
 }
 
+/// Number of bytes of a line after which the rest of it counts as another line, so that reading can stop in time: 256 MiB.
+const MAX_SKIPPED: u64 = 256 << 20;
+
 /// Reads the next line into `line`. Of a longer line than `most` bytes, only `most` bytes are ever in memory. Adds the number of bytes
 /// that were read to `position`.
 pub(crate) fn next_line(
@@ -26,6 +29,7 @@ pub(crate) fn next_line(
     line.clear();
     let mut is_too_long = false;
     let mut has_begun = false;
+    let end_position = position.saturating_add(MAX_SKIPPED);
     loop {
         let chunk = match file.fill_buf() {
             Ok(chunk) => chunk,
@@ -52,7 +56,7 @@ pub(crate) fn next_line(
         let read = part.len() + usize::from(end.is_some());
         file.consume(read);
         *position += read as u64;
-        if end.is_some() {
+        if end.is_some() || *position >= end_position {
             return Ok(if is_too_long { NextLine::TooLong } else { NextLine::Line });
         }
     }

@@ -137,7 +137,7 @@ fn a_profile_is_put_into_force_stays_until_another_is_named_and_goes_with_off() 
     fs::write(&file, fs::read_to_string(&file).unwrap() + "# mine\n").unwrap();
     profile(&["on"]);
     assert!(!fs::read_to_string(&file).unwrap().contains("# mine"));
-    assert!(fs::read_to_string(owner.path("config/profile.toml.before")).unwrap().contains("# mine"));
+    assert!(fs::read_to_string(owner.path("config/profile.toml.before-1")).unwrap().contains("# mine"));
     let off = owner.run(&["off"]);
     let removed =
         "✓ removed; its plugins stay for your own rules     (to return to it: hookhost on --profile unattended)";

@@ -173,7 +173,10 @@ fn file_receipt(change: &FileChange, earlier: Option<&Receipt>) -> FileReceipt {
     match old {
         Some(old) => {
             let is_as_written = now.is_some_and(|now| digest(now) == old.after);
-            FileReceipt { after, changed_between: old.changed_between || !is_as_written, ..old.clone() }
+            // The user may have restored the original, or an earlier installation ended before it wrote the file.
+            let is_as_before = now.map(Content::of) == old.before;
+            let is_known = is_as_written || is_as_before;
+            FileReceipt { after, changed_between: old.changed_between || !is_known, ..old.clone() }
         }
         None => {
             // If the file already contains the hook and there is no receipt, the original content is unknown.

@@ -9,6 +9,7 @@ use crate::output::{
     style::{DIM, GOOD, NAME, WARNING},
     time,
 };
+use hookhost_agents::install::check::{Check, CheckState};
 use hookhost_agents::install::doctor::Diagnosis;
 use hookhost_agents::install::prove::Proof;
 use hookhost_agents::{Agent, Covered, canary};
@@ -64,10 +65,14 @@ fn as_text(found: &InstalledAgent, events: &LastEvents, is_verbose: bool) -> Str
         let place = traces.program.as_ref().or_else(|| traces.directories.first());
         row("place", &place.map(|place| one_line(&place.to_string_lossy())).unwrap_or_default());
     }
+    let is_entry = |check: &&Check| check.about == "entry" && check.state == CheckState::Ok;
+    let has_plugin = installed.is_empty() && diagnosis.checks.iter().any(|check| is_entry(&check));
     let scopes: Vec<_> = installed.iter().map(|installed| installed.scope.whose()).collect();
     row(
         "hook",
-        &if scopes.is_empty() {
+        &if has_plugin {
+            format!("{GOOD}in its plugin{GOOD:#}")
+        } else if scopes.is_empty() {
             format!("{WARNING}not installed{WARNING:#}")
         } else {
             format!("{GOOD}in {}{GOOD:#}", scopes.join(" and "))
@@ -95,7 +100,7 @@ fn as_text(found: &InstalledAgent, events: &LastEvents, is_verbose: bool) -> Str
         output::sentence(&mut text, &sentence);
     }
     let problem = diagnosis.problem().filter(|_| !installed.is_empty());
-    if installed.is_empty() {
+    if installed.is_empty() && !has_plugin {
         output::next_step(&mut text, &format!("hookhost on --agent {name}"));
     } else if let Some(problem) = problem.filter(|problem| problem.about != "proof") {
         let says = one_line(&problem.says);

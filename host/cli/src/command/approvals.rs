@@ -111,10 +111,9 @@ fn list(open: &[ApprovalRequest]) -> String {
         text.extend(asked(request).lines().map(|line| format!("    {line}\n")));
         let _ = writeln!(text, "    {DIM}in the session {}{DIM:#}", one_line(&request.session));
     }
-    let _ = writeln!(
-        text,
-        "\n{DIM}hookhost approvals show CODE shows exactly what would run, hookhost approvals yes CODE lets it run{DIM:#}"
-    );
+    let yes =
+        if open.iter().all(ApprovalRequest::is_overridable) { "" } else { ", hookhost approvals yes CODE lets it run" };
+    let _ = writeln!(text, "\n{DIM}hookhost approvals show CODE shows exactly what would run{yes}{DIM:#}");
     text
 }
 

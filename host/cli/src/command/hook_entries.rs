@@ -46,8 +46,13 @@ pub(super) fn put_in(
     is_dry: bool,
 ) -> Result<PutIn, CliError> {
     let agent = adapter.agent().name;
-    let plan = adapter.install(&places.context(agent, scope)).map_err(|why| failed(adapter, &why))?;
-    let _lock = lock(places, is_dry)?;
+    let context = places.context(agent, scope);
+    if scope == Scope::Project && context.project_is_home() {
+        let why = "this directory is your home, so its files are your own and not a project's";
+        return Err(failed(adapter, &why).advise(format!("hookhost install {agent}")));
+    }
+    let plan = adapter.install(&context).map_err(|why| failed(adapter, &why))?;
+    let _lock = if is_dry { None } else { Some(lock(places)?) };
     let (of, receipts) = (Installation::new(agent, scope, &places.project), Receipts::of(&places.directories.state));
     let earlier = receipts.read(&of).map_err(|error| failed(adapter, &error))?;
     let not_put_in = |error: &dyn std::fmt::Display| {
@@ -70,25 +75,35 @@ pub(super) fn take_out(
     is_dry: bool,
 ) -> Result<Option<TakenOut>, CliError> {
     let agent = adapter.agent().name;
-    let Ok(plan) = adapter.install(&places.context(agent, scope)) else { return Ok(None) };
-    let _lock = lock(places, is_dry)?;
+    let context = places.context(agent, scope);
+    if scope == Scope::Project && context.project_is_home() {
+        return Ok(None);
+    }
+    let Ok(plan) = adapter.install(&context) else { return Ok(None) };
     let (of, receipts) = (Installation::new(agent, scope, &places.project), Receipts::of(&places.directories.state));
-    let receipt = receipts.read(&of).map_err(|error| failed(adapter, &error))?;
-    let undoings = uninstall::prepare(&plan, &of, receipt.as_ref()).map_err(|error| failed(adapter, &error))?;
-    let taken = TakenOut { undoings, has_receipt: receipt.is_some() };
-    if !is_dry {
-        uninstall::apply(&taken.undoings).map_err(|error| failed(adapter, &error))?;
-        if taken.is_whole() {
-            receipts.remove(&of).map_err(|error| failed(adapter, &error))?;
-        }
+    let look = || -> Result<TakenOut, CliError> {
+        let receipt = receipts.read(&of).map_err(|error| failed(adapter, &error))?;
+        let undoings = uninstall::prepare(&plan, &of, receipt.as_ref()).map_err(|error| failed(adapter, &error))?;
+        Ok(TakenOut { undoings, has_receipt: receipt.is_some() })
+    };
+    let found = look()?;
+    // Where hookhost is not, nothing needs to be written.
+    if is_dry || found.is_nothing() {
+        return Ok(Some(found));
+    }
+    let _lock = lock(places)?;
+    let taken = look()?;
+    uninstall::apply(&taken.undoings).map_err(|error| failed(adapter, &error))?;
+    if taken.is_whole() {
+        receipts.remove(&of).map_err(|error| failed(adapter, &error))?;
     }
     Ok(Some(taken))
 }
 
 /// Takes the lock, without which another process could change the files between reading and writing.
-fn lock(places: &AgentPlaces, is_dry: bool) -> Result<Option<Lock>, CliError> {
-    let lock = || Lock::take(&places.directories.state).map_err(|error| anyhow!("{error}"));
-    Ok(if is_dry { None } else { Some(lock()?) })
+fn lock(places: &AgentPlaces) -> Result<Lock, CliError> {
+    let state = &places.directories.state;
+    Lock::take(state).map_err(|error| anyhow!("{} cannot be written: {error}", state.display()).into())
 }
 
 /// Returns the change of a file as a unified difference.

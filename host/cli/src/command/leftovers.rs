@@ -7,6 +7,7 @@ use crate::agent_places::{AgentPlaces, adapters};
 use crate::output::{one_line, quoted};
 use hookhost_agents::Adapter;
 use hookhost_agents::install::receipt::{Receipt, Receipts};
+use hookhost_agents::install::settings_file::read_text;
 use hookhost_agents::install::uninstall::UndoAction;
 use hookhost_agents::plan::Scope;
 
@@ -19,7 +20,7 @@ pub(super) fn rows(places: &AgentPlaces, named: &[String]) -> Vec<Row> {
         let name = adapter.agent().name;
         // In the home directory, a project's files are the user's own.
         let context = places.context(name, Scope::Project);
-        if context.home != context.project {
+        if !context.project_is_home() {
             rows.extend(hook(places, adapter, Scope::Project));
             rows.extend(proxies(places, adapter));
         }
@@ -56,7 +57,10 @@ fn proxies(places: &AgentPlaces, adapter: &Adapter) -> Option<Row> {
     Some(Row::note(name, &says).next(format!("hookhost uninstall {name} --mcp --project")))
 }
 
-/// Returns true if a file of an installation still has the hook.
+/// Returns true if a file of an installation still has the hook, or cannot be read.
 fn is_there(receipt: &Receipt) -> bool {
-    receipt.files.iter().any(|file| std::fs::read_to_string(&file.path).is_ok_and(|text| text.contains("hookhost")))
+    receipt.files.iter().any(|file| {
+        let text = read_text(&file.path, receipt.project.as_deref());
+        text.map_or(true, |text| text.is_some_and(|text| text.contains("hookhost")))
+    })
 }

@@ -68,15 +68,21 @@ pub(super) async fn resume(places: &UserDirectories) -> Result<Option<u64>, CliE
     Ok(Some(pause.until))
 }
 
+/// Opens the log for a record.
+pub(super) async fn open_log() -> Result<Host, CliError> {
+    let builder = Host::builder(Config::empty()).store(audit_log::prepared()?);
+    builder.build().await.map_err(|error| match error {
+        Error::Store(error) => audit_log::unusable(&error),
+        other => anyhow::Error::new(other).into(),
+    })
+}
+
 /// Writes what the user did into the log.
 pub(super) async fn record(mut action: OperatorAction) -> Result<(), CliError> {
     action.by = person();
-    let builder = Host::builder(Config::empty()).store(audit_log::prepared()?);
-    let host = builder.build().await.map_err(|error| match error {
-        Error::Store(error) => audit_log::unusable(&error),
-        other => anyhow::Error::new(other).into(),
-    })?;
-    host.record_operator_action(action).await.map_err(|error| audit_log::unusable(&error))
+    let host = open_log().await?;
+    let recorded = host.record_operator_action(action).await;
+    recorded.and(audit_log::drain(&host).await.map(drop)).map_err(|error| audit_log::unusable(&error))
 }
 
 /// Returns the user's name.
@@ -112,18 +118,19 @@ async fn remove(args: &OffArgs) -> Result<Exit, CliError> {
         .advise("hookhost off"));
     }
     let is_off = !table.has_failure();
-    let left = leftovers::rows(&places, &args.agents);
-    if is_all && is_off {
-        let had_profile = forget_rules(&places, args.dry_run, &mut table)?;
-        if removed.is_empty() && !had_profile && left.is_empty() {
-            output::print("hookhost is off: no agent has its hook.\n")?;
-            return Ok(Exit::Done);
-        }
-    }
+    let had_profile = is_all && is_off && forget_rules(&places, args.dry_run, &mut table)?;
+    let is_nothing = removed.is_empty() && !had_profile;
     if !args.dry_run && !removed.is_empty() {
         let mut action = OperatorAction::new(OperatorActionKind::Off);
         action.agents = removed;
-        record(action).await?;
+        if let Err(error) = record(action).await {
+            table.push(Row::problem("log", &format!("this is not recorded: {}", error.message())));
+        }
+    }
+    let left = leftovers::rows(&places, &args.agents);
+    if is_all && is_off && is_nothing && left.is_empty() {
+        output::print("hookhost is off: no agent has its hook.\n")?;
+        return Ok(Exit::Done);
     }
     if is_all && is_off {
         let state = one_line(&places.directories.state.to_string_lossy());
@@ -132,7 +139,7 @@ async fn remove(args: &OffArgs) -> Result<Exit, CliError> {
     }
     table.extend(left);
     table.print()?;
-    Ok(if is_off { Exit::Done } else { Exit::Failed })
+    Ok(if table.has_failure() { Exit::Failed } else { Exit::Done })
 }
 
 /// Removes the hook and the proxies from the user's files of an agent. Returns false if there were none.
@@ -173,7 +180,7 @@ fn forget_rules(places: &AgentPlaces, is_dry: bool, table: &mut Table) -> Result
     // An error is ignored, because a pause without hooks has no effect.
     let _ = Pause::end(&directories.state);
     let chosen = profile::in_force(directories).ok().flatten().map(|found| found.profile);
-    if has_profile && profile::remove(directories)? {
+    if profile::remove(directories)? {
         let row = Row::done("profile", "removed; its plugins stay for your own rules");
         table.push(match chosen {
             None | Some(Profile::DEFAULT) => row,

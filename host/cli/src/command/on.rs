@@ -5,7 +5,7 @@
 
 use super::doctor;
 use super::hook_entries::{self, PutIn};
-use super::off::{record, resume};
+use super::off::{open_log, record, resume};
 use super::replay::{PastQuery, judge};
 use super::table::{Row, Table};
 use crate::agent_places::{AgentPlaces, NO_AGENT, adapters, is_second_way, names};
@@ -15,12 +15,14 @@ use crate::exit::{CliError, Exit};
 use crate::interrupt::Signals;
 use crate::output::{difference, one_line, progress::Progress, time, truncate::counted};
 use crate::profile::{self, PreparedProfile, Profile};
-use crate::{audit_log, bundled, configuration, inside_agent, loading};
+use crate::{bundled, configuration, inside_agent, loading};
 use anyhow::anyhow;
 use hookhost::Config;
 use hookhost::audit::{OperatorAction, OperatorActionKind};
 use hookhost::config::UserDirectories;
-use hookhost_agents::install::doctor::{self as checks, Selection};
+use hookhost::files::{self, NewFile};
+use hookhost_agents::install::check::{Check, CheckState};
+use hookhost_agents::install::doctor::{self as checks, Diagnosis, Selection};
 use hookhost_agents::install::prove::{self, Proofs};
 use hookhost_agents::install::{FileChange, find, version};
 use hookhost_agents::plan::{Plan, Scope};
@@ -28,8 +30,9 @@ use hookhost_agents::{Adapter, canary};
 use hookhost_client::connection::ConnectionError;
 use hookhost_client::control;
 use hookhost_client::paths::HostPaths;
-use std::fs;
-use std::path::PathBuf;
+use rustix::fs::Access;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -61,12 +64,12 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
     }
     let progress = Arc::new(Progress::start("compiling rules"));
     // Without the log every call would be denied, so this fails before anything is changed.
-    audit_log::prepared()?;
+    drop(open_log().await?);
     replace_older_host(&places.directories)?;
     tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(interrupted("nothing was changed")),
-        loaded = rules.load(&places.directories) => loaded?,
+        loaded = rules.load(&places.directories, &progress) => loaded?,
     }
     if let Some(copy) = rules.apply(&places.directories)? {
         let says = format!("your changes to the profile are in {}", one_line(&copy.to_string_lossy()));
@@ -82,7 +85,13 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
     if !installed.is_empty() {
         let mut action = OperatorAction::new(OperatorActionKind::On);
         action.agents = installed.iter().map(|installed| installed.adapter.agent().name.to_owned()).collect();
-        record(action).await?;
+        if let Err(error) = record(action).await {
+            table.extend(installed.iter().map(|installed| {
+                not_working(&places, installed.adapter, installed.is_new, "the log cannot be written")
+            }));
+            table.print()?;
+            return Err(error);
+        }
     }
     progress.next("proving hooks");
     prove_all(&places, installed, &cancel, &mut table).await;
@@ -185,10 +194,11 @@ impl Rules {
     }
 
     /// Compiles and checks the plugins, so that the first call of an agent need not wait for that.
-    async fn load(&self, directories: &UserDirectories) -> Result<(), CliError> {
+    async fn load(&self, directories: &UserDirectories, progress: &Progress) -> Result<(), CliError> {
         loading::host(self.own.clone()).await?;
         if let Some(prepared) = &self.profile {
             prepared.install_plugins(directories)?;
+            loading::compile(&prepared.config, progress).await?;
             loading::host(prepared.config.clone()).await?;
         }
         Ok(())
@@ -198,22 +208,14 @@ impl Rules {
     /// the file that somebody had edited, if there is one.
     fn apply(&self, directories: &UserDirectories) -> Result<Option<PathBuf>, CliError> {
         let Some(prepared) = &self.profile else { return Ok(None) };
-        let before = fs::read(&prepared.file).ok();
+        let before = profile::read(directories)?;
         if before.as_deref() == Some(prepared.text.as_bytes()) {
             return Ok(None);
         }
-        let mut copy = None;
-        if let Some(before) = &before
-            && !profile::in_force(directories)?.is_some_and(|found| found.is_current)
-        {
-            let path = prepared.file.with_extension("toml.before");
-            fs::write(&path, before).map_err(|error| anyhow!("{} cannot be written: {error}", path.display()))?;
-            copy = Some(path);
-        }
-        prepared.write(directories)?;
+        let copy = prepared.write(directories)?;
         let Err(error) = configuration::find(None, &directories.config) else { return Ok(copy) };
         match before {
-            Some(before) => fs::write(&prepared.file, before).map_err(anyhow::Error::new)?,
+            Some(before) => files::replace(&prepared.file, &before, NewFile::Usual).map_err(anyhow::Error::new)?,
             None => _ = profile::remove(directories)?,
         }
         Err(error)
@@ -355,7 +357,7 @@ fn prove(places: &AgentPlaces, installed: &Installed) -> Row {
         }
     }
     let step = plan.steps.first().map(|step| first_sentence(step));
-    match (&proof, found.problem()) {
+    match (&proof, worst(&found)) {
         (_, Some(check)) => {
             let next = check.next.clone().unwrap_or_else(|| format!("hookhost doctor {}", agent.name));
             let row = match (check.about, check.next.as_deref()) {
@@ -387,6 +389,12 @@ fn prove(places: &AgentPlaces, installed: &Installed) -> Row {
     }
 }
 
+/// Returns the problem that a person must solve first. A version that is too old comes last, because its hook may work.
+fn worst(found: &Diagnosis) -> Option<&Check> {
+    let problems = found.checks.iter().filter(|check| check.state == CheckState::Problem);
+    problems.min_by_key(|check| check.about == "agent")
+}
+
 /// The row of an agent whose hook does not work. Takes the hook out again if this command has put it in, because the agent could be unusable
 /// with it.
 fn not_working(places: &AgentPlaces, adapter: &Adapter, is_new: bool, why: &str) -> Row {
@@ -406,6 +414,14 @@ fn first_sentence(step: &str) -> String {
     first.chars().take(1).flat_map(char::to_lowercase).chain(first.chars().skip(1)).collect()
 }
 
+/// Fails if this file, or the nearest directory above it that exists, cannot be written.
+fn writable(path: &Path) -> Result<(), CliError> {
+    let Some(there) = path.ancestors().find(|path| path.exists()) else { return Ok(()) };
+    rustix::fs::access(there, Access::WRITE_OK).map_err(|error| {
+        CliError::not_loaded(anyhow!("{} cannot be written: {}", there.display(), io::Error::from(error)))
+    })
+}
+
 /// Shows what would happen.
 fn dry_run(
     places: &AgentPlaces,
@@ -414,9 +430,12 @@ fn dry_run(
     is_verbose: bool,
     table: &mut Table,
 ) -> Result<Exit, CliError> {
+    let directories = &places.directories;
+    writable(&directories.state)?;
+    writable(&directories.config)?;
     table.push(rules.row()?);
     if let Some(prepared) = &rules.profile {
-        let before = fs::read_to_string(&prepared.file).ok();
+        let before = profile::read(directories)?.map(|before| String::from_utf8_lossy(&before).into_owned());
         if before.as_deref() != Some(&prepared.text) {
             let file = prepared.file.to_string_lossy();
             table.push(Row::done("rules", &format!("would write {}", one_line(&file))));
@@ -427,17 +446,34 @@ fn dry_run(
     }
     for adapter in chosen {
         let name = adapter.agent().name;
-        match hook_entries::put_in(places, adapter, Scope::User, None, true) {
-            Ok(PutIn { changes, .. }) => {
+        let put_in = hook_entries::put_in(places, adapter, Scope::User, None, true).and_then(|put_in| {
+            put_in.changes.iter().try_for_each(|change| writable(&change.file.real))?;
+            Ok(put_in)
+        });
+        match put_in {
+            Ok(PutIn { plan, changes }) => {
                 let needed: Vec<_> = changes.iter().filter(|change| change.is_needed()).collect();
                 if is_verbose {
                     needed.iter().for_each(|change| table.show(&hook_entries::unified(change)));
                 }
                 let files: Vec<_> =
                     needed.iter().map(|change| one_line(&change.file.named.to_string_lossy())).collect();
-                table.push(match files.as_slice() {
-                    [] => Row::done(name, "has the hook already, and would be proven again"),
-                    files => Row::done(name, &format!("would change {}, and be proven", files.join(", "))),
+                let says = match files.as_slice() {
+                    [] => "has the hook already, and would be proven again".to_owned(),
+                    files => format!("would change {}, and be proven", files.join(", ")),
+                };
+                let context = places.context(name, Scope::User);
+                let found = checks::examine(adapter, &context, &places.path, Selection::ByName);
+                let problem = found.checks.iter().filter(|check| check.state == CheckState::Problem);
+                let problem = problem.filter(|check| matches!(check.about, "agent" | "reached"));
+                let step = plan.steps.first().filter(|_| !needed.is_empty()).map(|step| first_sentence(step));
+                table.push(match (problem.min_by_key(|check| check.about == "agent"), step) {
+                    (Some(Check { says: why, next, .. }), _) => {
+                        let row = Row::incomplete(name, &format!("{says}; but {why}"));
+                        next.iter().fold(row, |row, next| row.next(next))
+                    }
+                    (None, Some(step)) => Row::done(name, &format!("{says}; then {step}")),
+                    (None, None) => Row::done(name, &says),
                 });
             }
             Err(error) => table.push(Row::failed(name, &error)),

@@ -8,6 +8,7 @@ use crate::inside_agent;
 use crate::loading;
 use crate::output::{
     self, one_line,
+    progress::Progress,
     style::{DIM, GOOD, NAME},
     wrap::wrapped,
 };
@@ -79,9 +80,12 @@ async fn put_into_force(args: &UseProfileArgs) -> Result<Exit, CliError> {
     }
     prepared.install_plugins(&places)?;
     // A profile that does not load would stop every call.
-    loading::compile(&prepared.config).await?;
-    prepared.write(&places)?;
+    loading::compile(&prepared.config, &Progress::start("compiling rules")).await?;
+    let copy = prepared.write(&places)?;
     bundled::remove_unused(&places);
+    if let Some(copy) = copy {
+        output::note(&format!("your changes to the profile are in {}\n", one_line(&copy.to_string_lossy())));
+    }
     output::print(&format!("{GOOD}in force{GOOD:#} {}\n", prepared.profile))?;
     Ok(Exit::Done)
 }

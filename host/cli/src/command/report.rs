@@ -122,12 +122,13 @@ impl Report {
     /// Returns a label, a number and an explanation for each kind of decision.
     fn summary(&self) -> Vec<(&'static str, u64, String)> {
         let Counts { rejected, asked, changed, masked, withheld, .. } = self.tally.total;
-        let failed = match self.tally.failed {
-            0 => String::new(),
-            failed => format!("{failed} because a plugin failed"),
-        };
+        let reasons = [
+            (self.tally.failed, "because a plugin failed"),
+            (self.tally.allowed_once, "passed later by `hookhost allow-once`"),
+        ];
+        let reasons = reasons.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}"));
         vec![
-            ("rejected", rejected, failed),
+            ("rejected", rejected, reasons.collect::<Vec<_>>().join(", ")),
             ("asked", asked, self.answers_sentence()),
             ("changed", changed, "calls that ran in another form, or got a plugin's result".to_owned()),
             ("masked", masked, "results and texts, of which the model saw a changed form".to_owned()),
@@ -219,7 +220,11 @@ impl Report {
             let more = if count > 0 && !more.is_empty() { format!("  {DIM}{more}{DIM:#}") } else { String::new() };
             let _ = writeln!(text, "  {label:<9}{count:>7}{more}");
         }
-        let lists = [("by rule", self.rules(), false), ("by agent", self.agents(), true)];
+        let (by_rule, by_agent) = match self.tally.observed.decisions() {
+            0 => ("by rule", "by agent"),
+            _ => ("by rule, with what was only observed", "by agent, also only observed"),
+        };
+        let lists = [(by_rule, self.rules(), false), (by_agent, self.agents(), true)];
         let names = lists.iter().flat_map(|(_, (rows, _), _)| rows).map(|(name, _)| width(name) + 3);
         let name_width = names.max().unwrap_or_default().clamp(NAME_WIDTH.0, NAME_WIDTH.1);
         for (title, (rows, more), with_events) in lists {
@@ -317,6 +322,7 @@ impl Report {
             "until": until,
             "events": tally.total.events,
             "failed": tally.failed,
+            "allowed-once": tally.allowed_once,
             "observed": observed,
             "paused": tally.paused,
             "answers": {

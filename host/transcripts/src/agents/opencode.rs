@@ -17,9 +17,16 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Number of rows that are read at once.
 const PAGE: u32 = 256;
+
+/// Maximum time for these rows. A database that somebody has prepared could take forever.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Number of SQLite's instructions between two looks at the clock.
+const CLOCK_INTERVAL: i32 = 10_000;
 
 pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     agent: "opencode",
@@ -142,12 +149,15 @@ impl Database {
 
     /// Reads the next rows, in the order of their identifiers, which is the order of their creation.
     fn read_page(&mut self, found: &mut Found) -> rusqlite::Result<bool> {
+        let began = Instant::now();
+        self.connection.progress_handler(CLOCK_INTERVAL, Some(move || began.elapsed() > PAGE_TIMEOUT))?;
         let mut statement = self.connection.prepare_cached(
             "SELECT part.id, part.time_created, length(CAST(part.data AS BLOB)), \
-             CASE WHEN length(CAST(part.data AS BLOB)) <= ?3 THEN CAST(part.data AS BLOB) END, \
+             CASE WHEN NOT instr(part.data, '\"tool\"') THEN x'' \
+             WHEN length(CAST(part.data AS BLOB)) <= ?3 THEN CAST(part.data AS BLOB) END, \
              session.id, session.directory, project.worktree \
              FROM part JOIN session ON session.id = part.session_id LEFT JOIN project ON project.id = session.project_id \
-             WHERE part.id > ?1 AND part.time_updated >= ?2 AND instr(part.data, '\"tool\"') \
+             WHERE part.id > ?1 AND part.time_updated >= ?2 \
              ORDER BY part.id LIMIT ?4",
         )?;
         let since = i64::try_from(self.since).unwrap_or(i64::MAX);
@@ -170,6 +180,10 @@ fn read_row(row: &Row<'_>, path: &Path, found: &mut Found) -> rusqlite::Result<(
         found.omit(OmissionKind::LongLine, place(row)?);
         return Ok(());
     };
+    // The row is not about a tool.
+    if data.is_empty() {
+        return Ok(());
+    }
     let (id, directory): (String, String) = (row.get(4)?, row.get(5)?);
     let worktree: Option<String> = row.get(6)?;
     let session = PartSession { id: &id, directory: &directory, worktree: worktree.as_deref() };

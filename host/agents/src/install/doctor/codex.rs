@@ -38,6 +38,16 @@ pub(super) fn reached(
 /// The current and an older name of the agent's feature for hooks.
 const FEATURES: [&str; 2] = ["hooks", "codex_hooks"];
 
+/// Returns the plugins that the user has installed, and whether each is enabled.
+pub(super) fn plugins(context: &Context<'_>) -> impl Iterator<Item = (String, bool)> {
+    let config = table(context, Scope::User, &context.directory("CODEX_HOME", ".codex").join("config.toml"));
+    let plugins = config.and_then(|mut config| config.remove("plugins")?.try_into::<toml::Table>().ok());
+    plugins.unwrap_or_default().into_iter().map(|(name, plugin)| {
+        let enabled = plugin.get("enabled").and_then(toml::Value::as_bool);
+        (name, enabled != Some(false))
+    })
+}
+
 /// Finds settings that disable hooks, in the files of the machine, the user and the project, and in profiles.
 fn disabled(context: &Context<'_>) -> Vec<Check> {
     let home = context.directory("CODEX_HOME", ".codex");

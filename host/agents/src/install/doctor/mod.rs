@@ -24,6 +24,9 @@ use crate::plan::{Context, Plan, Scope};
 use crate::{Adapter, Agent};
 use std::ffi::OsStr;
 
+/// The beginning of the name of hookhost's plugin in an agent. The name of the marketplace follows.
+const PLUGIN: &str = "hookhost@";
+
 /// Maximum length of a command in a finding, in characters.
 const MAX_SHOWN: usize = 200;
 
@@ -95,6 +98,7 @@ pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: S
             nowhere.state = CheckState::Unknown;
         }
         checks.push(nowhere);
+        checks.extend(switches::disabled(adapter, context, &[]));
         return Diagnosis { traces, version, installed, checks };
     }
     for installed in &installed {
@@ -133,13 +137,8 @@ fn foreign(agent: &Agent, installed: &InstalledHook) -> Option<Check> {
 /// Returns the scopes whose files contain the hook. Adds each file that cannot be read to `unreadable`.
 pub fn installed(adapter: &Adapter, context: &Context<'_>, unreadable: &mut Vec<FileRefusal>) -> Vec<InstalledHook> {
     let mut installed: Vec<InstalledHook> = Vec::new();
-    for scope in entries::SCOPES {
+    for scope in context.scopes() {
         let Ok(plan) = adapter.install(&Context { scope, ..*context }) else { continue };
-        // If the project is the home directory, the project's files are the user's own files, so they are not counted
-        // twice.
-        if installed.iter().any(|other| other.plan.files == plan.files) {
-            continue;
-        }
         let project = entries::root(context, scope);
         let presence = Presence::of(&plan, adapter.agent().name, adapter.json_dialect(), project);
         unreadable
@@ -165,8 +164,24 @@ fn nowhere(adapter: &Adapter, context: &Context<'_>) -> Check {
         let says = format!("{} has no settings file for hookhost, so you set it up yourself", agent.title);
         return Check::unknown("entry", says, plan.steps.join(" "));
     }
+    if by_plugin(adapter, context) {
+        return Check::ok("entry", format!("hookhost's plugin for {} is enabled, and calls the hook", agent.title));
+    }
     let says = format!("hookhost is not installed in {}, so nothing checks its calls", agent.title);
     Check::problem("entry", says, format!("hookhost on --agent {}", agent.name))
+}
+
+/// Returns true if the user has enabled the plugin of a marketplace that calls the hook.
+fn by_plugin(adapter: &Adapter, context: &Context<'_>) -> bool {
+    match adapter.agent().name {
+        "claude-code" => {
+            let files = entries::json_files(adapter, context, Scope::User);
+            let plugins = files.iter().filter_map(|(_, value)| value["enabledPlugins"].as_object()).flatten();
+            plugins.into_iter().any(|(name, enabled)| name.starts_with(PLUGIN) && enabled == true)
+        }
+        "codex" => codex::plugins(context).any(|(name, enabled)| name.starts_with(PLUGIN) && enabled),
+        _ => false,
+    }
 }
 
 /// Checks that the agent is installed in a supported version, and returns the version.

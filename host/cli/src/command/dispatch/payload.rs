@@ -3,6 +3,7 @@
 
 use super::command;
 use crate::exit::CliError;
+use crate::tally::TRIAL_AGENT;
 use anyhow::anyhow;
 use hookhost::contract::EventKind;
 use hookhost::session::SessionSpec;
@@ -99,7 +100,7 @@ impl Payload {
             None => Ok(default.to_owned()),
         };
         let workspace = absolute(workspace, cwd.as_deref().unwrap_or(here))?;
-        let mut spec = SessionSpec::new(agent.as_deref().unwrap_or("hookhost-dispatch"), &workspace);
+        let mut spec = SessionSpec::new(agent.as_deref().unwrap_or(TRIAL_AGENT), &workspace);
         spec.cwd = absolute(cwd, &workspace)?;
         spec.id.clone_from(id);
         spec.interactive = interactive.unwrap_or(person);

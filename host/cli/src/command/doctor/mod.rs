@@ -42,7 +42,12 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     let running = host::status(&places.directories);
     let shows_all = args.verbose || args.json;
     let rules = rules::check(running.as_ref().ok(), shows_all);
-    let mut common = vec![host::check(&running), log::check(&places.directories), rules];
+    let log = log::check(&places.directories);
+    let mut common = vec![host::check(&running), log];
+    // Without a log every call is denied, whatever the rules are.
+    if common.iter().all(|check| check.state != CheckState::Problem) || rules.state == CheckState::Ok {
+        common.push(rules);
+    }
     common.extend(rules::enforcement(&places.directories));
     common.extend(left_out(&places));
     let mut objects = Vec::new();
@@ -121,6 +126,7 @@ fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &Adapter, diagnosis: 
     let proofs = Proofs::of(&places.directories.state);
     let commands: Vec<_> = diagnosis.installed.iter().flat_map(|installed| installed.commands.clone()).collect();
     let proof = prove::prove(adapter, &commands, &places.project, &places.path, diagnosis.version.clone());
+    let has_canary = adapter.canary(canary::DENIED, &places.project).is_some();
     match &proof {
         Some(proof) => {
             if let Err(error) = proofs.keep(proof) {
@@ -138,8 +144,8 @@ fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &Adapter, diagnosis: 
             });
         }
         // The check of the entry says why.
-        None if diagnosis.installed.is_empty() => {}
-        None if adapter.canary(canary::DENIED, &places.project).is_some() => {
+        None if diagnosis.installed.is_empty() && has_canary => {}
+        None if has_canary => {
             let says = "the hook is not as hookhost writes it, so there is nothing to run";
             diagnosis.checks.push(Check::problem("proof", says, format!("hookhost on --agent {name}")));
         }

@@ -72,7 +72,12 @@ pub(crate) async fn judge(query: PastQuery, progress: Arc<Progress>) -> Result<P
     let home = home.ok_or_else(|| CliError::usage("your home directory cannot be found: set the variable HOME"))?;
     let places = TranscriptPlaces::of_environment(home, |name| std::env::var_os(name));
     let deadline = limit.map(|limit| Instant::now() + limit);
-    progress.next("loading rules");
+    progress.next("compiling rules");
+    let here = match &rules {
+        Some(rules) => rules.clone(),
+        None => configuration::find(None, &configuration::cwd()?)?.config,
+    };
+    loading::compile(&here.for_replay().0, &progress).await?;
     let host = loading::host(Config::empty()).await?;
     let state = Arc::new(SharedState {
         table: tokio::sync::Mutex::new(RuleTable { host: host.clone(), fixed: rules, loaded: HashMap::new() }),

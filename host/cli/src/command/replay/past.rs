@@ -5,6 +5,7 @@ use super::verdicts::{CallCounts, PastOutcome, PastVerdicts, RuleCalls, RuleKey,
 use crate::args::ReplayArgs;
 use crate::configuration;
 use crate::exit::{CliError, Exit};
+use crate::interrupt::Signals;
 use crate::loading;
 use crate::output::{
     self, Reader, one_line,
@@ -15,10 +16,12 @@ use crate::output::{
 };
 use crate::profile::Profile;
 use crate::tally::RuleName;
+use anyhow::anyhow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tokio_util::sync::CancellationToken;
 
 /// Maximum number of rules that are shown to a person.
 const MAX_RULES: usize = 12;
@@ -40,21 +43,33 @@ pub(super) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
             }
         }));
     }
-    let progress = Arc::new(Progress::start("looking for transcripts"));
-    let mut verdicts = judge(query.clone(), Arc::clone(&progress)).await?;
-    if !verdicts.has_rules && verdicts.total().calls > 0 {
-        // A program that was built without plugins has no profile. Then the user reads that there are no rules.
-        if let Ok(judged) = judge_by_profile(query, &progress).await {
-            verdicts = judged;
-        }
-    }
-    drop(progress);
+    let cancel = CancellationToken::new();
+    Signals::listen()?.cancel_on_first(cancel.clone());
+    let stop = Arc::clone(&query.cancel);
+    let Some(verdicts) = cancel.run_until_cancelled(judge_all(query)).await else {
+        stop.store(true, Ordering::Relaxed);
+        return Err(CliError::new(Exit::Interrupted, anyhow!("interrupted: the calls were not judged")));
+    };
+    let verdicts = verdicts?;
     if args.json {
         let _ = output::print_json_line(&verdicts.to_json())?;
     } else {
         output::print(&as_text(&verdicts, args))?;
     }
     Ok(Exit::Done)
+}
+
+/// Judges the calls by the rules in force, or by the default profile if there are none.
+async fn judge_all(query: PastQuery) -> Result<PastVerdicts, CliError> {
+    let progress = Arc::new(Progress::start("looking for transcripts"));
+    let verdicts = judge(query.clone(), Arc::clone(&progress)).await?;
+    if !verdicts.has_rules && verdicts.total().calls > 0 {
+        // A program that was built without plugins has no profile. Then the user reads that there are no rules.
+        if let Ok(judged) = judge_by_profile(query, &progress).await {
+            return Ok(judged);
+        }
+    }
+    Ok(verdicts)
 }
 
 /// Judges the calls by the default profile. Its plugins are not installed, so they are loaded from a directory that is removed again.
