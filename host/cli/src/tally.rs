@@ -474,6 +474,22 @@ mod tests {
     }
 
     #[test]
+    fn times_that_no_number_can_hold_are_cut() {
+        let calls = [u64::MAX, 1].map(|micros| call("guard", &json!("pass"), micros));
+        let tally = tally([event("allowed", json!({ "calls": calls }))]);
+        assert_eq!(tally.times().map(|times| times.median), Some(u64::MAX));
+    }
+
+    #[test]
+    fn what_a_person_tries_with_dispatch_is_not_counted() {
+        let of = |agent: &str| {
+            event("rejected", json!({ "session": format!("{agent}:s"), "by": ["guard"], "cause": "verdict" }))
+        };
+        let tally = tally([of(super::TRIAL_AGENT), of("pi")]);
+        assert_eq!(tally.total.rejected, 1);
+    }
+
+    #[test]
     fn an_hour_is_active_as_far_as_it_has_events() {
         let at = |minute: u64| event("allowed", json!({ "time": minute * 60_000 }));
         let hours = |tally: Tally| (tally.active_hours() * 12.0).round();

@@ -64,8 +64,8 @@ pub(crate) fn next_line(
 
 #[cfg(test)]
 mod tests {
-    use super::{NextLine, next_line};
-    use std::io::BufReader;
+    use super::{MAX_SKIPPED, NextLine, next_line};
+    use std::io::{self, BufReader, Read as _};
 
     #[test]
     fn lines_are_read_one_by_one_and_a_longer_one_is_skipped() {
@@ -91,5 +91,13 @@ mod tests {
             ]
         );
         assert_eq!(position, 28);
+    }
+
+    #[test]
+    fn a_line_that_does_not_end_is_read_in_parts_between_which_reading_can_stop() {
+        let mut file = BufReader::with_capacity(1 << 20, io::repeat(b'x').take(MAX_SKIPPED + 5));
+        let (mut line, mut position) = (Vec::new(), 0);
+        let mut next = || next_line(&mut file, &mut line, 10, &mut position).unwrap();
+        assert_eq!([next(), next(), next()], [NextLine::TooLong, NextLine::Unfinished, NextLine::End]);
     }
 }

@@ -200,6 +200,24 @@ fn a_database_of_another_version_is_named() {
 }
 
 #[test]
+fn a_database_that_never_ends_its_answer_is_left() {
+    let home = Home::new();
+    let database = home.0.path().join(".local/share/opencode/opencode.db");
+    fs::create_dir_all(database.parent().unwrap()).unwrap();
+    let connection = rusqlite::Connection::open(&database).unwrap();
+    let endless = "CREATE TABLE session (id text, directory text, project_id text); CREATE TABLE project (id text, worktree text); \
+         CREATE VIEW part AS WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers) \
+         SELECT n AS id, 's' AS session_id, 'x' AS data, n AS time_created, n AS time_updated FROM numbers";
+    connection.execute_batch(endless).unwrap();
+    connection.close().unwrap();
+    let (commands, omissions) = home.read(&EventQuery::default());
+    assert!(
+        commands.is_empty() && omissions[0].starts_with("OpenCode: 1 transcript cannot be read ("),
+        "{omissions:?}"
+    );
+}
+
+#[test]
 fn reading_ends_as_soon_as_its_time_is_over_even_where_no_call_is_found() {
     let home = Home::new();
     home.transcript("a.jsonl", "{\"sessionId\":\"s\"}\n".repeat(1000).as_bytes());

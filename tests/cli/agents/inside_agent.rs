@@ -2,7 +2,6 @@
 
 use super::Person;
 use hookhost_tests::{Ended, hookhost};
-use std::fs;
 use std::process::Command;
 
 /// The commands that loosen rules, and what each says that it does.
@@ -54,8 +53,9 @@ fn commands_that_loosen_nothing_run_inside_an_agent() {
 /// Runs a command below a shell that has the name of a program.
 fn below(person: &Person, program: &str, arguments: &str) -> Ended {
     let copy = person.user.path("bin").join(program);
-    // A shell of its own, so that it has the name.
-    fs::copy("/bin/sh", &copy).unwrap();
+    // A shell of its own, so that it has the name. This process never has the file open, because a test beside this one could then inherit
+    // it, and the program would be busy.
+    assert!(Command::new("cp").arg("/bin/sh").arg(&copy).status().unwrap().success());
     let mut command = Command::new(&copy);
     command.args(["-c", &format!("sh -c '\"{}\" {arguments}; exit $?'; exit $?", hookhost().display())]);
     command.env_clear().current_dir(person.user.project());

@@ -1,6 +1,6 @@
 //! `on` finishes an agent or leaves it as it is, says which, and ends with a matching exit code.
 
-use super::{AGENTS, Owner, TestAgent, row};
+use super::{AGENTS, Owner, TestAgent, names, row};
 use hookhost_client::frame::{Request, Response};
 use hookhost_tests::Ended;
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -60,17 +60,81 @@ fn where_nothing_can_be_written_nothing_is_changed() {
     let on = owner.run(&["on"]);
     on.expect(1, &[]);
     assert!(row(&on, "claude-code").contains("cannot be written"), "{on:#?}");
-    if rustix::process::geteuid().is_root() {
-        println!("root may write into a directory that is read-only: not tried");
-        return;
+}
+
+/// Runs a command of an owner whose home directory is on a file system that is mounted read-only. Returns `None` if this process may not
+/// mount anything.
+fn run_read_only(owner: &Owner, arguments: &[&str]) -> Option<Ended> {
+    const SCRIPT: &str =
+        "mount --bind \"$0\" \"$0\" && mount -o remount,ro,bind \"$0\" || exit 99; cd \"$0\" && exec \"$@\"";
+    let like = owner.command(arguments);
+    let mut command = Command::new("/usr/bin/unshare");
+    command.args(["--map-root-user", "--mount", "/bin/sh", "-c", SCRIPT]).arg(owner.path("."));
+    command.arg(like.get_program()).args(like.get_args()).env_clear();
+    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ended = Ended::of(&mut command);
+    if ended.code == Some(99) || ended.stderr.contains("unshare") {
+        println!("this process may not mount anything, so the read-only home is not tried: {}", ended.stderr);
+        return None;
     }
+    Some(ended)
+}
+
+#[test]
+fn in_a_read_only_home_each_command_says_so_once_and_changes_nothing() {
+    let owner = Owner::new(&AGENTS[..2]);
+    let Some(off) = run_read_only(&owner, &["off"]) else { return };
+    assert_eq!(off.expect(0, &[]).stdout, "hookhost is off: no agent has its hook.\n");
+    for on in [&["on"][..], &["on", "--dry-run"]] {
+        let ended = run_read_only(&owner, on).unwrap();
+        ended.expect(5, &["cannot be "]);
+        assert!(!ended.stdout.contains('✓'), "{ended:#?}");
+    }
+    fs::remove_file(owner.user.config_file()).unwrap();
+    let doctor = run_read_only(&owner, &["doctor"]).unwrap();
+    doctor.expect(1, &[]);
+    assert!(
+        doctor.stdout.contains("so every call is denied") && !doctor.stdout.contains("every call passes"),
+        "{doctor:#?}"
+    );
+    assert!(!owner.has_hook(&AGENTS[0]) && !owner.has_hook(&AGENTS[1]));
+}
+
+#[test]
+fn a_log_that_cannot_be_used_keeps_on_from_changing_anything_and_off_goes_on() {
     let owner = Owner::new(&AGENTS[..1]);
-    owner.write(AGENTS[0].file, "{}");
-    fs::set_permissions(owner.path(".claude"), fs::Permissions::from_mode(0o555)).unwrap();
-    let on = owner.run(&["on"]);
-    assert!(row(on.expect(1, &[]), "claude-code").contains("check the permissions"), "{on:#?}");
-    fs::set_permissions(owner.path(".claude"), fs::Permissions::from_mode(0o755)).unwrap();
-    assert!(!owner.has_hook(&AGENTS[0]));
+    owner.write("state/hookhost.db", "garbage ".repeat(1000));
+    owner.run(&["on"]).expect(5, &["is not an audit log of hookhost"]);
+    assert!(!owner.has_hook(&AGENTS[0]) && !owner.path("config/profile.toml").exists());
+    fs::remove_file(owner.path("state/hookhost.db")).unwrap();
+    owner.run(&["on"]).expect(0, &[]);
+    for file in names(&owner.path("state")).iter().filter(|name| name.starts_with("hookhost.db")) {
+        fs::remove_file(owner.path("state").join(file)).unwrap();
+    }
+    owner.write("state/hookhost.db", "garbage ".repeat(1000));
+    let off = owner.run(&["off"]);
+    off.expect(1, &[]);
+    assert!(row(&off, "log").starts_with("✗ this is not recorded: "), "{off:#?}");
+    assert!(row(&off, "claude-code").starts_with("✓ removed"), "{off:#?}");
+    assert!(!owner.has_hook(&AGENTS[0]) && !owner.path("config/profile.toml").exists());
+}
+
+#[test]
+fn a_file_of_a_project_that_never_ends_does_not_keep_off_from_its_end() {
+    let owner = Owner::new(&AGENTS[..1]);
+    owner.run(&["on"]).expect(0, &[]);
+    let project = owner.user.project();
+    fs::create_dir(project.join(".git")).unwrap();
+    owner.run(&["install", "claude-code", "--project"]).expect(0, &[]);
+    let file = project.join(".claude/settings.json");
+    fs::remove_file(&file).unwrap();
+    let mkfifo = Command::new("mkfifo").arg(&file).status().unwrap();
+    assert!(mkfifo.success());
+    let mut elsewhere = owner.command(&["off"]);
+    let off = Ended::of(elsewhere.current_dir(owner.path("config")));
+    let stays = format!("the hook in the files of {} stays", project.display());
+    assert!(off.expect(0, &[]).stdout.contains(&stays), "{off:#?}");
+    assert_eq!(owner.actions().last().unwrap()["action"], "off");
 }
 
 #[test]

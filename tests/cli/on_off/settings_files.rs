@@ -218,6 +218,21 @@ fn on_and_off_leave_each_kind_of_settings_file_byte_for_byte_as_it_was() {
 }
 
 #[test]
+fn a_file_whose_original_the_user_has_restored_is_restored_again() {
+    let owner = Owner::new(&AGENTS[..2]);
+    let original = "{\"model\":\"x\",   \"b\" : [ 1,2 ]}\n\n\n";
+    owner.write(AGENTS[0].file, original);
+    owner.run(&["on"]).expect(0, &[]);
+    owner.write(AGENTS[0].file, original);
+    fs::remove_file(owner.path(AGENTS[1].file)).unwrap();
+    owner.run(&["on"]).expect(0, &[]);
+    assert!(AGENTS[..2].iter().all(|agent| owner.has_hook(agent)));
+    owner.run(&["off"]).expect(0, &[]);
+    assert_eq!(fs::read_to_string(owner.path(AGENTS[0].file)).unwrap(), original);
+    assert!(!owner.path(AGENTS[1].file).exists());
+}
+
+#[test]
 fn of_a_file_that_somebody_has_changed_since_only_the_entries_of_hookhost_go() {
     let owner = Owner::new(&AGENTS[..1]);
     owner.write(AGENTS[0].file, OTHERS);

@@ -112,6 +112,60 @@ fn an_agent_that_does_not_reach_its_hook_is_a_problem() {
     on.expect(1, &[]);
     assert!(row(&on, "claude-code").starts_with("✗ installed, but "), "{on:#?}");
     assert!(on.stdout.contains("disableAllHooks"), "{on:#?}");
+    let dry = owner.run(&["on", "--dry-run"]);
+    assert!(row(&dry, "claude-code").starts_with("! has the hook already") && dry.stdout.contains("disableAllHooks"));
+    // That the version is too old, too, does not hide it.
+    owner.program("claude", "echo 2.1.197");
+    let on = owner.run(&["on"]);
+    assert!(row(on.expect(1, &[]), "claude-code").starts_with("✗ installed, but /"), "{on:#?}");
+    owner.run(&["off"]).expect(0, &[]);
+    owner.write(AGENTS[0].file, "{}");
+    let on = owner.run(&["on"]);
+    assert!(row(on.expect(0, &[]), "claude-code").starts_with("! installed, but Claude Code 2.1.197 at "), "{on:#?}");
+    assert!(on.stdout.contains("try: update Claude Code\n"), "{on:#?}");
+}
+
+#[test]
+fn in_the_home_directory_the_files_are_the_users_own_and_no_projects() {
+    let owner = Owner::new(&AGENTS[..3]);
+    let at_home = |arguments: &[&str]| Ended::of(owner.command(arguments).current_dir(owner.path(".")));
+    for _ in 0..2 {
+        at_home(&["on"]).expect(0, &[]);
+        let doctor = at_home(&["doctor", "claude-code"]);
+        assert!(!doctor.expect(0, &[]).stdout.contains("project"), "{doctor:#?}");
+        assert!(at_home(&["agents", "claude-code"]).stdout.contains("  hook      in your settings\n"));
+        at_home(&["install", "claude-code", "--project"]).expect(1, &["this directory is your home"]);
+        at_home(&["off"]).expect(0, &[]);
+        assert!(AGENTS[..3].iter().all(|agent| !owner.path(agent.file).exists()));
+        // People keep their home directory in a repository, too.
+        fs::create_dir_all(owner.path(".git")).unwrap();
+    }
+}
+
+#[test]
+fn an_agent_with_the_plugin_of_the_marketplace_has_the_hook() {
+    let owner = Owner::new(&AGENTS[..2]);
+    owner.write(AGENTS[0].file, "{ \"enabledPlugins\": { \"hookhost@hookhost-plugins\": true } }");
+    owner.write(".codex/config.toml", "[plugins.\"hookhost@hookhost-plugins\"]\nenabled = true\n");
+    for (agent, title) in [("claude-code", "Claude Code"), ("codex", "Codex")] {
+        let doctor = owner.run(&["doctor", agent]);
+        let says = format!("✓ hookhost's plugin for {title} is enabled, and calls the hook\n");
+        assert!(doctor.expect(0, &[]).stdout.contains(&says), "{doctor:#?}");
+        assert!(owner.run(&["agents", agent]).stdout.contains("  hook      in its plugin\n"));
+    }
+    owner.write(AGENTS[0].file, "{ \"enabledPlugins\": { \"hookhost@hookhost-plugins\": false } }");
+    owner.run(&["doctor", "claude-code"]).expect(1, &[]);
+}
+
+#[test]
+fn off_ends_the_rules_of_a_profile_that_somebody_has_removed() {
+    let owner = Owner::new(&AGENTS[..1]);
+    owner.run(&["on"]).expect(0, &[]);
+    fs::remove_file(owner.path("config/profile.toml")).unwrap();
+    let noted = || fs::read_to_string(owner.path("state/run/users-file")).unwrap_or_default();
+    assert!(noted().contains("profile.toml"));
+    owner.run(&["off"]).expect(0, &[]);
+    assert!(!noted().contains("profile.toml"));
 }
 
 #[test]
