@@ -28,10 +28,10 @@ fn the_readme_is_short_and_shows_a_refusal_in_the_words_of_the_rule() {
     assert!(shown.contains(call) && shown.contains(words), "draw it again: cargo xtask agents pictures\n{shown}");
 }
 
-/// A user with the guard of shell commands.
+/// A user with the profile that `hookhost on` chooses.
 fn guarded() -> User {
     let user = User::new();
-    user.configure(&hookhost_tests::Entry::new("shell-guard", &hookhost_tests::plugin("shell-guard")).to_toml());
+    user.run(["profile", "use", "developer", "--yes"]).expect(0, &[]);
     user
 }
 
