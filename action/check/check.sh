@@ -10,10 +10,10 @@ clean_up() {
 trap clean_up EXIT
 
 if [ -z "${PROGRAM:-}" ]; then
-  triple=$(uname -m)-$(uname -s)
-  # `release` has a line for each system: SYSTEM DIGEST URL. A release of the action fills it in.
-  line=$(grep "^$triple " "$here/release") || {
-    echo "::error::This action knows no hookhost for $triple: name an installed one as \`program\`, or use a released version of the action"
+  system=$(uname -s)-$(uname -m)
+  # `release` has a line for each system: SYSTEM DIGEST URL. A release of hookhost fills it in.
+  line=$(grep "^$system " "$here/release") || {
+    echo "::error::This action knows no hookhost for $system: name an installed one as \`program\`, or use a released version of the action"
     exit 2
   }
   # shellcheck disable=SC2086 # The three words of the line.
@@ -22,7 +22,8 @@ if [ -z "${PROGRAM:-}" ]; then
   echo "$2  $work/archive" | if command -v sha256sum >/dev/null; then sha256sum --check --quiet; else shasum -a 256 --check --quiet; fi
   mkdir "$work/program"
   tar -xf "$work/archive" -C "$work/program"
-  PROGRAM=$(find "$work/program" -type f -name hookhost | head -n 1)
+  # The archive has one directory. It also contains completions whose file is named hookhost.
+  PROGRAM=$(echo "$work/program"/*/bin/hookhost)
 fi
 
 cd "$DIRECTORY"

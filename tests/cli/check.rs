@@ -1,8 +1,9 @@
 //! `hookhost check` and the action that runs it: the rules of a repository, and the hooks that it gives to agents.
 
-use hookhost_tests::{Ended, Entry, User, hookhost, plugin};
+use hookhost_tests::{Ended, Entry, User, digest, hookhost, plugin};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -150,4 +151,39 @@ fn the_action_compares_a_pull_request_with_its_base_and_leaves_nothing_behind() 
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
     // A push to a branch has no base.
     expect(&run(""), 0, &["1 hook of agents in 1 file"]);
+}
+
+#[test]
+fn the_action_downloads_the_program_and_runs_it_only_with_the_digest_that_it_names() {
+    let user = User::new();
+    let script = |name: &str, text: &str| {
+        let path = user.write(name, format!("#!/bin/sh\n{text}\n"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    // As in a release, the completions have the name of the program.
+    script("../release/hookhost-0.2.0/bin/hookhost", &format!("exec '{}' \"$@\"", hookhost().display()));
+    script("../release/hookhost-0.2.0/share/bash-completion/completions/hookhost", "exit 9");
+    let archive = user.path("archive");
+    let mut tar = Command::new("tar");
+    Ended::of(tar.arg("-cf").arg(&archive).arg("-C").arg(user.path("release")).arg("hookhost-0.2.0")).expect(0, &[]);
+    script(
+        "../programs/curl",
+        &format!("while [ \"$1\" != --output ]; do shift; done\ncp '{}' \"$2\"", archive.display()),
+    );
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../action/check/check.sh");
+    let action = user.write("../action/check.sh", fs::read(source).unwrap());
+    let run = |release: &str| {
+        user.write("../action/release", release);
+        let mut command = Command::new("sh");
+        command.arg(&action).current_dir(user.project()).env("HOME", user.path("home")).env("PROGRAM", "");
+        command.env("DIRECTORY", ".").env("SARIF", "hookhost.sarif").env("BASE", "");
+        let path = std::env::var("PATH").unwrap();
+        Ended::of(command.env("PATH", format!("{}:{path}", user.path("programs").display())))
+    };
+    let system = Ended::of(Command::new("uname").arg("-sm")).stdout.trim().replace(' ', "-");
+    let names = |digest: &str| format!("# SYSTEM DIGEST URL\n{system} {digest} https://example.com/archive\n");
+    expect(&run(&names(&digest(&archive))), 0, &["no file here gives an agent a hook"]);
+    let ended = run(&names(&digest(&action)));
+    assert!(ended.code != Some(0) && !ended.stdout.contains("gives an agent"), "{ended:#?}");
+    expect(&run("# SYSTEM DIGEST URL\n"), 2, &["::error::This action knows no hookhost for "]);
 }

@@ -13,6 +13,7 @@ mod configuration;
 mod dispatch;
 mod dispatch_shell;
 mod failing_plugins;
+mod generated;
 #[cfg(target_os = "linux")]
 mod hook;
 mod hostile;

@@ -116,7 +116,7 @@ fn clear(directory: &Path) -> Outcome {
     }
 }
 
-/// Writes the files that cover all targets: the launcher of npm, the formula and the checksums.
+/// Writes the files that cover all targets: the launcher of npm, the digests for the plugin and the action, the formula and the checksums.
 fn assemble(packer: &Packer) -> Outcome {
     run("files for all targets", &mut packer.command("assemble"))
 }

@@ -128,7 +128,9 @@ impl Installation {
             Self::Build(Some(clone)) => format!("cd {} && git pull && cargo xtask install", clone.display()),
             Self::Build(None) => "git pull && cargo xtask install, in your clone".to_owned(),
             Self::Cargo => {
-                "cargo binstall hookhost-cli hookhost-client, or in a clone: git pull && cargo xtask install".to_owned()
+                "cargo binstall --git https://github.com/hookhost/hookhost hookhost-cli@VERSION, then the same with \
+                 hookhost-client@VERSION; or in a clone: git pull && cargo xtask install"
+                    .to_owned()
             }
             Self::Container => "docker pull, with the name of the image".to_owned(),
             Self::Copy(directory) => {

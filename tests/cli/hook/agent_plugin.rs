@@ -111,14 +111,38 @@ fn without_rules_the_start_of_a_session_names_the_next_step() {
 #[test]
 fn the_plugin_stands_down_for_a_hook_in_the_users_settings_and_not_for_one_of_a_project() {
     let installed = Installed::with("");
-    let hook = r#"{"hooks":{"PreToolUse":[{"hooks":[{"command":"/usr/bin/hookhost-hook","args":["claude-code"]}]}]}}"#;
+    let hook = |command: &str| format!(r#"{{"hooks":{{"PreToolUse":[{{"hooks":[{{"command":"{command}"}}]}}]}}}}"#);
     let send = |agent| installed.send(agent, "PreToolUse", &installed.call(FORCED), None);
-    installed.home.user.write(".claude/settings.json", hook);
+    installed.home.user.write(".claude/settings.json", hook("/usr/bin/hookhost-hook"));
     send("claude-code").expect(2, &["hookhost is not installed"]);
-    for (agent, file) in [("claude-code", "../.claude/settings.json"), ("codex", "../.codex/hooks.json")] {
-        installed.home.user.write(file, hook);
+    // Claude Code runs a program with arguments, and Codex a command of the shell.
+    for (agent, file, command) in [
+        ("claude-code", "../.claude/settings.json", "/home/a b/hookhost-hook"),
+        ("claude-code", "../.claude/settings.json", "/usr/bin/hookhost-hook claude-code PreToolUse"),
+        ("codex", "../.codex/hooks.json", "/usr/bin/hookhost-hook codex PreToolUse"),
+        ("codex", "../.codex/hooks.json", r"'/home/it'\\''s/hookhost-hook' codex PreToolUse --on-failure=allow"),
+    ] {
+        installed.home.user.write(file, hook(command));
         let ended = send(agent);
         ended.expect(0, &[]);
-        assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""), "{ended:#?}");
+        assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""), "{command}: {ended:#?}");
+    }
+}
+
+#[test]
+fn a_rule_a_comment_or_another_agents_hook_that_names_the_program_does_not_turn_the_plugin_off() {
+    let installed = Installed::with("");
+    for settings in [
+        r#"{"permissions":{"allow":["Bash(/usr/bin/hookhost-hook:*)","Read(/usr/bin/hookhost-hook)"]}}"#,
+        "{\n  // \"command\": \"/usr/bin/hookhost-hook\"\n}",
+        r#"{"hooks":{"Stop":[{"hooks":[{"command":"/usr/bin/hookhost-hook cursor stop"}]}]}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"command":"rm -f /tmp/hookhost-hook.log"}]}]}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"command":"lint","statusMessage":"as /usr/bin/hookhost-hook"}]}]}}"#,
+    ] {
+        for (agent, file) in [("claude-code", "../.claude/settings.json"), ("codex", "../.codex/hooks.json")] {
+            installed.home.user.write(file, settings);
+            let ended = installed.send(agent, "PreToolUse", &installed.call(FORCED), None);
+            assert_eq!(ended.code, Some(2), "{settings}: {ended:#?}");
+        }
     }
 }

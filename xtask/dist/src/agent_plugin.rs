@@ -6,6 +6,7 @@ use crate::{
     image::digest,
     npm::{self, PLATFORMS},
     release::{Release, failed, read},
+    tree::uname,
 };
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -60,17 +61,7 @@ fn programs(release: &Release, stored: &[u8]) -> Outcome<String> {
             let bytes = npm::file(&package, program).ok_or_else(|| format!("{name} has no {program}"))?;
             Ok::<_, String>(digest(&bytes))
         };
-        text += &format!("{} {} {}\n", system(os, cpu), of("bin/hookhost-hook")?, of("bin/hookhost")?);
+        text += &format!("{} {} {}\n", uname((os, cpu)), of("bin/hookhost-hook")?, of("bin/hookhost")?);
     }
     Ok(text)
-}
-
-/// Returns what `uname -s` and `uname -m` print on a platform of Node.js.
-fn system(os: &str, cpu: &str) -> &'static str {
-    match (os, cpu) {
-        ("linux", "x64") => "Linux-x86_64",
-        ("linux", _) => "Linux-aarch64",
-        (_, "x64") => "Darwin-x86_64",
-        _ => "Darwin-arm64",
-    }
 }

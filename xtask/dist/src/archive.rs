@@ -2,7 +2,8 @@
 
 use crate::{
     Outcome,
-    release::Release,
+    image::digest,
+    release::{HOMEPAGE, Release},
     tree::{Target, Tree},
 };
 use flate2::{Compression, write::GzEncoder};
@@ -89,6 +90,29 @@ pub(crate) fn name(release: &Release, triple: &str) -> String {
     format!("hookhost-{}-{triple}", release.version)
 }
 
+/// The targets of a release.
+const TRIPLES: [&str; 4] =
+    ["aarch64-apple-darwin", "x86_64-apple-darwin", "aarch64-unknown-linux-musl", "x86_64-unknown-linux-musl"];
+
+/// An archive as people download it.
+pub(crate) struct Download {
+    pub(crate) target: Target,
+    pub(crate) url: String,
+    pub(crate) digest: String,
+}
+
+/// Returns the archives that were built.
+pub(crate) fn downloads(release: &Release) -> Outcome<Vec<Download>> {
+    let built = release.names()?;
+    let archives = TRIPLES.map(|triple| (triple, format!("{}.tar.xz", name(release, triple))));
+    let archives = archives.into_iter().filter(|(_, archive)| built.contains(archive));
+    let download = |(triple, archive): (&str, String)| {
+        let url = format!("{HOMEPAGE}/releases/download/v{}/{archive}", release.version);
+        Ok(Download { target: Target::parse(triple)?, url, digest: digest(&release.read(&archive)?) })
+    };
+    archives.map(download).collect()
+}
+
 /// Writes the archive that people download.
 pub(crate) fn write(release: &Release, target: &Target, tree: &Tree) -> Outcome {
     let name = name(release, &target.triple);
@@ -118,5 +142,22 @@ mod tests {
             (header.mtime().unwrap(), header.uid().unwrap(), header.mode().unwrap())
         });
         assert_eq!(headers.collect::<Vec<_>>(), [(1_700_000_000, 7, 0o755), (1_700_000_000, 0, 0o644)]);
+    }
+
+    #[test]
+    fn binstall_finds_the_archive_and_the_programs_in_it() {
+        let mut release = Release::empty("binstall");
+        release.version = "{ version }".to_owned();
+        let name = name(&release, "{ target }");
+        for manifest in ["cli", "client"] {
+            let path = release.root.join("host").join(manifest).join("Cargo.toml");
+            let text = std::fs::read_to_string(path).unwrap();
+            for line in [
+                format!("pkg-url = \"{{ repo }}/releases/download/v{{ version }}/{name}.tar.xz\""),
+                format!("bin-dir = \"{name}/bin/{{ bin }}{{ binary-ext }}\""),
+            ] {
+                assert!(text.lines().any(|found| found == line), "{manifest} has no line {line}");
+            }
+        }
     }
 }

@@ -2,30 +2,16 @@
 
 use crate::{
     Outcome, archive,
-    image::digest,
     release::{DESCRIPTION, HOMEPAGE, Release},
 };
 
-/// The targets of the archives, with the words of a formula.
-const TARGETS: [(&str, &str, &str); 4] = [
-    ("on_macos", "on_arm", "aarch64-apple-darwin"),
-    ("on_macos", "on_intel", "x86_64-apple-darwin"),
-    ("on_linux", "on_arm", "aarch64-unknown-linux-musl"),
-    ("on_linux", "on_intel", "x86_64-unknown-linux-musl"),
-];
-
 pub(crate) fn formula(release: &Release) -> Outcome {
-    let names = release.names()?;
     let mut blocks = String::new();
-    for (system, processor, triple) in TARGETS {
-        let name = format!("{}.tar.xz", archive::name(release, triple));
-        if !names.contains(&name) {
-            continue;
-        }
-        let (version, sha256) = (&release.version, digest(&release.read(&name)?));
+    for archive::Download { target, url, digest } in archive::downloads(release)? {
+        let system = if target.is_linux() { "on_linux" } else { "on_macos" };
+        let processor = if target.goarch() == "amd64" { "on_intel" } else { "on_arm" };
         blocks += &format!(
-            "\n  {system} do\n    {processor} do\n      url \"{HOMEPAGE}/releases/download/v{version}/{name}\"\n      sha256 \
-             \"{sha256}\"\n    end\n  end\n"
+            "\n  {system} do\n    {processor} do\n      url \"{url}\"\n      sha256 \"{digest}\"\n    end\n  end\n"
         );
     }
     let formula = format!(

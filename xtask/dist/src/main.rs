@@ -5,10 +5,11 @@
 //! | [`release`] | what all packages of a release have in common |
 //! | [`tree`] | the files that each package contains |
 //! | [`archive`], [`wheel`], [`npm`], [`image`], [`linux`] | one kind of package each |
-//! | [`agent_plugin`], [`homebrew`], [`sums`] | files about the packages of all targets |
+//! | [`action`], [`agent_plugin`], [`homebrew`], [`sums`] | files about the packages of all targets |
 //! | [`licences`], [`sbom`] | what the programs are made of |
 //! | [`check`] | the installation of each package in a bare directory tree |
 
+mod action;
 mod agent_plugin;
 mod archive;
 mod check;
@@ -77,6 +78,7 @@ fn run(command: &str, flags: &Flags) -> Outcome {
         "pack" => pack(&release, flags),
         "assemble" => {
             npm::launcher(&release)?;
+            action::write(&release)?;
             agent_plugin::write(&release)?;
             homebrew::formula(&release)?;
             sums::write(&release)

@@ -50,6 +50,25 @@ impl Release {
     }
 }
 
+#[cfg(test)]
+impl Release {
+    /// Returns a release without packages, in a new directory of this name.
+    pub(crate) fn empty(name: &str) -> Self {
+        let out = std::env::temp_dir().join(format!("hookhost-dist-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&out);
+        fs::create_dir_all(&out).unwrap();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        Self { root, out, version: "0.2.0".to_owned(), epoch: 0, nfpm: PathBuf::new(), quick: true }
+    }
+}
+
+#[cfg(test)]
+impl Drop for Release {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.out);
+    }
+}
+
 pub(crate) fn read(path: &Path) -> Outcome<Vec<u8>> {
     fs::read(path).map_err(|error| failed(path, &error))
 }

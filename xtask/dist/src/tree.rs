@@ -54,6 +54,16 @@ impl Target {
     }
 }
 
+/// Returns what `uname -s` and `uname -m` print on a platform of Node.js.
+pub(crate) fn uname((os, cpu): (&str, &str)) -> &'static str {
+    match (os, cpu) {
+        ("linux", "x64") => "Linux-x86_64",
+        ("linux", _) => "Linux-aarch64",
+        (_, "x64") => "Darwin-x86_64",
+        _ => "Darwin-arm64",
+    }
+}
+
 /// A file of a package.
 pub(crate) struct File {
     /// Relative to the prefix, such as `bin/hookhost`.

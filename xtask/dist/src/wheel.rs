@@ -11,7 +11,7 @@ use std::{fmt::Write as _, io::Cursor, io::Write as _};
 use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
 pub(crate) fn write(release: &Release, target: &Target, tree: &Tree) -> Outcome {
-    let Release { version, .. } = release;
+    let version = &python_version(&release.version);
     let tags = target.wheel_tags();
     let (info, data) = (format!("hookhost-{version}.dist-info"), format!("hookhost-{version}.data"));
     let mut zip = Zip {
@@ -35,6 +35,13 @@ pub(crate) fn write(release: &Release, target: &Target, tree: &Tree) -> Outcome 
     let wheel = format!("Wheel-Version: 1.0\nGenerator: hookhost\nRoot-Is-Purelib: false\n{tag_lines}");
     zip.file(&format!("{info}/WHEEL"), 0o644, wheel.as_bytes())?;
     release.write(&format!("hookhost-{version}-py3-none-{}.whl", tags.join(".")), &zip.finish(&info)?)
+}
+
+/// Returns a version in Python's form, such as `0.2.0rc1` for 0.2.0-rc.1.
+fn python_version(version: &str) -> String {
+    let Some((version, prerelease)) = version.split_once('-') else { return version.to_owned() };
+    let prerelease = prerelease.replace("alpha", "a").replace("beta", "b").replace('.', "");
+    format!("{version}{prerelease}")
 }
 
 /// A zip file that is the same each time: without the time of its files, which would be a local time.
@@ -67,5 +74,16 @@ impl Zip {
         let record = format!("{}{path},,\n", self.record);
         self.add(&path, 0o644, record.as_bytes())?;
         self.writer.finish().map(Cursor::into_inner).map_err(|error| format!("the wheel: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::python_version;
+
+    #[test]
+    fn a_prerelease_has_the_version_that_pypi_accepts() {
+        let versions = ["0.2.0", "0.2.0-rc.1", "0.2.0-alpha.2", "0.2.0-beta.3"].map(python_version);
+        assert_eq!(versions, ["0.2.0", "0.2.0rc1", "0.2.0a2", "0.2.0b3"]);
     }
 }
