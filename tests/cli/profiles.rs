@@ -38,7 +38,9 @@ fn a_profile_that_is_used_applies_everywhere_until_another_one_is_used() {
     done(&user, &["profile"], &["* developer ", "developer is in force: "]);
     assert!(chain(&user).contains(&("shell-guard".to_owned(), "profile.toml".to_owned())), "{:?}", chain(&user));
     let shown = user.run(["profile", "show", "developer"]);
-    assert_eq!(shown.stdout, std::fs::read_to_string(user.path("config/profile.toml")).unwrap());
+    let written = std::fs::read_to_string(user.path("config/profile.toml")).unwrap();
+    let more = shown.stdout.strip_prefix(&written).unwrap_or_else(|| panic!("{shown:#?}"));
+    assert!(more.contains(" rules reject, ") && more.contains("# Limits of shell-guard, path-guard"), "{more}");
     // Another profile takes its place, and what somebody changed in the file is noticed.
     done(&user, &["profile", "use", "careful", "--yes"], &["in force careful"]);
     let file = user.path("config/profile.toml");

@@ -67,7 +67,8 @@ fn a_dry_run_shows_each_change_and_changes_nothing() {
     assert!(verbose.expect(0, &[]).stdout.contains(&format!("--- {file}\n+++ {file}\n")), "{verbose:#?}");
     assert!(!owner.has_hook(&AGENTS[0]) && !owner.has_hook(&AGENTS[1]));
     assert_eq!((names(&owner.path(".")), names(&owner.path("config")), names(&owner.path("state"))), before);
-    owner.run(&["on"]).expect(0, &[]);
+    let on = owner.run(&["on", "--verbose"]);
+    assert!(on.expect(0, &[]).stdout.contains(&format!("--- {file}\n+++ {file}\n")), "{on:#?}");
     let dry = owner.run(&["on", "--dry-run"]);
     assert_eq!(row(&dry, "claude-code"), "✓ has the hook already, and would be proven again");
     let off = owner.run(&["off", "--dry-run", "--verbose"]);

@@ -186,7 +186,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(crate) unverified: bool,
 
-    /// In place of a log, judge the tool calls in the transcripts of these agents on this disk, such as `claude-code,codex`, or of `all`
+    /// In place of a log, judge the tool calls in the transcripts on this disk: of all, or of claude-code, codex, copilot-cli, gemini-cli,
+    /// opencode, pi, separated by commas
     #[arg(long, value_name = "AGENTS", value_delimiter = ',', value_parser = past_agent(), hide_possible_values = true,
         conflicts_with_all = ["log", "unverified"])]
     pub(crate) from: Vec<String>,

@@ -35,8 +35,8 @@ pub(crate) struct OnArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// With --dry-run: show each line that would change
-    #[arg(long, short, requires = "dry_run")]
+    /// Show each line that changes in the files
+    #[arg(long, short)]
     pub(crate) verbose: bool,
 }
 
@@ -65,8 +65,8 @@ pub(crate) struct OffArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// With --dry-run: show each line that would change
-    #[arg(long, short, requires = "dry_run")]
+    /// Show each line that changes in the files
+    #[arg(long, short)]
     pub(crate) verbose: bool,
 }
 

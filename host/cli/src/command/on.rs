@@ -81,7 +81,7 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
     }
     table.push(rules.row()?);
     progress.next("installing hooks");
-    let (installed, left) = install(&places, &chosen, &cancel, &mut table).await;
+    let (installed, left) = install(&places, &chosen, args.verbose, &cancel, &mut table).await;
     if !installed.is_empty() {
         let mut action = OperatorAction::new(OperatorActionKind::On);
         action.agents = installed.iter().map(|installed| installed.adapter.agent().name.to_owned()).collect();
@@ -254,6 +254,7 @@ struct Installed {
 async fn install(
     places: &Arc<AgentPlaces>,
     chosen: &[&'static Adapter],
+    is_verbose: bool,
     cancel: &CancellationToken,
     table: &mut Table,
 ) -> (Vec<Installed>, Vec<&'static Adapter>) {
@@ -266,6 +267,9 @@ async fn install(
         }
         match hook_entries::put_in(places, adapter, Scope::User, version.clone(), false) {
             Ok(PutIn { plan, changes }) => {
+                if is_verbose {
+                    changes.iter().for_each(|change| table.show(&hook_entries::unified(change)));
+                }
                 let is_new = changes.iter().any(FileChange::is_needed);
                 installed.push(Installed { adapter, plan, is_new, version });
             }

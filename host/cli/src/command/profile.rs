@@ -14,13 +14,14 @@ use crate::output::{
 };
 use crate::profile::{self, PreparedProfile, Profile, ProfileInForce};
 use anyhow::anyhow;
+use std::collections::BTreeMap;
 
 pub(crate) async fn run(args: &ProfileArgs) -> Result<Exit, CliError> {
     match &args.command {
         None => show_all(),
         Some(ProfileCommand::Show(args)) => {
             let prepared = args.profile.prepare(&configuration::places()?)?;
-            let _ = output::print_exactly(&prepared.text)?;
+            let _ = output::print_exactly(&(prepared.text.clone() + &more(&prepared)?))?;
             Ok(Exit::Done)
         }
         Some(ProfileCommand::Use(args)) => put_into_force(args).await,
@@ -57,6 +58,19 @@ fn show_all() -> Result<Exit, CliError> {
     });
     output::print(&text)?;
     Ok(Exit::Done)
+}
+
+/// Returns what a profile does not say itself, as comments: the rules within its plugins, and their limits.
+fn more(prepared: &PreparedProfile) -> Result<String, CliError> {
+    let mut text = format!("\n# {}. The rules of shell-guard: hookhost rule explain\n", counted(prepared)?);
+    let mut limits: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for entry in prepared.config.entries() {
+        limits.entry(output::entry::limits(entry)).or_default().push(&entry.name);
+    }
+    for (limits, plugins) in limits {
+        text.push_str(&format!("# Limits of {} for each event: {limits}\n", plugins.join(", ")));
+    }
+    Ok(text)
 }
 
 /// Describes how many rules a profile has.
