@@ -165,7 +165,7 @@ fn an_upgrade_from_an_earlier_version_and_the_way_back_lose_nothing() {
     home.compile(&home.user.project());
     let version = |home: &Home| printed(&mut home.command(&["--version"])).stdout;
     let first = version(&home);
-    let resident = home.serve();
+    home.serve();
     let open = || {
         let ended = printed(&mut home.command(&["approvals", "--json"]));
         serde_json::from_str::<Vec<Value>>(&ended.stdout).unwrap_or_default()
@@ -179,6 +179,9 @@ fn an_upgrade_from_an_earlier_version_and_the_way_back_lose_nothing() {
     settles(&home, "s");
     // There and back, each time with a session open and a question that waits.
     for (number, programs) in [&current, &earlier, &current].into_iter().enumerate() {
+        // A hook may have started another host while the process began to run the other program.
+        wait_for("the only host", || home.processes("serve").len() == 1);
+        let resident = home.processes("serve")[0];
         let message = home.call("q", &number.to_string(), "touch asked.txt").to_string();
         let waiting = started(&mut home.hook(&["codex", "PreToolUse"]), message.as_bytes());
         wait_for("the question", || open().len() == 1);
@@ -189,7 +192,10 @@ fn an_upgrade_from_an_earlier_version_and_the_way_back_lose_nothing() {
         printed(&mut home.command(&["approvals", "yes", &code])).expect(0, &[]);
         let reply = Reply::of(waiting);
         assert!(reply.code == Some(0) && !reply.stdout.contains("deny"), "{reply:?}");
-        wait_for("the other version in the same process", || is_new(&home, resident));
+        wait_for("the other version", || {
+            let hosts = home.processes("serve");
+            hosts.len() == 1 && is_new(&home, hosts[0])
+        });
         settles(&home, "s");
         println!("{} after {}", version(&home).trim(), first.trim());
     }

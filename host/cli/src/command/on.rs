@@ -80,6 +80,12 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
         table.push(Row::note("pause", &format!("ended; it would have lasted until {}", time::local(until))));
     }
     table.push(rules.row()?);
+    // The rules may have filled the disk.
+    let log = doctor::log_check(&places.directories);
+    if log.state == CheckState::Problem {
+        let error = CliError::not_loaded(anyhow!("{}; no agent was changed", log.says));
+        return Err(log.next.into_iter().fold(error, CliError::advise));
+    }
     progress.next("installing hooks");
     let (installed, left) = install(&places, &chosen, args.verbose, &cancel, &mut table).await;
     if !installed.is_empty() {

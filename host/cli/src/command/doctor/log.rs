@@ -9,10 +9,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Size of the test file, in bytes. The file is at least as large as the space that an event needs in the database.
-const SIZE: usize = 64 * 1024;
+/// Size of the test file, in bytes: 1 MiB, the space that a new log and its first events need.
+const SIZE: usize = 1 << 20;
 
-pub(super) fn check(directories: &UserDirectories) -> Check {
+pub(crate) fn check(directories: &UserDirectories) -> Check {
     let directory = &directories.state;
     match tried(directory) {
         Ok(()) => Check::ok("log", "the audit log can be written"),

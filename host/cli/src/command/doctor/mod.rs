@@ -10,6 +10,7 @@ mod words;
 
 pub(super) use host::status as host_status;
 pub(super) use last_event::LastEvents;
+pub(super) use log::check as log_check;
 
 use crate::agent_places::{AgentPlaces, adapters, is_second_way, no_agent};
 use crate::args::DoctorArgs;
