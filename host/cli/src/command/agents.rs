@@ -65,8 +65,8 @@ fn as_text(found: &InstalledAgent, events: &LastEvents, is_verbose: bool) -> Str
         let place = traces.program.as_ref().or_else(|| traces.directories.first());
         row("place", &place.map(|place| one_line(&place.to_string_lossy())).unwrap_or_default());
     }
-    let is_entry = |check: &&Check| check.about == "entry" && check.state == CheckState::Ok;
-    let has_plugin = installed.is_empty() && diagnosis.checks.iter().any(|check| is_entry(&check));
+    let is_entry = |check: &Check| check.about == "entry" && check.state == CheckState::Ok;
+    let has_plugin = installed.is_empty() && diagnosis.checks.iter().any(is_entry);
     let scopes: Vec<_> = installed.iter().map(|installed| installed.scope.whose()).collect();
     row(
         "hook",

@@ -480,7 +480,7 @@ fn dry_run(
                 table.push(match (problem.min_by_key(|check| check.about == "agent"), step) {
                     (Some(Check { says: why, next, .. }), _) => {
                         let row = Row::incomplete(name, &format!("{says}; but {why}"));
-                        next.iter().fold(row, |row, next| row.next(next))
+                        next.iter().fold(row, Row::next)
                     }
                     (None, Some(step)) => Row::done(name, &format!("{says}; then {step}")),
                     (None, None) => Row::done(name, &says),
