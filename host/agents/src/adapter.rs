@@ -8,7 +8,7 @@ use crate::json::Fields;
 use crate::mcp_servers::ServersFile;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, JsonDialect, NotInstallable, Plan};
+use crate::plan::{Context, JsonDialect, NotInstallable, Plan, Scope};
 use crate::reply::Reply;
 use hookhost_contract::EventKind;
 use serde_json::Value;
@@ -161,6 +161,17 @@ impl Adapter {
     /// Returns the abilities of the agent for this call.
     pub fn abilities(&self, call: &HookCall) -> Abilities {
         self.abilities.map_or_else(|| self.agent.abilities(&call.point), |abilities| abilities(call))
+    }
+
+    /// Returns true if the files of the project are the user's own, because the project is the home directory.
+    pub fn shares_files(&self, context: &Context<'_>) -> bool {
+        let files = |scope| {
+            let plan = self.install(&Context { scope, ..*context }).map(|plan| plan.files).unwrap_or_default();
+            let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            plan.iter().map(|file| real(file.path())).collect::<Vec<_>>()
+        };
+        let users = files(Scope::User);
+        files(Scope::Project).iter().any(|file| users.contains(file))
     }
 
     /// Returns the files that the agent needs, and their contents.

@@ -80,19 +80,6 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Returns true if the project is the home directory. The files of such a project are the user's own.
-    pub fn project_is_home(&self) -> bool {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        real(self.home) == real(self.project)
-    }
-
-    /// Returns the scopes that have files of their own. The scope with the highest precedence comes first.
-    pub(crate) fn scopes(&self) -> Vec<Scope> {
-        let mut scopes = vec![Scope::Managed, Scope::User, Scope::Project];
-        scopes.retain(|scope| *scope != Scope::Project || !self.project_is_home());
-        scopes
-    }
-
     /// Returns the name of the hook program in the agent's files. This is its path, except in the files of a project.
     pub(crate) fn program_word(&self) -> String {
         match self.scope {

@@ -105,7 +105,8 @@ mod tests {
         let no = rejected(&Rejection::host(vec!["guard".to_owned()], Cause::Overridable, "drop it?".to_owned()));
         let next =
             "Do the task without it, and ask the user in your final answer. Do not try to do the same in another way.";
-        assert!(no.starts_with("Rejected: not approved (asked by guard): drop it? ") && no.ends_with(next), "{no}");
+        let opening = "Rejected, because nobody is asked here. guard would ask: drop it? ";
+        assert!(no.starts_with(opening) && no.ends_with(next), "{no}");
     }
 
     #[test]

@@ -21,11 +21,10 @@ pub(crate) const NO_AGENT: &str = "no agent is found on this machine: none of th
 
 /// Returns the message for a person on whose machine no agent is found: what hookhost looks for, and the next step.
 pub(crate) fn no_agent() -> String {
+    let (first, rest) = NO_AGENT.split_at(1);
     let known = wrapped(&format!("hookhost looks for {}.", names()), 0);
-    format!(
-        "No agent is found on this machine: none of their programs is on the PATH.\n{known}\n\
-         To prepare for an agent that comes later: hookhost on --agent AGENT\n"
-    )
+    let next = "To prepare for an agent that comes later: hookhost on --agent AGENT";
+    format!("{}{rest}.\n{known}\n{next}\n", first.to_uppercase())
 }
 
 /// Everything that determines the paths of an agent's files.

@@ -22,6 +22,11 @@ pub(crate) fn path() -> Result<PathBuf, CliError> {
     Ok(configuration::places()?.state.join(DATABASE))
 }
 
+/// Returns true unless the user's own log does not exist.
+pub(crate) fn is_there() -> Result<bool, CliError> {
+    Ok(!path()?.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound))
+}
+
 /// Creates the directory of the user's own log, readable only by the user, and returns the log's path.
 pub(crate) fn prepared() -> Result<PathBuf, CliError> {
     let path = path()?;

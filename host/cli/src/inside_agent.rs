@@ -48,7 +48,18 @@ const EDITORS: &[&str] = &["antigravity", "code", "cursor", "kiro", "windsurf"];
 const INTERPRETERS: &[&str] = &["bun", "deno", "node", "nodejs", "python"];
 
 /// Options of these programs whose value is the next word.
-const OPTIONS_WITH_VALUE: &[&str] = &["-W", "-X", "-r", "--import", "--loader", "--require"];
+const OPTIONS_WITH_VALUE: &[&str] = &[
+    "-C",
+    "-W",
+    "-X",
+    "-r",
+    "--conditions",
+    "--env-file",
+    "--experimental-loader",
+    "--import",
+    "--loader",
+    "--require",
+];
 
 /// Maximum number of parent processes that are examined. Real process trees are much less deep.
 const MAX_PARENTS: usize = 1000;
@@ -133,7 +144,9 @@ fn names(system: &str, words: &[String]) -> Vec<String> {
         // Versions of Python are named `python3.11`.
         if INTERPRETERS.contains(&program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')) {
             let is_value = |at: usize| at > 0 && OPTIONS_WITH_VALUE.contains(&arguments[at - 1].as_str());
-            let mut words = arguments.iter().enumerate().filter(|(at, word)| !word.starts_with('-') && !is_value(*at));
+            let is_script =
+                |at: usize, word: &str| !word.starts_with('-') && !is_value(at) && !(at == 0 && word == "run");
+            let mut words = arguments.iter().enumerate().filter(|(at, word)| is_script(*at, word));
             let script = words.next().map(|(_, script)| name(script));
             // Such a script is the launcher of the npm package. It only starts `hookhost`, which is a process of its own.
             names.extend(script.filter(|script| script != "hookhost"));
@@ -206,6 +219,7 @@ mod tests {
         let script: &[&str] = &["MainThread", "/usr/bin/node", "--no-warnings", "/usr/local/bin/gemini", "-p", "x"];
         assert_eq!(found(&[script]), Some(Sign::Parent("gemini".to_owned())));
         let required: &[&str] = &["node", "node", "-r", "x.js", "gemini.js"];
+        assert_eq!(found(&[&["deno", "deno", "run", "gemini.js"]]), Some(Sign::Parent("gemini".to_owned())));
         assert_eq!(found(&[required]), Some(Sign::Parent("gemini".to_owned())));
         assert_eq!(found(&[&["python3.11", "python3.11", "openhands"]]), Some(Sign::Parent("openhands".to_owned())));
         let shells: Vec<&[&str]> = vec![&["sh", "sh"]; super::MAX_PARENTS + 1];

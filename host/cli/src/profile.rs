@@ -143,7 +143,8 @@ impl PreparedProfile {
         self.plugins.iter().try_for_each(|plugin| plugin.install(places).map(|_| ()))
     }
 
-    /// Puts the profile into force. Its plugins must be installed. Returns the path of the copy of the file before, if somebody had edited it.
+    /// Puts the profile into force. Its plugins must be installed. Returns the path of the copy of the file before, if that was not as a
+    /// program of this version writes it.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -181,17 +182,18 @@ pub(crate) fn read(places: &UserDirectories) -> Result<Option<Vec<u8>>, CliError
     }
 }
 
-/// Copies the file of the profile if it is not as a program of this version writes it, because somebody may have edited it. Returns the path
-/// of the copy, which no earlier copy has.
+/// Copies the file of the profile if it is not as a program of this version writes it. Somebody may have edited it. Returns the path of the
+/// copy, which no earlier copy has.
 fn keep_edited(places: &UserDirectories) -> Result<Option<PathBuf>, CliError> {
     let Some(bytes) = read(places)? else { return Ok(None) };
     if in_force(places).is_ok_and(|found| found.is_some_and(|found| found.is_current)) {
         return Ok(None);
     }
-    let names = (1..).map(|number| places.profile_file().with_extension(format!("toml.before-{number}")));
-    for copy in names {
+    let mut number = 1;
+    loop {
+        let copy = places.profile_file().with_extension(format!("toml.before-{number}"));
         match fs::OpenOptions::new().write(true).create_new(true).open(&copy) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             opened => {
                 let written = opened.and_then(|mut file| file.write_all(&bytes));
                 written.map_err(|error| anyhow!("{} cannot be written: {error}", copy.display()))?;
@@ -199,7 +201,6 @@ fn keep_edited(places: &UserDirectories) -> Result<Option<PathBuf>, CliError> {
             }
         }
     }
-    Ok(None)
 }
 
 /// Returns the profile in force, or `None` if there is no such file.
@@ -224,25 +225,32 @@ pub(crate) fn in_force(places: &UserDirectories) -> Result<Option<ProfileInForce
     Ok(Some(ProfileInForce { profile, is_current }))
 }
 
-/// Removes the profile in force. Returns false if there is none. The plugins stay, because other entries may name them.
+/// A profile that was removed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct RemovedProfile {
+    /// The copy of the file, if the file was not as a program of this version writes it.
+    pub(crate) copy: Option<PathBuf>,
+}
+
+/// Removes the profile in force. Returns `None` if there is none. The plugins stay, because other entries may name them.
 ///
 /// # Errors
 /// Fails if the file cannot be removed.
-pub(crate) fn remove(places: &UserDirectories) -> Result<bool, CliError> {
+pub(crate) fn remove(places: &UserDirectories) -> Result<Option<RemovedProfile>, CliError> {
     let file = places.profile_file();
     let failed =
         |error: &dyn fmt::Display| CliError::not_loaded(anyhow!("{} cannot be removed: {error}", file.display()));
     let is_there = fs::symlink_metadata(&file).is_ok();
+    let copy = keep_edited(places)?;
     // A file that somebody has removed counts until it is forgotten.
     if is_there || users_file::is_noted(places, &file).map_err(|error| failed(&error))? {
         users_file::forget(places, &file).map_err(|error| failed(&error))?;
     }
     if !is_there {
-        return Ok(false);
+        return Ok(None);
     }
-    keep_edited(places)?;
     fs::remove_file(&file).map_err(|error| failed(&error))?;
-    Ok(true)
+    Ok(Some(RemovedProfile { copy }))
 }
 
 /// The number of rules of a configuration that stop a call.
@@ -335,9 +343,9 @@ mod tests {
             fs::write(places.profile_file(), prepared.text.clone() + "# mine\n").unwrap();
             let expected = ProfileInForce { profile: prepared.profile, is_current: false };
             assert_eq!(in_force(&places).unwrap(), Some(expected));
-            assert!(remove(&places).unwrap());
+            assert!(remove(&places).unwrap().unwrap().copy.is_some());
         }
-        assert!(!remove(&places).unwrap());
+        assert_eq!(remove(&places).unwrap(), None);
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::io::{self, BufRead};
 /// The next line of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextLine {
+    /// A part of a line that is too long. The line goes on.
+    PartOfLine,
     /// A line, without its line break.
     Line,
     /// The last line, which has no line break.
@@ -15,21 +17,21 @@ pub(crate) enum NextLine {
     End,
 }
 
-/// Number of bytes of a line after which the rest of it counts as another line, so that reading can stop in time: 256 MiB.
-const MAX_SKIPPED: u64 = 256 << 20;
+/// Number of bytes of a line that are read at once, so that reading can stop in time: 256 MiB.
+const MAX_READ: u64 = 256 << 20;
 
 /// Reads the next line into `line`. Of a longer line than `most` bytes, only `most` bytes are ever in memory. Adds the number of bytes
-/// that were read to `position`.
+/// that were read to `position`. `is_too_long` says whether the last call ended within a line that is too long.
 pub(crate) fn next_line(
     file: &mut impl BufRead,
     line: &mut Vec<u8>,
     most: usize,
     position: &mut u64,
+    is_too_long: &mut bool,
 ) -> io::Result<NextLine> {
     line.clear();
-    let mut is_too_long = false;
-    let mut has_begun = false;
-    let end_position = position.saturating_add(MAX_SKIPPED);
+    let mut has_begun = *is_too_long;
+    let end_position = position.saturating_add(MAX_READ);
     loop {
         let chunk = match file.fill_buf() {
             Ok(chunk) => chunk,
@@ -37,7 +39,7 @@ pub(crate) fn next_line(
             Err(error) => return Err(error),
         };
         if chunk.is_empty() {
-            return Ok(match (has_begun, is_too_long) {
+            return Ok(match (has_begun, std::mem::take(is_too_long)) {
                 (false, _) => NextLine::End,
                 (true, false) => NextLine::Unfinished,
                 (true, true) => NextLine::TooLong,
@@ -46,8 +48,8 @@ pub(crate) fn next_line(
         has_begun = true;
         let end = memchr::memchr(b'\n', chunk);
         let part = &chunk[..end.unwrap_or(chunk.len())];
-        is_too_long |= line.len() + part.len() > most;
-        if is_too_long {
+        *is_too_long |= line.len() + part.len() > most;
+        if *is_too_long {
             // Gives the memory back, because the other lines are short.
             *line = Vec::new();
         } else {
@@ -56,23 +58,26 @@ pub(crate) fn next_line(
         let read = part.len() + usize::from(end.is_some());
         file.consume(read);
         *position += read as u64;
-        if end.is_some() || *position >= end_position {
-            return Ok(if is_too_long { NextLine::TooLong } else { NextLine::Line });
+        if end.is_some() {
+            return Ok(if std::mem::take(is_too_long) { NextLine::TooLong } else { NextLine::Line });
+        }
+        if *position >= end_position {
+            return Ok(NextLine::PartOfLine);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_SKIPPED, NextLine, next_line};
+    use super::{MAX_READ, NextLine, next_line};
     use std::io::{self, BufReader, Read as _};
 
     #[test]
     fn lines_are_read_one_by_one_and_a_longer_one_is_skipped() {
         let mut file = BufReader::with_capacity(3, &b"one\n\nlonger than ten\ntwo\nend"[..]);
-        let (mut line, mut position, mut found) = (Vec::new(), 0, Vec::new());
+        let (mut line, mut position, mut is_too_long, mut found) = (Vec::new(), 0, false, Vec::new());
         loop {
-            let next = next_line(&mut file, &mut line, 10, &mut position).unwrap();
+            let next = next_line(&mut file, &mut line, 10, &mut position, &mut is_too_long).unwrap();
             found.push((next, String::from_utf8(line.clone()).unwrap()));
             if next == NextLine::End {
                 break;
@@ -95,9 +100,9 @@ mod tests {
 
     #[test]
     fn a_line_that_does_not_end_is_read_in_parts_between_which_reading_can_stop() {
-        let mut file = BufReader::with_capacity(1 << 20, io::repeat(b'x').take(MAX_SKIPPED + 5));
-        let (mut line, mut position) = (Vec::new(), 0);
-        let mut next = || next_line(&mut file, &mut line, 10, &mut position).unwrap();
-        assert_eq!([next(), next(), next()], [NextLine::TooLong, NextLine::Unfinished, NextLine::End]);
+        let mut file = BufReader::with_capacity(1 << 20, io::repeat(b'x').take(MAX_READ + 5));
+        let (mut line, mut position, mut is_too_long) = (Vec::new(), 0, false);
+        let mut next = || next_line(&mut file, &mut line, 10, &mut position, &mut is_too_long).unwrap();
+        assert_eq!([next(), next(), next()], [NextLine::PartOfLine, NextLine::TooLong, NextLine::End]);
     }
 }

@@ -69,6 +69,8 @@ pub(crate) struct RecordFile<R> {
     line: Vec<u8>,
     number: u64,
     position: u64,
+    /// True within a line that is too long.
+    is_too_long: bool,
     is_known: bool,
 }
 
@@ -84,6 +86,7 @@ impl<R: RecordReader> RecordFile<R> {
             line: Vec::new(),
             number: 0,
             position: 0,
+            is_too_long: false,
             is_known: false,
         })
     }
@@ -99,7 +102,7 @@ impl<R: RecordReader> RecordFile<R> {
     fn next(&mut self) -> std::io::Result<NextLine> {
         self.number += 1;
         if !self.is_one_record {
-            return next_line(&mut self.file, &mut self.line, MAX_BYTES, &mut self.position);
+            return next_line(&mut self.file, &mut self.line, MAX_BYTES, &mut self.position, &mut self.is_too_long);
         }
         if self.number > 1 {
             return Ok(NextLine::End);
@@ -134,6 +137,7 @@ impl<R: RecordReader> TranscriptSource for RecordFile<R> {
         match self.next() {
             Ok(NextLine::Line) => self.read_line(false, found),
             Ok(NextLine::Unfinished) => self.read_line(true, found),
+            Ok(NextLine::PartOfLine) => self.number -= 1,
             Ok(NextLine::TooLong) => {
                 // The part of the line that was skipped may have shown the format.
                 self.is_known = true;

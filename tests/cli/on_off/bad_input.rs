@@ -62,6 +62,22 @@ fn where_nothing_can_be_written_nothing_is_changed() {
     assert!(row(&on, "claude-code").contains("cannot be written"), "{on:#?}");
 }
 
+#[test]
+fn a_directory_without_permission_to_write_keeps_the_agent_as_it_is() {
+    if rustix::process::geteuid().is_root() {
+        println!("root may write into such a directory: the test of a read-only home is for root");
+        return;
+    }
+    let owner = Owner::new(&AGENTS[..1]);
+    owner.write(AGENTS[0].file, "{}");
+    fs::set_permissions(owner.path(".claude"), fs::Permissions::from_mode(0o555)).unwrap();
+    for on in [&["on"][..], &["on", "--dry-run"]] {
+        assert!(row(owner.run(on).expect(1, &[]), "claude-code").starts_with('✗'), "{on:?}");
+    }
+    fs::set_permissions(owner.path(".claude"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(!owner.has_hook(&AGENTS[0]));
+}
+
 /// Runs a command of an owner whose home directory is on a file system that is mounted read-only. Returns `None` if this process may not
 /// mount anything.
 fn run_read_only(owner: &Owner, arguments: &[&str]) -> Option<Ended> {
@@ -146,7 +162,7 @@ fn without_an_agent_nothing_is_written() {
         &["hookhost looks for acs, agentgateway, ", "hookhost on --agent AGENT, to prepare for one that comes later"],
     );
     fs::remove_file(owner.user.config_file()).unwrap();
-    owner.run(&["off", "--for", "5m"]).expect(2, &["hookhost is off already: no agent has its hook", "hookhost on"]);
+    owner.run(&["off", "--for", "5m"]).expect(2, &["there is nothing to pause: you have no rules", "hookhost on"]);
     assert!(!owner.path("state").exists());
     let off = owner.run(&["off"]);
     assert_eq!(off.expect(0, &[]).stdout, "hookhost is off: no agent has its hook.\n");

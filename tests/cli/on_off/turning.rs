@@ -16,7 +16,9 @@ fn on_installs_and_proves_each_agent_and_off_takes_it_out_again() {
     // Nobody has trusted the hooks in Codex.
     assert_eq!(row(&on, "codex"), "! installed, but Codex skips the hook until you trust it");
     assert!(on.stdout.contains("try: start `codex`, type /hooks, and trust the hooks of hookhost\n"), "{on:#?}");
-    assert_eq!(row(&on, "next"), "use your agents as before     (what your rules did: hookhost report)");
+    assert!(!on.stdout.contains("  next "), "{on:#?}");
+    let next = owner.run(&["on", "--agent", "claude-code"]);
+    assert_eq!(row(&next, "next"), "use your agents as before     (what your rules did: hookhost report)");
     assert!(AGENTS[..3].iter().all(|agent| owner.has_hook(agent)));
     let doctor = owner.run(&["doctor", "claude-code"]);
     assert!(doctor.expect(0, &[]).stdout.contains("denied a forbidden test call"), "the proof is kept: {doctor:#?}");

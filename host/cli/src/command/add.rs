@@ -50,13 +50,14 @@ pub(crate) async fn run(args: &AddArgs) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-/// Returns the profile in force if it has exactly this plugin.
+/// Returns the profile in force if exactly this plugin is in force from it, and not from the user's own file.
 fn profile_with(plugin: &BundledPlugin, places: &UserDirectories) -> Result<Option<Profile>, CliError> {
     let Some(found) = profile::in_force(places)? else { return Ok(None) };
-    let config = configuration::find(Some(&places.profile_file()), &places.config)?.config;
-    let digest = plugin.digest()?;
+    let config = configuration::find(None, &places.config)?.config;
+    let (file, digest) = (places.profile_file(), plugin.digest()?);
+    let is_of_profile = |entry: &Entry| entry.origin.as_ref().is_some_and(|origin| origin.file == file);
     let is_same = |entry: &Entry| entry.name == plugin.name && entry.code.digest() == Some(digest);
-    Ok(config.enabled().any(is_same).then_some(found.profile))
+    Ok(config.enabled().any(|entry| is_same(entry) && is_of_profile(entry)).then_some(found.profile))
 }
 
 fn list(as_json: bool) -> Result<Exit, CliError> {

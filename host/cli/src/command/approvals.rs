@@ -74,8 +74,8 @@ pub(super) async fn answer(
     answered.map_err(|error| CliError::from(anyhow!(error)).advise("hookhost approvals"))
 }
 
-/// Finds a question by its full code. No other name is accepted, because a person who types the code has seen the question. If there is none,
-/// the error is about something `wanted`, such as `question that waits for an answer`.
+/// Finds a question by its full code. No other name is accepted, because a person who types the code has seen the question. If there is
+/// none, the error is about something `wanted`, such as [`QUESTION`].
 pub(super) fn named<'a>(
     open: &'a [ApprovalRequest],
     code: &str,
@@ -95,7 +95,7 @@ pub(super) fn named<'a>(
     })
 }
 
-/// What `hookhost approvals` answers.
+/// Names a question in the errors of [`named`].
 const QUESTION: &str = "question that waits";
 
 fn list(open: &[ApprovalRequest]) -> String {

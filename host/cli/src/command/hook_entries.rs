@@ -10,7 +10,7 @@ use hookhost_agents::Adapter;
 use hookhost_agents::install::receipt::{Installation, Receipts};
 use hookhost_agents::install::uninstall::{self, FileUndo, UndoAction};
 use hookhost_agents::install::{self, FileChange};
-use hookhost_agents::plan::{Plan, Scope};
+use hookhost_agents::plan::{Context, Plan, Scope};
 use std::path::Path;
 
 /// The hook in an agent's files.
@@ -47,10 +47,7 @@ pub(super) fn put_in(
 ) -> Result<PutIn, CliError> {
     let agent = adapter.agent().name;
     let context = places.context(agent, scope);
-    if scope == Scope::Project && context.project_is_home() {
-        let why = "this directory is your home, so its files are your own and not a project's";
-        return Err(failed(adapter, &why).advise(format!("hookhost install {agent}")));
-    }
+    check_projects_own(adapter, &context)?;
     let plan = adapter.install(&context).map_err(|why| failed(adapter, &why))?;
     let _lock = if is_dry { None } else { Some(lock(places)?) };
     let (of, receipts) = (Installation::new(agent, scope, &places.project), Receipts::of(&places.directories.state));
@@ -67,6 +64,15 @@ pub(super) fn put_in(
     Ok(PutIn { plan, changes })
 }
 
+/// Fails for a project whose files are the user's own.
+fn check_projects_own(adapter: &Adapter, context: &Context<'_>) -> Result<(), CliError> {
+    if context.scope != Scope::Project || !adapter.shares_files(context) {
+        return Ok(());
+    }
+    let why = "this directory is your home, so its files are your own and not a project's";
+    Err(failed(adapter, &why).advise("the same command without --project"))
+}
+
 /// Takes the hook out of the agent's files. Returns `None` if the agent has no files in this scope. If `is_dry`, changes nothing.
 pub(super) fn take_out(
     places: &AgentPlaces,
@@ -76,9 +82,7 @@ pub(super) fn take_out(
 ) -> Result<Option<TakenOut>, CliError> {
     let agent = adapter.agent().name;
     let context = places.context(agent, scope);
-    if scope == Scope::Project && context.project_is_home() {
-        return Ok(None);
-    }
+    check_projects_own(adapter, &context)?;
     let Ok(plan) = adapter.install(&context) else { return Ok(None) };
     let (of, receipts) = (Installation::new(agent, scope, &places.project), Receipts::of(&places.directories.state));
     let look = || -> Result<TakenOut, CliError> {

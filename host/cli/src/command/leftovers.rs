@@ -11,8 +11,7 @@ use hookhost_agents::install::settings_file::read_text;
 use hookhost_agents::install::uninstall::UndoAction;
 use hookhost_agents::plan::Scope;
 
-/// Returns a row for each file of a project or of the machine in which hookhost is, with the command that removes it. Files that cannot be
-/// read are left out, because hookhost does not change them.
+/// Returns a row for each file of a project or of the machine in which hookhost is, with the command that removes it.
 pub(super) fn rows(places: &AgentPlaces, named: &[String]) -> Vec<Row> {
     let receipts = Receipts::of(&places.directories.state).all();
     let mut rows = Vec::new();
@@ -20,7 +19,7 @@ pub(super) fn rows(places: &AgentPlaces, named: &[String]) -> Vec<Row> {
         let name = adapter.agent().name;
         // In the home directory, a project's files are the user's own.
         let context = places.context(name, Scope::Project);
-        if !context.project_is_home() {
+        if !adapter.shares_files(&context) {
             rows.extend(hook(places, adapter, Scope::Project));
             rows.extend(proxies(places, adapter));
         }

@@ -10,7 +10,7 @@ use crate::directory_rules::pause_note;
 use crate::exit::{CliError, Exit};
 use crate::interrupt::Signals;
 use crate::output::{self, one_line};
-use crate::profile::{self, Profile};
+use crate::profile::{self, Profile, RemovedProfile};
 use crate::{audit_log, inside_agent};
 use anyhow::anyhow;
 use hookhost::audit::{OperatorAction, OperatorActionKind};
@@ -46,7 +46,8 @@ async fn pause(length: Duration) -> Result<Exit, CliError> {
     let places = crate::configuration::places()?;
     let has_rules = places.profile_file().exists() || places.user_file().exists();
     if !has_rules && Receipts::of(&places.state).all().is_empty() {
-        return Err(CliError::usage("hookhost is off already: no agent has its hook").advise("hookhost on"));
+        return Err(CliError::usage("there is nothing to pause: you have no rules, and have given no agent the hook")
+            .advise("hookhost on"));
     }
     let pause = Pause::new(person(), length, Clocks::now());
     let mut action = OperatorAction::new(OperatorActionKind::Pause);
@@ -118,7 +119,7 @@ async fn remove(args: &OffArgs) -> Result<Exit, CliError> {
         .advise("hookhost off"));
     }
     let is_off = !table.has_failure();
-    let had_profile = is_all && is_off && forget_rules(&places, args.dry_run, &mut table)?;
+    let had_profile = is_all && is_off && forget_rules(&places, args.dry_run, &mut table);
     let is_nothing = removed.is_empty() && !had_profile;
     if !args.dry_run && !removed.is_empty() {
         let mut action = OperatorAction::new(OperatorActionKind::Off);
@@ -167,7 +168,7 @@ fn take_out(places: &AgentPlaces, adapter: &Adapter, args: &OffArgs, table: &mut
 }
 
 /// Removes the profile, and ends the pause and the resident host, which has nothing left to do. Returns true if there was a profile.
-fn forget_rules(places: &AgentPlaces, is_dry: bool, table: &mut Table) -> Result<bool, CliError> {
+fn forget_rules(places: &AgentPlaces, is_dry: bool, table: &mut Table) -> bool {
     let directories = &places.directories;
     let has_profile = directories.profile_file().exists();
     if is_dry {
@@ -175,23 +176,29 @@ fn forget_rules(places: &AgentPlaces, is_dry: bool, table: &mut Table) -> Result
             let file = one_line(&directories.profile_file().to_string_lossy());
             table.push(Row::done("profile", &format!("would remove {file}")));
         }
-        return Ok(has_profile);
+        return has_profile;
     }
     // An error is ignored, because a pause without hooks has no effect.
     let _ = Pause::end(&directories.state);
     let chosen = profile::in_force(directories).ok().flatten().map(|found| found.profile);
-    if profile::remove(directories)? {
-        let row = Row::done("profile", "removed; its plugins stay for your own rules");
-        table.push(match chosen {
-            None | Some(Profile::DEFAULT) => row,
-            Some(profile) => row.next(format!("to return to it: hookhost on --profile {profile}")),
-        });
+    match profile::remove(directories) {
+        Ok(None) => {}
+        Ok(Some(RemovedProfile { copy })) => {
+            let copy = copy.map(|copy| format!("; the file as it was is in {}", one_line(&copy.to_string_lossy())));
+            let says = format!("removed; its plugins stay for your own rules{}", copy.unwrap_or_default());
+            let row = Row::done("profile", &says);
+            table.push(match chosen {
+                None | Some(Profile::DEFAULT) => row,
+                Some(profile) => row.next(format!("to return to it: hookhost on --profile {profile}")),
+            });
+        }
+        Err(error) => table.push(Row::failed("profile", &error)),
     }
     match control::stop(&HostPaths::below(&directories.state), END_TIMEOUT) {
         Ok(()) | Err(ConnectionError::NotThere(_)) => {}
         Err(error) => table.push(Row::note("host", &format!("the resident host does not end: {error}"))),
     }
-    Ok(has_profile)
+    has_profile
 }
 
 fn row(name: &str, taken: &TakenOut, is_dry: bool) -> Row {

@@ -72,7 +72,7 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
         loaded = rules.load(&places.directories, &progress) => loaded?,
     }
     if let Some(copy) = rules.apply(&places.directories)? {
-        let says = format!("your changes to the profile are in {}", one_line(&copy.to_string_lossy()));
+        let says = format!("the profile as it was is in {}", one_line(&copy.to_string_lossy()));
         table.push(Row::note("kept", &says));
     }
     bundled::remove_unused(&places.directories);
@@ -83,7 +83,8 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
     // The rules may have filled the disk.
     let log = doctor::log_check(&places.directories);
     if log.state == CheckState::Problem {
-        let error = CliError::not_loaded(anyhow!("{}; no agent was changed", log.says));
+        table.print()?;
+        let error = CliError::not_loaded(anyhow!("{}; the rules are in force, and no agent was changed", log.says));
         return Err(log.next.into_iter().fold(error, CliError::advise));
     }
     progress.next("installing hooks");
@@ -114,7 +115,7 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
         }));
     }
     let has_failure = table.has_failure();
-    if !has_failure {
+    if table.is_complete() {
         table.push(Row::note("next", "use your agents as before").next("what your rules did: hookhost report"));
     }
     table.print()?;
@@ -457,7 +458,9 @@ fn dry_run(
     for adapter in chosen {
         let name = adapter.agent().name;
         let put_in = hook_entries::put_in(places, adapter, Scope::User, None, true).and_then(|put_in| {
-            put_in.changes.iter().try_for_each(|change| writable(&change.file.real))?;
+            // A file is replaced by a new one in its directory.
+            let needed = put_in.changes.iter().filter(|change| change.is_needed());
+            needed.filter_map(|change| change.file.real.parent()).try_for_each(writable)?;
             Ok(put_in)
         });
         match put_in {

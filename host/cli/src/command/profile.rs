@@ -98,7 +98,7 @@ async fn put_into_force(args: &UseProfileArgs) -> Result<Exit, CliError> {
     let copy = prepared.write(&places)?;
     bundled::remove_unused(&places);
     if let Some(copy) = copy {
-        output::note(&format!("your changes to the profile are in {}\n", one_line(&copy.to_string_lossy())));
+        output::note(&format!("the profile as it was is in {}\n", one_line(&copy.to_string_lossy())));
     }
     output::print(&format!("{GOOD}in force{GOOD:#} {}\n", prepared.profile))?;
     Ok(Exit::Done)

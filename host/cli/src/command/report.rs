@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let since = milliseconds(now.saturating_sub(args.since));
     // Without a log, no agent has called hookhost yet.
-    let has_log = args.log.log.is_some() || audit_log::path()?.exists();
+    let has_log = args.log.log.is_some() || audit_log::is_there()?;
     let tally = if has_log { read(&args.log, since)? } else { Tally::new(since) };
     // A named log may be of another machine, whose transcripts are not here.
     let home = std::env::home_dir().filter(|_| args.log.log.is_none());

@@ -88,6 +88,11 @@ impl Table {
         self.rows.iter().any(|row| row.mark == Mark::Failed)
     }
 
+    /// Returns true if a person need not do anything more.
+    pub(super) fn is_complete(&self) -> bool {
+        self.rows.iter().all(|row| matches!(row.mark, Mark::None | Mark::Done))
+    }
+
     pub(super) fn print(&self) -> Result<(), CliError> {
         output::print(&self.text())
     }

@@ -152,12 +152,12 @@ impl Database {
         let began = Instant::now();
         self.connection.progress_handler(CLOCK_INTERVAL, Some(move || began.elapsed() > PAGE_TIMEOUT))?;
         let mut statement = self.connection.prepare_cached(
-            "SELECT part.id, part.time_created, length(CAST(part.data AS BLOB)), \
-             CASE WHEN NOT instr(part.data, '\"tool\"') THEN x'' \
+            "SELECT part.id, part.time_created, coalesce(length(CAST(part.data AS BLOB)), 0), \
+             CASE WHEN part.data IS NULL OR part.time_updated < ?2 OR NOT instr(part.data, '\"tool\"') THEN x'' \
              WHEN length(CAST(part.data AS BLOB)) <= ?3 THEN CAST(part.data AS BLOB) END, \
              session.id, session.directory, project.worktree \
              FROM part JOIN session ON session.id = part.session_id LEFT JOIN project ON project.id = session.project_id \
-             WHERE part.id > ?1 AND part.time_updated >= ?2 \
+             WHERE part.id > ?1 \
              ORDER BY part.id LIMIT ?4",
         )?;
         let since = i64::try_from(self.since).unwrap_or(i64::MAX);
@@ -180,7 +180,7 @@ fn read_row(row: &Row<'_>, path: &Path, found: &mut Found) -> rusqlite::Result<(
         found.omit(OmissionKind::LongLine, place(row)?);
         return Ok(());
     };
-    // The row is not about a tool.
+    // The row is too old, or not about a tool.
     if data.is_empty() {
         return Ok(());
     }

@@ -5,7 +5,7 @@
 //! type. If only the entry of one hook is invalid, the agent skips this hook and runs the other hooks of the file.
 
 use super::InstalledHook;
-use super::entries::{all_disabled, text};
+use super::entries::{SCOPES, all_disabled, text};
 use crate::by_name;
 use crate::install::check::Check;
 use crate::install::json;
@@ -96,7 +96,7 @@ const KEY_KINDS: &[(&str, ValueKind)] = &[
 fn files(context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
     let mut files: Vec<(Scope, PathBuf)> = Vec::new();
     let adapter = by_name("claude-code");
-    for scope in context.scopes() {
+    for scope in SCOPES {
         let plan = adapter.and_then(|adapter| adapter.install(&Context { scope, ..*context }).ok());
         files.extend(plan.iter().flat_map(|plan| &plan.files).map(|file| (scope, file.path().to_owned())));
     }

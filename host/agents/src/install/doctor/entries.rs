@@ -142,6 +142,9 @@ pub(super) fn json_files(adapter: &Adapter, context: &Context<'_>, scope: Scope)
     paths.filter_map(|path| Some((read(&path)?, path))).map(|(value, path)| (path, value)).collect()
 }
 
+/// All scopes. The scope with the highest precedence comes first.
+pub(super) const SCOPES: [Scope; 3] = [Scope::Managed, Scope::User, Scope::Project];
+
 /// Creates the check for a file that disables all hooks.
 pub(super) fn all_disabled(path: &Path, key: &str) -> Check {
     let says = format!("{} says `{key}`, so the agent runs no hook", path.display());

@@ -1,6 +1,6 @@
 //! Finds variables that an agent's own files set for the hook and that would make the hook use other rules.
 
-use super::entries::{json_files, text};
+use super::entries::{SCOPES, json_files, text};
 use crate::Adapter;
 use crate::directories::{DIRECTORY_VARIABLES, Directories};
 use crate::install::check::Check;
@@ -31,7 +31,7 @@ pub(super) fn problems(adapter: &Adapter, context: &Context<'_>) -> Vec<Check> {
 /// Returns the variables in the member `env` of the agent's settings, as file, name and value.
 fn set_in_settings(adapter: &Adapter, context: &Context<'_>) -> Vec<(PathBuf, String, String)> {
     let of_scope = |scope| json_files(adapter, context, scope);
-    let mut files: Vec<_> = context.scopes().into_iter().flat_map(of_scope).collect();
+    let mut files: Vec<_> = SCOPES.into_iter().flat_map(of_scope).collect();
     if adapter.agent().name == "claude-code" {
         let path = context.project.join(".claude/settings.local.json");
         let value = text(context, Scope::Project, &path);

@@ -1,7 +1,7 @@
 //! Finds two reasons why Gemini CLI does not run a hook: a list of disabled hooks, and an untrusted directory.
 
 use super::InstalledHook;
-use super::entries::{json_files, text};
+use super::entries::{SCOPES, json_files, text};
 use crate::by_name;
 use crate::install::check::Check;
 use crate::install::json;
@@ -13,7 +13,7 @@ pub(super) fn reached(context: &Context<'_>, installed: &[InstalledHook]) -> Vec
     let adapter = by_name("gemini-cli");
     let files: Vec<_> = adapter
         .iter()
-        .flat_map(|adapter| context.scopes().into_iter().flat_map(|scope| json_files(adapter, context, scope)))
+        .flat_map(|adapter| SCOPES.into_iter().flat_map(|scope| json_files(adapter, context, scope)))
         .collect();
     // The agent identifies a hook by its name, or by its command if it has no name.
     let hooks = installed.iter().flat_map(|installed| &installed.commands).map(|command| &command.hook);

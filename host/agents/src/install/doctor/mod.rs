@@ -22,10 +22,11 @@ use crate::install::find::{self, AgentTraces};
 use crate::install::version::{self, VersionSupport};
 use crate::plan::{Context, Plan, Scope};
 use crate::{Adapter, Agent};
+use entries::SCOPES;
 use std::ffi::OsStr;
 
-/// The beginning of the name of hookhost's plugin in an agent. The name of the marketplace follows.
-const PLUGIN: &str = "hookhost@";
+/// The name of hookhost's plugin in an agent, with the name of the marketplace.
+const PLUGIN: &str = "hookhost@hookhost-plugins";
 
 /// Maximum length of a command in a finding, in characters.
 const MAX_SHOWN: usize = 200;
@@ -98,7 +99,7 @@ pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: S
             nowhere.state = CheckState::Unknown;
         }
         checks.push(nowhere);
-        checks.extend(switches::disabled(adapter, context, &[]));
+        checks.extend(reached(adapter, context, &[], &traces, path));
         return Diagnosis { traces, version, installed, checks };
     }
     for installed in &installed {
@@ -137,7 +138,9 @@ fn foreign(agent: &Agent, installed: &InstalledHook) -> Option<Check> {
 /// Returns the scopes whose files contain the hook. Adds each file that cannot be read to `unreadable`.
 pub fn installed(adapter: &Adapter, context: &Context<'_>, unreadable: &mut Vec<FileRefusal>) -> Vec<InstalledHook> {
     let mut installed: Vec<InstalledHook> = Vec::new();
-    for scope in context.scopes() {
+    let mut scopes = SCOPES.to_vec();
+    scopes.retain(|scope| *scope != Scope::Project || !adapter.shares_files(context));
+    for scope in scopes {
         let Ok(plan) = adapter.install(&Context { scope, ..*context }) else { continue };
         let project = entries::root(context, scope);
         let presence = Presence::of(&plan, adapter.agent().name, adapter.json_dialect(), project);
@@ -171,15 +174,15 @@ fn nowhere(adapter: &Adapter, context: &Context<'_>) -> Check {
     Check::problem("entry", says, format!("hookhost on --agent {}", agent.name))
 }
 
-/// Returns true if the user has enabled the plugin of a marketplace that calls the hook.
+/// Returns true if the plugin of a marketplace, which calls the hook, is enabled.
 fn by_plugin(adapter: &Adapter, context: &Context<'_>) -> bool {
     match adapter.agent().name {
         "claude-code" => {
-            let files = entries::json_files(adapter, context, Scope::User);
-            let plugins = files.iter().filter_map(|(_, value)| value["enabledPlugins"].as_object()).flatten();
-            plugins.into_iter().any(|(name, enabled)| name.starts_with(PLUGIN) && enabled == true)
+            let files = SCOPES.into_iter().flat_map(|scope| entries::json_files(adapter, context, scope));
+            let states: Vec<_> = files.filter_map(|(_, file)| file["enabledPlugins"][PLUGIN].as_bool()).collect();
+            !states.is_empty() && states.iter().all(|enabled| *enabled)
         }
-        "codex" => codex::plugins(context).any(|(name, enabled)| name.starts_with(PLUGIN) && enabled),
+        "codex" => codex::plugins(context).any(|(name, enabled)| name == PLUGIN && enabled),
         _ => false,
     }
 }

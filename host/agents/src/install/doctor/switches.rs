@@ -1,7 +1,7 @@
 //! Finds settings that disable all hooks, for the agents that document such a setting.
 
 use super::InstalledHook;
-use super::entries::{all_disabled, json_files, text};
+use super::entries::{SCOPES, all_disabled, json_files, text};
 use crate::Adapter;
 use crate::install::check::Check;
 use crate::install::json;
@@ -69,7 +69,7 @@ pub(super) fn disabled(adapter: &Adapter, context: &Context<'_>, installed: &[In
     let agent = adapter.agent().name;
     let of_machine = installed.iter().any(|installed| installed.scope == Scope::Managed);
     let mut files = Vec::new();
-    for scope in context.scopes() {
+    for scope in SCOPES {
         // Settings in other files do not disable the hooks in the machine's own files.
         if of_machine && scope != Scope::Managed && matches!(agent, "claude-code" | "claude-code-mods") {
             continue;

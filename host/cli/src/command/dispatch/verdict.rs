@@ -27,7 +27,8 @@ pub(super) fn describe(settled: &RecordedOutcome<Value>) -> String {
     let mut text = headline(settled);
     let mut shown = LocatedFinding::all(command, &settled.record.calls);
     // What decided comes first.
-    shown.sort_by_key(|found| Reverse(found.finding.severity));
+    let decided = |call: &CallRecord| call.mode == Mode::Enforce && settled.record.by.contains(&call.plugin);
+    shown.sort_by_key(|found| Reverse((decided(found.call), found.finding.severity)));
     for (at, found) in shown.iter().enumerate() {
         let is_said = shown.iter().take(at).any(|before| before.is_about_the_same(found));
         if !is_said {

@@ -44,11 +44,10 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     let shows_all = args.verbose || args.json;
     let rules = rules::check(running.as_ref().ok(), shows_all);
     let log = log::check(&places.directories);
-    let mut common = vec![host::check(&running), log];
     // Without a log every call is denied, whatever the rules are.
-    if common.iter().all(|check| check.state != CheckState::Problem) || rules.state == CheckState::Ok {
-        common.push(rules);
-    }
+    let is_denied = log.state == CheckState::Problem && rules.says.contains("every call passes");
+    let mut common = vec![host::check(&running), log];
+    common.extend(Some(rules).filter(|_| !is_denied));
     common.extend(rules::enforcement(&places.directories));
     common.extend(left_out(&places));
     let mut objects = Vec::new();
@@ -144,8 +143,14 @@ fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &Adapter, diagnosis: 
                 )
             });
         }
-        // The check of the entry says why.
-        None if diagnosis.installed.is_empty() && has_canary => {}
+        None if diagnosis.installed.is_empty() && has_canary => {
+            if diagnosis.is_well() {
+                let title = adapter.agent().title;
+                let says = format!("only {title} can test a hook that its plugin calls");
+                let next = format!("tell {title} to do something that your rules reject");
+                diagnosis.checks.push(Check::unknown("proof", says, next));
+            }
+        }
         None if has_canary => {
             let says = "the hook is not as hookhost writes it, so there is nothing to run";
             diagnosis.checks.push(Check::problem("proof", says, format!("hookhost on --agent {name}")));
