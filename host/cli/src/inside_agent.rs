@@ -145,7 +145,7 @@ fn names(system: &str, words: &[String]) -> Vec<String> {
         if INTERPRETERS.contains(&program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')) {
             let is_value = |at: usize| at > 0 && OPTIONS_WITH_VALUE.contains(&arguments[at - 1].as_str());
             let is_script =
-                |at: usize, word: &str| !word.starts_with('-') && !is_value(at) && !(at == 0 && word == "run");
+                |at: usize, word: &str| !(word.starts_with('-') || is_value(at) || at == 0 && word == "run");
             let mut words = arguments.iter().enumerate().filter(|(at, word)| is_script(*at, word));
             let script = words.next().map(|(_, script)| name(script));
             // Such a script is the launcher of the npm package. It only starts `hookhost`, which is a process of its own.

@@ -34,7 +34,7 @@ pub(super) fn reached(context: &Context<'_>, installed: &[InstalledHook]) -> Vec
         }
     }
     let asks_for_trust = !files.iter().any(|(_, value)| value["security"]["folderTrust"]["enabled"] == false);
-    if asks_for_trust && installed.iter().all(|installed| installed.scope == Scope::Project) {
+    if asks_for_trust && !installed.is_empty() && installed.iter().all(|installed| installed.scope == Scope::Project) {
         checks.extend(untrusted(context));
     }
     checks

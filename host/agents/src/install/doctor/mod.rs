@@ -98,8 +98,11 @@ pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: S
         if sought == Selection::ByTraces && traces.program.is_none() && nowhere.state == CheckState::Problem {
             nowhere.state = CheckState::Unknown;
         }
+        let is_examined = sought == Selection::ByName || nowhere.state == CheckState::Ok;
         checks.push(nowhere);
-        checks.extend(reached(adapter, context, &[], &traces, path));
+        if is_examined {
+            checks.extend(reached(adapter, context, &[], &traces, path));
+        }
         return Diagnosis { traces, version, installed, checks };
     }
     for installed in &installed {
