@@ -82,6 +82,8 @@ fn an_entry_of_the_users_own_file_replaces_that_of_the_profile() {
     std::fs::write(&file, std::fs::read_to_string(&file).unwrap() + "\n[settings]\napproval-deadline = \"7s\"\n")
         .unwrap();
     done(&user, &["hooks"], &[]);
+    // The entry in force is now the user's own, which `add` pins again.
+    done(&user, &["add", "path-guard", "--yes"], &["allowed already path-guard"]);
 }
 
 #[test]

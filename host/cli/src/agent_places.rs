@@ -21,10 +21,9 @@ pub(crate) const NO_AGENT: &str = "no agent is found on this machine: none of th
 
 /// Returns the message for a person on whose machine no agent is found: what hookhost looks for, and the next step.
 pub(crate) fn no_agent() -> String {
-    let (first, rest) = NO_AGENT.split_at(1);
     let known = wrapped(&format!("hookhost looks for {}.", names()), 0);
     let next = "To prepare for an agent that comes later: hookhost on --agent AGENT";
-    format!("{}{rest}.\n{known}\n{next}\n", first.to_uppercase())
+    format!("{}.\n{known}\n{next}\n", output::capitalised(NO_AGENT))
 }
 
 /// Everything that determines the paths of an agent's files.

@@ -24,6 +24,15 @@ impl Home {
         Self(tempfile::tempdir().unwrap())
     }
 
+    /// Writes the database of OpenCode.
+    fn database(&self, sql: &str) {
+        let database = self.0.path().join(".local/share/opencode/opencode.db");
+        fs::create_dir_all(database.parent().unwrap()).unwrap();
+        let connection = rusqlite::Connection::open(&database).unwrap();
+        connection.execute_batch(sql).unwrap();
+        connection.close().unwrap();
+    }
+
     /// Writes a transcript of Claude Code.
     fn transcript(&self, name: &str, content: &[u8]) -> PathBuf {
         let file = self.0.path().join(".claude/projects/-work").join(name);
@@ -187,11 +196,7 @@ fn a_file_that_cannot_be_read_is_named_and_a_pipe_is_not_waited_for() {
 #[test]
 fn a_database_of_another_version_is_named() {
     let home = Home::new();
-    let database = home.0.path().join(".local/share/opencode/opencode.db");
-    fs::create_dir_all(database.parent().unwrap()).unwrap();
-    let connection = rusqlite::Connection::open(&database).unwrap();
-    connection.execute_batch("CREATE TABLE part (id text, body text)").unwrap();
-    connection.close().unwrap();
+    home.database("CREATE TABLE part (id text, body text)");
     let (_, omissions) = home.read(&EventQuery::default());
     assert!(
         omissions[0].starts_with("OpenCode: 1 transcript of a format that this hookhost does not know ("),
@@ -202,14 +207,10 @@ fn a_database_of_another_version_is_named() {
 #[test]
 fn a_database_that_never_ends_its_answer_is_left() {
     let home = Home::new();
-    let database = home.0.path().join(".local/share/opencode/opencode.db");
-    fs::create_dir_all(database.parent().unwrap()).unwrap();
-    let connection = rusqlite::Connection::open(&database).unwrap();
     let endless = "CREATE TABLE session (id text, directory text, project_id text); CREATE TABLE project (id text, worktree text); \
          CREATE VIEW part AS WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers) \
          SELECT n AS id, 's' AS session_id, 'x' AS data, n AS time_created, n AS time_updated FROM numbers";
-    connection.execute_batch(endless).unwrap();
-    connection.close().unwrap();
+    home.database(endless);
     let (commands, omissions) = home.read(&EventQuery::default());
     assert!(
         commands.is_empty() && omissions[0].starts_with("OpenCode: 1 transcript cannot be read ("),

@@ -32,7 +32,7 @@ fn what_is_not_installed_is_a_problem_with_the_next_step() {
         &[
             "Claude Code 2.1.330\n  ✗ hookhost is not installed in Claude Code, so nothing checks its calls\n    \
              next: hookhost on --agent claude-code\n\nhookhost ",
-            "  ✗ no rules are in force here, so every call passes\n    next: hookhost on\n",
+            "  ✗ no rules are in force here\n    next: hookhost on\n",
         ],
     );
     printed(

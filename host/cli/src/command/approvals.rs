@@ -1,6 +1,7 @@
 //! `hookhost approvals`: shows the questions that agents could not show to the user, and the rejected calls that the user can let pass once,
 //! each with the exact call. The user answers a question by its code.
 
+use super::off::person;
 use crate::args::{ApprovalsArgs, ApprovalsCommand};
 use crate::exit::{CliError, Exit};
 use crate::output::{
@@ -67,9 +68,7 @@ pub(super) async fn answer(
     approval: Approval,
     via: &str,
 ) -> Result<(), CliError> {
-    let person = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default();
-    let approval = approval.via(via);
-    let approval = if person.is_empty() { approval } else { approval.by(person) };
+    let approval = person().into_iter().fold(approval.via(via), Approval::by);
     let answered = host.answer(&request.id, approval).await;
     answered.map_err(|error| CliError::from(anyhow!(error)).advise("hookhost approvals"))
 }

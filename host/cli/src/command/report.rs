@@ -288,9 +288,7 @@ impl Report {
             }
         }
         if let Some(times) = self.times_sentence() {
-            let mut sentence = times;
-            sentence[..1].make_ascii_uppercase();
-            let _ = writeln!(text, "\n{sentence}.");
+            let _ = writeln!(text, "\n{}.", output::capitalised(&times));
         }
         for sentence in self.without_effect().into_iter().chain(self.unseen_sentences()) {
             let _ = writeln!(text, "\n{sentence}.");

@@ -1,6 +1,7 @@
 //! Compares the hooks that a repository gives to agents with those of another checkout.
 
 use super::{Finding, Kind};
+use crate::output::capitalised;
 use hookhost_agents::install::project_hooks::{HookChange, ProjectHook, changes, project_hooks};
 use std::collections::BTreeSet;
 use std::fs;
@@ -80,11 +81,6 @@ fn titles(hook: &ProjectHook) -> String {
 fn cut(command: &str) -> String {
     let cut: String = command.chars().take(MAX_SHOWN).collect();
     if cut.len() < command.len() { format!("{cut}…") } else { cut }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
 /// Returns the first line of the file that contains the hook's command, or else its last key. Returns 1 if there is none.

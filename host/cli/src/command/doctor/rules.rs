@@ -54,7 +54,7 @@ fn of(config: &Config, with_digest: bool) -> Check {
     let plugins = config.enabled().count();
     if plugins == 0 && config.asks().is_empty() {
         let empty = if files.is_empty() { String::new() } else { format!(" ({} has none)", files.join(", ")) };
-        let says = format!("no rules are in force here, so every call passes{empty}");
+        let says = format!("no rules are in force here{empty}");
         return Check::problem("rules", says, "hookhost on");
     }
     if let Some(says) = config.enabled().find_map(unusable) {
