@@ -19,6 +19,7 @@
 //! | `outcome` | the outcome of an event: [`Decision`], [`TransformOutcome`], [`Rejection`] |
 //! | `approval` | [`Question`]s to a person, and the answers |
 //! | `declared` | declarations of a session: [`ToolSpec`], [`ModelRef`] |
+//! | [`rule`] | the shape of a rule in words |
 
 #![deny(missing_docs)]
 
@@ -33,6 +34,7 @@ mod failure;
 mod json;
 mod outcome;
 mod payload;
+pub mod rule;
 mod types;
 
 pub use approval::{AnswerKind, Answered, Asker, Question};
