@@ -5,7 +5,7 @@ use crate::nearest::nearest;
 use crate::output::quoted;
 use anyhow::{Context as _, anyhow};
 use hookhost::command::TrustStore;
-use hookhost::config::{Digest, UserDirectories};
+use hookhost::config::{Code, Digest, Entry, UserDirectories};
 use hookhost::files::{self, Guard, Links, NewFile};
 use lzma_rust2::LzipReader;
 use std::fs;
@@ -63,6 +63,20 @@ pub(crate) fn find(name: &str) -> Result<&'static BundledPlugin, CliError> {
         Some(near) => error.advise(format!("hookhost add {near}")),
         None => error.advise("hookhost add"),
     })
+}
+
+/// Returns the component that judges the `[[rule]]` tables. Writes it, unless it is there already.
+///
+/// # Errors
+/// Fails if the program was built without plugins, or if the file cannot be written.
+pub(crate) fn rules_code(places: &UserDirectories) -> Result<Code, CliError> {
+    let plugin = find(Entry::RULES)?;
+    let path = plugin.path(places);
+    // The engine compares the digest, so the content need not be compared here.
+    if !path.metadata().is_ok_and(|metadata| usize::try_from(metadata.len()) == Ok(plugin.size())) {
+        plugin.install(places)?;
+    }
+    Ok(Code::File { path, digest: plugin.digest()? })
 }
 
 /// Removes the components of other versions from the user's directory for bundled plugins, unless a configuration names them: a file of

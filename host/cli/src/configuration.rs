@@ -3,6 +3,7 @@
 //! If a project's file is not used, a note names the command that approves it. A note also reports an approved file that has changed.
 
 use crate::agents_section::AgentsSection;
+use crate::bundled;
 use crate::exit::CliError;
 use crate::output::{self, quoted, style::WARNING};
 use anyhow::anyhow;
@@ -48,9 +49,18 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
         Some(file) => Config::open(file, &places, SECTIONS).map(Discovered::from),
         None => Config::discover(directory, &places, SECTIONS),
     };
-    let found = found.map_err(CliError::not_loaded)?;
+    let mut found = found.map_err(CliError::not_loaded)?;
     check_sections(&found.config)?;
+    found.config = with_rules_plugin(found.config, &places)?;
     Ok(found)
+}
+
+/// Adds the plugin that judges the `[[rule]]` tables, if there are any.
+pub(crate) fn with_rules_plugin(config: Config, places: &UserDirectories) -> Result<Config, CliError> {
+    if config.rules().is_empty() {
+        return Ok(config);
+    }
+    config.with_rules_plugin(bundled::rules_code(places)?).map_err(CliError::not_loaded)
 }
 
 /// Checks all sections. Every command does so, even for sections that it does not use, because a file applies only if all of its sections

@@ -8,7 +8,7 @@ use crate::output::{self, progress::Progress, quoted};
 use anyhow::anyhow;
 use hookhost::approval::Approver;
 use hookhost::command::Advice;
-use hookhost::config::{Config, Discovered, Entry, Settings};
+use hookhost::config::{Config, Discovered, Entry, Problems, Settings};
 use hookhost::plugin::LoadError;
 use hookhost::{Changes, Error, Host, HostBuilder, Plugin};
 use hookhost_models::Keys;
@@ -123,7 +123,7 @@ pub(crate) async fn compile(config: &Config, progress: &Progress) -> Result<(), 
     let total = config.enabled().map(size).sum();
     let mut done = 0;
     for entry in config.enabled() {
-        attempt(entry).await?;
+        load_alone(config.only(&entry.name)).await?;
         done += size(entry);
         progress.set(done, total);
     }
@@ -134,12 +134,31 @@ pub(crate) async fn compile(config: &Config, progress: &Progress) -> Result<(), 
 pub(crate) async fn attempt(entry: &Entry) -> Result<Plugin, CliError> {
     let mut entry = entry.clone();
     entry.enabled = true;
-    let config = Config::from_entries(vec![entry.clone()], Settings::default()).map_err(CliError::not_loaded)?;
+    load_alone(Config::from_entries(vec![entry], Settings::default()).map_err(CliError::not_loaded)?).await
+}
+
+/// Loads the only plugin of a configuration.
+async fn load_alone(config: Config) -> Result<Plugin, CliError> {
     match builder(config.clone()).build().await {
-        Ok(host) => host.plugins().pop().ok_or_else(|| CliError::not_loaded(anyhow!("{} was not loaded", entry.name))),
-        Err(error @ Error::Load(LoadError::Refused { .. })) if entry.origin.is_none() => {
+        Ok(host) => host.plugins().pop().ok_or_else(|| CliError::not_loaded(anyhow!("the plugin was not loaded"))),
+        Err(error @ Error::Load(LoadError::Refused { .. }))
+            if config.entries().iter().all(|entry| entry.origin.is_none()) =>
+        {
             Err(stop(error, &config).advise(output::this_command_and("--set KEY=VALUE")))
         }
+        Err(error) => Err(stop(error, &config)),
+    }
+}
+
+/// Checks the rules in words with the plugin that judges them, which tries their examples. Returns the mistakes.
+pub(crate) async fn mistakes_in_rules(config: &Config) -> Result<Option<Problems>, CliError> {
+    if config.rules().is_empty() {
+        return Ok(None);
+    }
+    let config = config.only(Entry::RULES);
+    match builder(config.clone()).build().await {
+        Ok(_) => Ok(None),
+        Err(Error::Load(LoadError::InvalidRules(problems))) => Ok(Some(problems)),
         Err(error) => Err(stop(error, &config)),
     }
 }
@@ -169,6 +188,10 @@ fn not_loaded(error: &LoadError, config: &Config) -> CliError {
         _ => None,
     };
     let message = match (error, &written) {
+        (LoadError::OtherDigest { path, .. }, _) if entry.is_some_and(|entry| entry.name == Entry::RULES) => {
+            return CliError::not_loaded(anyhow!("{error}"))
+                .advise(format!("rm {}, which hookhost writes again", quoted(&path.to_string_lossy())));
+        }
         (LoadError::Unreadable { .. }, Some(origin)) => {
             format!("{error}; put the file back, or take out its entry at {origin}")
         }

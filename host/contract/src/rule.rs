@@ -23,8 +23,6 @@ pub const MAX_TEXT: usize = 4 * 1024;
 pub const MAX_PATTERN: usize = 1_024;
 /// Maximum number of wildcards in a pattern.
 pub const MAX_WILDCARDS: usize = 32;
-/// Maximum length of the name of a rule, in bytes.
-pub const MAX_ID: usize = 64;
 
 /// One rule: the calls or texts that it is about, its answer, and examples.
 ///

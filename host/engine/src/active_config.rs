@@ -6,7 +6,7 @@
 //! plugins were replaced one at a time, an event could run through a chain that no configuration describes.
 
 use crate::audit::LoadedPlugin;
-use crate::config::{AskRule, Code, Config, Digest, Enforcement, Entry, Settings};
+use crate::config::{AskRule, Code, Config, Digest, Enforcement, Entry, Layer, Settings};
 use crate::contract::{EventKind, ToolSpec};
 use crate::engine::Engine;
 use crate::locked::locked;
@@ -53,9 +53,12 @@ impl ActiveConfig {
     /// # Errors
     /// If a plugin cannot be loaded, or if there is not enough address space for the sandbox.
     pub(crate) async fn load(loading: &Loading, config: &Config) -> Result<Self, NotActive> {
+        if config.lacks_rules_plugin() {
+            return Err(LoadError::NoRulesPlugin.into());
+        }
         let mut entries: Vec<&Entry> = config.enabled().collect();
         entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
-        let plugins = Self::plugins_of(loading, &entries, config.settings()).await?;
+        let plugins = Self::plugins_of(loading, &entries, config).await?;
         let mut chains = vec![Vec::new(); EventKind::ALL.len()];
         for plugin in &plugins {
             for event in plugin.events() {
@@ -66,8 +69,9 @@ impl ActiveConfig {
     }
 
     /// Loads the plugins of these entries.
-    async fn plugins_of(loading: &Loading, entries: &[&Entry], settings: &Settings) -> Result<Vec<Plugin>, NotActive> {
+    async fn plugins_of(loading: &Loading, entries: &[&Entry], config: &Config) -> Result<Vec<Plugin>, NotActive> {
         let Loading { engine, own, version, .. } = loading;
+        let settings = config.settings();
         let most = settings.concurrent_calls;
         let components: Vec<&Entry> =
             entries.iter().copied().filter(|entry| !matches!(entry.code, Code::Native(_))).collect();
@@ -90,7 +94,8 @@ impl ActiveConfig {
                 own,
                 within: settings.compile_time,
             };
-            let plugin = Plugin::load(&compiler, entry, engine.loaded(&sandbox, entry, own)).await?;
+            let loaded = Plugin::load(&compiler, entry, engine.loaded(&sandbox, entry, own)).await;
+            let plugin = loaded.map_err(|error| with_positions(error, entry, config))?;
             engine.remember(&plugin);
             plugins.push(plugin);
         }
@@ -132,6 +137,11 @@ impl ActiveConfig {
 
     pub(crate) fn enforcement(&self) -> Enforcement {
         self.config.enforcement()
+    }
+
+    /// Returns the layer of the rule in words with this id.
+    pub(crate) fn layer_of_rule(&self, id: &str) -> Option<Layer> {
+        self.config.layer_of_rule(id)
     }
 
     fn plugin(&self, name: &str) -> Option<&Plugin> {
@@ -316,6 +326,16 @@ impl RuleSet {
 impl std::fmt::Debug for RuleSet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RuleSet").field("plugins", &self.plugins()).finish_non_exhaustive()
+    }
+}
+
+/// Adds the positions in the files to the mistakes that the plugin of the rules in words has found in them.
+fn with_positions(error: LoadError, entry: &Entry, config: &Config) -> LoadError {
+    match &error {
+        LoadError::Refused { message, .. } if entry.judges_rows => {
+            config.rule_problems(message).map_or(error, LoadError::InvalidRules)
+        }
+        _ => error,
     }
 }
 

@@ -7,8 +7,8 @@ use crate::loading;
 use crate::output::{
     self, entry,
     style::{DIM, NAME},
-    truncate::counted,
 };
+use hookhost::config::Entry;
 use hookhost::contract::{EventKind, Shape};
 use hookhost::{Config, Host, Plugin};
 use serde_json::{Value, json};
@@ -61,8 +61,8 @@ pub(crate) fn as_text(host: &Host, config: &Config, only: Option<EventKind>) -> 
                 text.push_str("No plugin is on the allowlist, so nothing is checked.\n");
                 output::next_step(&mut text, "hookhost on");
             }
-            asks => {
-                text.push_str(&format!("No plugin is on the allowlist; in force: {}.\n", counted(asks, "ask rule")));
+            _ => {
+                text.push_str(&format!("No plugin is on the allowlist; in force: {}.\n", entry::in_force(config)));
             }
         }
         return text;
@@ -84,6 +84,9 @@ pub(crate) fn as_text(host: &Host, config: &Config, only: Option<EventKind>) -> 
     }
     for plugin in host.plugins() {
         let _ = write!(text, "\n{}", about(&plugin));
+        if plugin.name() == Entry::RULES {
+            config.rules().iter().for_each(|rule| _ = writeln!(text, "  rule    {}", entry::rule(rule)));
+        }
     }
     let disabled: Vec<_> = config.entries().iter().filter(|entry| !entry.enabled).collect();
     if !disabled.is_empty() {
@@ -148,6 +151,7 @@ fn as_json(host: &Host, config: &Config, only: Option<EventKind>) -> Value {
         "files": config.files(),
         "events": events(only).map(event).collect::<Vec<_>>(),
         "not-enabled": disabled.map(|entry| json!({ "plugin": entry.name, "path": entry.code.path() })).collect::<Vec<_>>(),
+        "rules": config.rules().iter().map(|rule| &rule.row).collect::<Vec<_>>(),
     })
 }
 

@@ -13,7 +13,7 @@ use crate::args::OnArgs;
 use crate::directory_rules::OBSERVES;
 use crate::exit::{CliError, Exit};
 use crate::interrupt::Signals;
-use crate::output::{difference, one_line, progress::Progress, time, truncate::counted};
+use crate::output::{difference, entry, one_line, progress::Progress, time, truncate::counted};
 use crate::profile::{self, PreparedProfile, Profile};
 use crate::{bundled, configuration, inside_agent, loading};
 use anyhow::anyhow;
@@ -230,9 +230,8 @@ impl Rules {
 
     fn row(&self) -> Result<Row, CliError> {
         let Some(prepared) = &self.profile else {
-            let plugins = counted(self.own.enabled().count(), "plugin");
-            let asks = counted(self.own.asks().len(), "ask rule");
-            return Ok(Row::note("rules", &format!("your own: {plugins} and {asks}")).next("hookhost hooks"));
+            let says = format!("your own: {}", entry::in_force(&self.own));
+            return Ok(Row::note("rules", &says).next("hookhost hooks"));
         };
         let counts = profile::rule_counts(&prepared.config)?;
         let rest = if prepared.config.settings().observe {

@@ -4,6 +4,7 @@ use crate::args::TrustArgs;
 use crate::configuration::{self, SECTIONS};
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
+use crate::loading;
 use crate::output::{
     self, difference, entry, quoted,
     style::{DIM, GOOD, NAME, WARNING},
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// Maximum number of characters of a line in the shown difference.
 const MAX_LINE: usize = 300;
 
-pub(crate) fn run(args: &TrustArgs) -> Result<Exit, CliError> {
+pub(crate) async fn run(args: &TrustArgs) -> Result<Exit, CliError> {
     let places = configuration::places()?;
     let store = TrustStore::of(&places);
     if args.list {
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<Exit, CliError> {
             }
         },
     };
-    approve(&store, &places, &file, args.yes)
+    approve(&store, &places, &file, args.yes).await
 }
 
 /// If the path is a directory, returns the path of its hookhost.toml, otherwise the path itself.
@@ -106,7 +107,12 @@ fn nearest_to_approve(
     Ok(None)
 }
 
-fn approve(store: &TrustStore, places: &UserDirectories, file: &ProjectFile, yes: bool) -> Result<Exit, CliError> {
+async fn approve(
+    store: &TrustStore,
+    places: &UserDirectories,
+    file: &ProjectFile,
+    yes: bool,
+) -> Result<Exit, CliError> {
     let shown = quoted(&file.path.to_string_lossy());
     let before = store.approval(&file.path).map_err(CliError::not_loaded)?;
     if before.as_ref().is_some_and(|before| before.digest == file.digest) {
@@ -116,6 +122,13 @@ fn approve(store: &TrustStore, places: &UserDirectories, file: &ProjectFile, yes
     let source = Source::new(&file.path, Layer::Project).with_home(places.home.clone());
     let config = Config::parse(&file.text, &source, SECTIONS).map_err(CliError::not_loaded)?;
     let sent = configuration::sent_variables(&config)?;
+    if !config.rules().is_empty() {
+        let merged = Config::with_project_file(file, places, SECTIONS).map_err(CliError::not_loaded)?;
+        let merged = configuration::with_rules_plugin(merged, places)?;
+        if let Some(problems) = loading::mistakes_in_rules(&merged).await? {
+            return Err(CliError::not_loaded(problems));
+        }
+    }
     output::note(&describe(file, &config, &sent, before.as_ref()));
     if !yes && !output::confirm("Approve it?", " whether to approve this")? {
         let stays =
@@ -140,7 +153,7 @@ fn describe(file: &ProjectFile, config: &Config, sent: &[SentVariable], before: 
         }
         text.push_str("  as it is now:\n");
     }
-    if config.entries().is_empty() {
+    if config.entries().is_empty() && config.rules().is_empty() {
         text.push_str("  names no plugin\n");
     }
     for plugin in config.entries() {
@@ -161,6 +174,9 @@ fn describe(file: &ProjectFile, config: &Config, sent: &[SentVariable], before: 
                 "    {WARNING}its `approve` answers for you what [[ask]] rules of project files ask{WARNING:#}; your own rules still ask you"
             );
         }
+    }
+    for rule in config.rules() {
+        let _ = writeln!(text, "  rule {}", entry::rule(rule));
     }
     for rule in config.asks() {
         let question = rule.question.as_deref().unwrap_or("may it run?");

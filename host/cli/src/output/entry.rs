@@ -1,7 +1,10 @@
 //! Describes an entry of the allowlist, for people and for programs.
 
-use hookhost::config::{ActionKind, Entry, Grants, Limits, ToolPattern};
+use super::{one_line, truncate::counted};
+use hookhost::Config;
+use hookhost::config::{ActionKind, Entry, Grants, Limits, Rule, ToolPattern};
 use hookhost::contract::Stop;
+use hookhost::contract::rule::RuleOn;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -109,6 +112,36 @@ pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
         granted.insert(key.into(), Value::Bool(true));
     }
     granted
+}
+
+/// Describes a rule in words on one line: what it is about, and its answer.
+pub(crate) fn rule(rule: &Rule) -> String {
+    let row = &rule.row;
+    let mut about = list(row.on.iter().map(RuleOn::name));
+    for (key, values) in row.matchers() {
+        about.push_str(&format!(", {key} {}", list(values.iter())));
+    }
+    for (key, condition) in [("when", &row.when), ("unless", &row.unless)] {
+        about.extend(condition.iter().map(|condition| format!(", {key} {condition}")));
+    }
+    let observed = if row.observe { ", only observed" } else { "" };
+    let answers = row.answers().into_iter().map(|answer| format!("{}s", answer.name()));
+    let text = [&row.reject, &row.ask, &row.note, &row.remind, &row.redact].into_iter().flatten().next();
+    let text = text.map(|text| format!(": {text}")).unwrap_or_default();
+    one_line(&format!("{} {} ({about}{observed}){text}", row.id, answers.collect::<String>()))
+}
+
+/// Counts what is in force: `2 plugins and 3 rules`.
+pub(crate) fn in_force(config: &Config) -> String {
+    let plugins = config.enabled().filter(|entry| entry.name != Entry::RULES).count();
+    let counts = [(plugins, "plugin"), (config.rules().len(), "rule"), (config.asks().len(), "ask rule")];
+    let counts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(*count, what)).collect();
+    match counts.split_last() {
+        None => counted(0, "rule"),
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    }
 }
 
 /// Describes the tool calls that an entry or an ask rule applies to, in the terms of the configuration file. The text is empty if there is

@@ -325,6 +325,13 @@ impl AgentActions<'_> {
     }
 }
 
+/// Returns true if an agent has a tool of this name of its own.
+#[must_use]
+pub fn is_known_tool(tool: &str) -> bool {
+    let tool = folded(tool);
+    agents::all().any(|table| table.shape(&tool).is_some())
+}
+
 fn folded(tool: &str) -> String {
     tool.chars().filter(|character| !matches!(character, '_' | '-')).flat_map(char::to_lowercase).collect()
 }

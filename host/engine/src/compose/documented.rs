@@ -43,7 +43,7 @@ impl<'a> Chain<'a> {
             chain.names.push(name.trim());
             let layer = if flags.contains(&"project") { Layer::Project } else { Layer::User };
             let may_approve = flags.contains(&"approve").then_some(layer);
-            chain.members.push(Member { enforcing: !flags.contains(&"audit"), may_approve });
+            chain.members.push(Member { enforcing: !flags.contains(&"audit"), may_approve, sees_own_changes: false });
             let on_failure = [OnFailure::Skip, OnFailure::Ask].into_iter().find(|word| flags.contains(&word.name()));
             chain.on_failure.push(on_failure.unwrap_or(OnFailure::Reject));
             rest = after.trim_start_matches([',', ' ']);

@@ -129,10 +129,7 @@ impl<V: PartialEq, R> Gate<V, R> {
         }
         while self.asking.is_none() {
             match (self.next..self.chain.len()).find(|&member| self.is_due(member)) {
-                Some(member) => {
-                    self.next = member;
-                    self.asking = Some(member);
-                }
+                Some(member) => self.asking = Some(member),
                 None if !self.begin_pass() => return None,
                 None => {}
             }
@@ -143,6 +140,7 @@ impl<V: PartialEq, R> Gate<V, R> {
     /// Takes the answer of the member that [`Gate::ask`] returned last. Does nothing if no member was asked.
     pub(crate) fn answer(&mut self, answer: Verdict<V, R>) {
         let Some(member) = self.asking.take() else { return };
+        self.next = member + 1;
         let asked = &mut self.chain[member];
         asked.answered = Some(self.version);
         asked.approved = None;
@@ -228,9 +226,12 @@ impl<V: PartialEq, R> Gate<V, R> {
         }
     }
 
-    /// Returns true if `member` neither answered about the current value nor wrote it.
+    /// Returns true if `member` has not answered about the current value. A member that wrote the value knows it, unless it
+    /// [sees its own changes](Member::sees_own_changes).
     fn has_not_seen(&self, member: usize) -> bool {
-        self.chain[member].answered != Some(self.version) && self.authors.last() != Some(&member)
+        let asked = &self.chain[member];
+        let knows = self.authors.last() == Some(&member) && !asked.member.sees_own_changes;
+        asked.answered != Some(self.version) && !knows
     }
 
     /// Returns true if `member` is to be asked in this round. Enforcing members that gave no answer last time are asked

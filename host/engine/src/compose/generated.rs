@@ -14,11 +14,11 @@ pub(super) fn cases() -> ProptestConfig {
 }
 
 /// An enforcing plugin without the grant `approve`, like most plugins.
-pub(super) const ENFORCING: Member = Member { enforcing: true, may_approve: None };
+pub(super) const ENFORCING: Member = Member { enforcing: true, may_approve: None, sees_own_changes: false };
 
 pub(super) fn member() -> impl Strategy<Value = Member> {
-    (prop::bool::weighted(0.85), prop::option::of(layer()))
-        .prop_map(|(enforcing, may_approve)| Member { enforcing, may_approve })
+    (prop::bool::weighted(0.85), prop::option::of(layer()), prop::bool::weighted(0.1))
+        .prop_map(|(enforcing, may_approve, sees_own_changes)| Member { enforcing, may_approve, sees_own_changes })
 }
 
 pub(super) fn layer() -> impl Strategy<Value = Layer> {

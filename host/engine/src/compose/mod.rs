@@ -32,6 +32,9 @@ pub(crate) struct Member {
     /// The layer of the plugin's entry, if the entry has the grant `approve`. [`Layer::may_waive`] says which
     /// questions of the configuration the plugin may waive.
     pub(crate) may_approve: Option<Layer>,
+    /// True if the plugin is also asked about a value that it has written itself. The rules of one plugin may come from
+    /// several people, and a change that one rule makes must not escape the others.
+    pub(crate) sees_own_changes: bool,
 }
 
 /// One plugin's answer to a gate event. If the answer is a change, it was already checked against the schema and the

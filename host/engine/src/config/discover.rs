@@ -11,9 +11,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::file::ParsedFile;
 use super::project_file::{ProjectFile, UserDirectories, is_there, place};
 use super::trust::{Approved, TrustStore};
-use super::{Config, ConfigError, Digest, Entry, Layer, file, paths::canonical};
+use super::{Config, ConfigError, Digest, Entry, Layer, Problem, file, paths::canonical};
 use crate::files::Guard;
 
 /// The result of [`Config::discover`].
@@ -150,18 +151,7 @@ impl Config {
     /// - [`ConfigError::TrustStore`] if the approvals cannot be read.
     /// - [`ConfigError::Entry`] if a directory that a project grants is a link out of the project.
     pub fn discover(cwd: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Discovered, ConfigError> {
-        let of_user = |path: &Path| {
-            if !is_there(path)? {
-                return Ok::<_, ConfigError>(None);
-            }
-            let file = ProjectFile::read_through_links(path, Guard::OnlyMineToWrite)?;
-            Ok(Some(file::parse(&file.text, &places.source(file.path, Layer::User), sections)))
-        };
-        let (mut profile, user) = (of_user(&places.profile_file())?, of_user(&places.user_file())?);
-        if let (Some(Ok(profile)), Some(Ok(user))) = (&mut profile, &user) {
-            profile.leave_out_entries_of(user, canonical);
-        }
-        let mut counting: Vec<_> = profile.into_iter().chain(user).collect();
+        let mut counting = of_user(places, sections)?;
         let Project { approved, inert, changes } = Project::of(cwd, places)?;
         for project in approved {
             counting.push(file::parse(&project.text, &places.source(project.path, Layer::Project), sections));
@@ -170,6 +160,37 @@ impl Config {
         config.entries().iter().try_for_each(directories_stay_in_the_project)?;
         Ok(Discovered { config, inert, changes })
     }
+
+    /// Combines the user's own files with a project's file that is not approved yet. So a mistake that appears only beside the
+    /// user's files is found before the approval.
+    ///
+    /// # Errors
+    /// The errors of [`Self::discover`].
+    pub fn with_project_file(
+        file: &ProjectFile,
+        places: &UserDirectories,
+        sections: &[&str],
+    ) -> Result<Self, ConfigError> {
+        let mut counting = of_user(places, sections)?;
+        counting.push(file::parse(&file.text, &places.source(file.path.clone(), Layer::Project), sections));
+        Self::add_up(counting, canonical)
+    }
+}
+
+/// Reads the user's own files.
+fn of_user(places: &UserDirectories, sections: &[&str]) -> Result<Vec<Result<ParsedFile, Vec<Problem>>>, ConfigError> {
+    let read = |path: &Path| {
+        if !is_there(path)? {
+            return Ok::<_, ConfigError>(None);
+        }
+        let file = ProjectFile::read_through_links(path, Guard::OnlyMineToWrite)?;
+        Ok(Some(file::parse(&file.text, &places.source(file.path, Layer::User), sections)))
+    };
+    let (mut profile, user) = (read(&places.profile_file())?, read(&places.user_file())?);
+    if let (Some(Ok(profile)), Some(Ok(user))) = (&mut profile, &user) {
+        profile.leave_out_entries_of(user, canonical);
+    }
+    Ok(profile.into_iter().chain(user).collect())
 }
 
 /// The files of a project.

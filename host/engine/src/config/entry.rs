@@ -70,6 +70,8 @@ pub struct Entry {
     pub config: serde_json::Map<String, serde_json::Value>,
     /// File and line of the entry; `None` for an entry that a program created.
     pub origin: Option<Origin>,
+    /// True for the entry that [`Config::with_rules_plugin`](super::Config::with_rules_plugin) creates.
+    pub(crate) judges_rows: bool,
 }
 
 impl Entry {
@@ -80,7 +82,7 @@ impl Entry {
         Self::of(name, Code::File { path: path.into(), digest })
     }
 
-    fn of(name: impl Into<String>, code: Code) -> Self {
+    pub(super) fn of(name: impl Into<String>, code: Code) -> Self {
         Self {
             name: name.into(),
             code,
@@ -97,6 +99,7 @@ impl Entry {
             grants: Grants::default(),
             config: serde_json::Map::new(),
             origin: None,
+            judges_rows: false,
         }
     }
 

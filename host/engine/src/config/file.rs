@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    AskRule, Code, Entry, Grants, Layer, Mode, Origin, Problem,
+    AskRule, Code, Entry, Grants, Layer, Mode, Origin, Problem, Rule,
     ask::RawAsk,
     decode::{decode, unknown_key},
     entry::directory_of,
@@ -53,14 +53,15 @@ pub(super) struct ParsedFile {
     pub(super) layer: Layer,
     pub(super) entries: Vec<PlacedEntry>,
     pub(super) asks: Vec<AskRule>,
+    pub(super) rules: Vec<Rule>,
     pub(super) settings: Option<Node>,
     /// The sections that the embedding program reads.
     pub(super) sections: Table,
 }
 
 impl ParsedFile {
-    /// Removes each entry that `other` has under the same name or with the same component. `same` maps all paths of one
-    /// file to one spelling.
+    /// Removes each entry that `other` has under the same name or with the same component, and each rule whose id `other`
+    /// has. `same` maps all paths of one file to one spelling.
     #[cfg(feature = "config-file")]
     pub(super) fn leave_out_entries_of(&mut self, other: &Self, same: impl Fn(&Path) -> PathBuf) {
         let path = |entry: &Entry| entry.code.path().map(&same);
@@ -71,6 +72,7 @@ impl ParsedFile {
                 .any(|PlacedEntry { entry: own, .. }| own.name == entry.name || path(own) == path(entry))
         };
         self.entries.retain(|placed| !is_replaced(&placed.entry));
+        self.rules.retain(|rule| !other.rules.iter().any(|own| own.row.id == rule.row.id));
     }
 }
 
@@ -84,7 +86,7 @@ pub(super) struct PlacedEntry {
 }
 
 /// The sections of the engine.
-const SECTIONS: [&str; 3] = ["plugin", "ask", "settings"];
+const SECTIONS: [&str; 4] = ["plugin", "rule", "ask", "settings"];
 
 /// Parses and checks a file, independently of other files. `sections` are the names of the embedding program's
 /// sections.
@@ -100,6 +102,7 @@ fn sections_of(table: Table, source: &Source, sections: &[&str]) -> Result<Parse
         layer: source.layer,
         entries: Vec::new(),
         asks: Vec::new(),
+        rules: Vec::new(),
         settings: None,
         sections: Table::default(),
     };
@@ -114,6 +117,11 @@ fn sections_of(table: Table, source: &Source, sections: &[&str]) -> Result<Parse
             "ask" => {
                 let nodes = array_of_tables(&key, &node, "rules", &mut problems);
                 parsed.asks = nodes.iter().filter_map(|node| ask_rule(node, source, &mut problems)).collect();
+            }
+            "rule" => {
+                let nodes = array_of_tables(&key, &node, "rules", &mut problems);
+                let rules = nodes.iter().filter_map(|node| Rule::read(node, origin(node, source), &mut problems));
+                parsed.rules = rules.collect();
             }
             "settings" => parsed.settings = Some(node),
             name if known().any(|section| section == name) => parsed.sections.push(key, node),
@@ -170,7 +178,11 @@ fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Pl
         grants,
         config: written.config,
         origin: Some(origin(node, source)),
+        judges_rows: false,
     };
+    if entry.name == Entry::RULES {
+        check.fail(&["name"], "this name belongs to the plugin that judges the `[[rule]]` tables: choose another");
+    }
     for BrokenRule { keys, why } in entry_rules::broken(&entry) {
         check.fail(&keys.iter().map(String::as_str).collect::<Vec<_>>(), &why);
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    AskRule, ConfigError, Enforcement, Entry, Layer, Origin, Problem, Problems, Settings, Source,
+    AskRule, ConfigError, Enforcement, Entry, Layer, Origin, Problem, Problems, Rule, Settings, Source,
     decode::decode,
     entry_rules::check_program_entry,
     file::{self, ParsedFile, PlacedEntry},
@@ -16,6 +16,7 @@ use super::{
     settings::{Forbidden, RawSettings},
     tree::{Node, Table, Value, join},
 };
+use crate::contract::rule::{MAX_PROJECT_ROWS, MAX_USER_ROWS};
 
 /// The plugins that may load, and their settings. Every part has been checked.
 ///
@@ -41,6 +42,7 @@ use super::{
 pub struct Config {
     entries: Vec<Entry>,
     asks: Vec<AskRule>,
+    rules: Vec<Rule>,
     settings: Settings,
     sections: Table,
     files: Vec<PathBuf>,
@@ -127,12 +129,13 @@ impl Config {
         Ok(self)
     }
 
-    /// Returns this configuration without its entries and ask rules, so that each event continues and is recorded as
+    /// Returns this configuration without its entries, rules and ask rules, so that each event continues and is recorded as
     /// [`Enforcement::Paused`]. The files and the other settings stay.
     #[must_use]
     pub fn paused(mut self) -> Self {
         self.entries.clear();
         self.asks.clear();
+        self.rules.clear();
         self.settings.require_plugins = false;
         self.is_paused = true;
         self
@@ -166,6 +169,12 @@ impl Config {
         &self.asks
     }
 
+    /// Returns the rules in words: those of the profile, then those of the user's file, then those of a project.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
     /// Returns the entry with this name.
     #[must_use]
     pub fn entry(&self, name: &str) -> Option<&Entry> {
@@ -187,6 +196,18 @@ impl Config {
             entry.enabled = true;
             true
         })
+    }
+
+    /// Returns the configuration with this entry alone, enabled.
+    #[must_use]
+    pub fn only(&self, name: &str) -> Self {
+        let mut alone = self.clone();
+        alone.entries.retain(|entry| entry.name == name);
+        alone.entries.iter_mut().for_each(|entry| entry.enabled = true);
+        if !alone.entries.iter().any(|entry| entry.judges_rows) {
+            alone.rules.clear();
+        }
+        alone
     }
 
     /// Returns the configuration for a replay of calls that an agent has already made. It has no entry whose plugin could write a
@@ -328,6 +349,7 @@ impl Sum {
             self.add_entry(placed, same);
         }
         self.config.asks.extend(parsed.asks);
+        parsed.rules.into_iter().for_each(|rule| self.add_rule(rule));
         if let Some(node) = parsed.settings {
             self.add_settings(node, parsed.layer);
         }
@@ -367,6 +389,23 @@ impl Sum {
             refuse("path", &placed.path_at, message);
         }
         self.entries.push(placed);
+    }
+
+    fn add_rule(&mut self, rule: Rule) {
+        let rules = &mut self.config.rules;
+        let is_of_project = |rule: &Rule| rule.origin.layer == Layer::Project;
+        let most = if is_of_project(&rule) { MAX_PROJECT_ROWS } else { MAX_USER_ROWS };
+        let before = rules.iter().filter(|other| is_of_project(other) == is_of_project(&rule)).count();
+        if before > most {
+            return;
+        }
+        if before == most {
+            self.problems.push(rule.is_too_many(most));
+        }
+        if let Some(earlier) = rules.iter().find(|other| other.row.id == rule.row.id) {
+            self.problems.push(rule.repeats(earlier));
+        }
+        rules.push(rule);
     }
 
     fn add_settings(&mut self, node: Node, layer: Layer) {

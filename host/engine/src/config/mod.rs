@@ -30,8 +30,10 @@
 //! | `tree` | a document in which each key and value has its position in the text |
 //! | `toml` | the conversion of TOML into such a document |
 //! | `decode` | the conversion of a document into types |
+//! | `rule` | `[[rule]]` |
 //! | `file` | one file |
 //! | `merged` | several files as one configuration |
+//! | `rules_entry` | the entry of the plugin that judges the `[[rule]]` tables |
 //! | `rules_digest` | the digest of all rules of a configuration |
 //! | `project_file` | files on the disk |
 //! | `trust` | the approvals of the user |
@@ -81,7 +83,9 @@ mod problem;
 pub(crate) mod project_file;
 mod quantity;
 mod raw;
+mod rule;
 mod rules_digest;
+mod rules_entry;
 mod server;
 mod settings;
 #[cfg(feature = "config-file")]
@@ -111,6 +115,7 @@ pub use pattern::{InvalidPattern, KeyPattern, ToolPattern};
 pub use problem::{Problem, Problems};
 #[cfg(feature = "config-file")]
 pub use project_file::{FILE_NAME, UserDirectories};
+pub use rule::Rule;
 pub use settings::{AuditSettings, Enforcement, OnQuestion, Settings};
 
 pub(crate) use server::{Server, ServerHost};

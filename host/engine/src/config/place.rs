@@ -31,4 +31,15 @@ impl Place {
     pub(super) fn line(&self) -> usize {
         self.file.text.as_bytes().iter().take(self.range.start).filter(|byte| **byte == b'\n').count() + 1
     }
+
+    /// Returns the place of a part of the string at this place. `part` is a range of bytes in `value`, the content of the
+    /// string. If the file writes the string with escapes, returns the whole string.
+    pub(super) fn part(&self, value: &str, part: &Range<usize>) -> Self {
+        let written = self.file.text.get(self.range.clone()).unwrap_or_default();
+        let begin = written.find(value).filter(|_| part.start <= part.end && part.end <= value.len());
+        match begin.map(|begin| self.range.start + begin) {
+            Some(begin) => Self { file: Arc::clone(&self.file), range: begin + part.start..begin + part.end },
+            None => self.clone(),
+        }
+    }
 }

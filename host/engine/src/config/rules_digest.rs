@@ -40,6 +40,8 @@ fn entry(entry: &Entry) -> Value {
         grants,
         config,
         origin,
+        // The rules themselves are in `config`.
+        judges_rows: _,
     } = entry;
     json!({
         "name": name,

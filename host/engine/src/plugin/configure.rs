@@ -20,7 +20,7 @@ pub(super) async fn try_out(linked: &LinkedComponent) -> Result<(), LoadError> {
 pub(super) async fn configured(linked: &LinkedComponent) -> Result<(Store<Guest>, Instance), LoadError> {
     let name = || linked.entry.name.clone();
     let failed = |failure| LoadError::Failed { name: name(), failure };
-    let limits = CallLimits::of(&linked.entry);
+    let limits = CallLimits::to_configure(&linked.entry);
     let sandbox = &linked.sandbox;
     let instance = sandbox.instantiate(&linked.pre, GuestSetup::to_configure(linked.name.clone()), limits).await;
     let (mut store, instance) = instance.map_err(failed)?;

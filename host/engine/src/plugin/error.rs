@@ -1,7 +1,7 @@
 //! The errors of loading a plugin.
 
 use super::ContractError;
-use crate::config::Digest;
+use crate::config::{Digest, Problems};
 use std::path::{Path, PathBuf};
 
 /// The reason why a plugin is not loaded. Code of a component runs only after its digest, its exports and its imports
@@ -131,6 +131,15 @@ pub enum LoadError {
         /// The plugin's message.
         message: String,
     },
+    /// The rules in words have mistakes that only their plugin can find, such as an example that a rule does not match.
+    #[error(transparent)]
+    InvalidRules(Problems),
+    /// The configuration has rules in words, and nothing that judges them.
+    #[error(
+        "the configuration has `[[rule]]` tables, and this program does not have the plugin `rules`, which judges them: a program \
+         that embeds hookhost adds it with Config::with_rules_plugin"
+    )]
+    NoRulesPlugin,
     /// The plugin's tools cannot be offered to a model.
     #[error("plugin `{name}` cannot bring its tools: {problem}")]
     Tools {

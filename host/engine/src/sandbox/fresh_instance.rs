@@ -21,6 +21,12 @@ use wasmtime::{Store, UpdateDeadline};
 /// contains pointers.
 const COPY_OVERHEAD: usize = 16 * 1024;
 
+/// The budget of `configure` for the plugin of the rules in words. 200 rules with eight examples each need about a quarter of
+/// the fuel.
+const EXAMPLES_FUEL: u64 = 2_000_000_000;
+const EXAMPLES_COMPUTE: Duration = Duration::from_secs(2);
+const EXAMPLES_DEADLINE: Duration = Duration::from_secs(10);
+
 /// A function that a component exports. It is looked up once, when the component is loaded.
 pub(crate) type Handle = ComponentExportIndex;
 
@@ -29,13 +35,28 @@ pub(crate) type Handle = ComponentExportIndex;
 pub(crate) struct CallLimits<'a> {
     /// The limits that do not depend on the grants.
     pub(super) sizes: &'a Limits,
+    pub(super) fuel: u64,
     pub(super) compute: Duration,
     pub(super) deadline: Duration,
 }
 
 impl<'a> CallLimits<'a> {
     pub(crate) fn of(Entry { limits, grants, .. }: &'a Entry) -> Self {
-        Self { sizes: limits, compute: limits.compute(grants), deadline: limits.deadline(grants) }
+        Self {
+            sizes: limits,
+            fuel: limits.fuel.get(),
+            compute: limits.compute(grants),
+            deadline: limits.deadline(grants),
+        }
+    }
+
+    /// Returns the budget of `configure`. The plugin of the rules in words tries all examples in that call.
+    pub(crate) fn to_configure(entry: &'a Entry) -> Self {
+        let limits = Self::of(entry);
+        if !entry.judges_rows {
+            return limits;
+        }
+        Self { fuel: EXAMPLES_FUEL, compute: EXAMPLES_COMPUTE, deadline: EXAMPLES_DEADLINE, ..limits }
     }
 }
 
@@ -99,7 +120,7 @@ impl Sandbox {
                 if let Some(setup) = then {
                     // Reset the budgets, so the event gets as much as in an instance that starts from an image.
                     store.data_mut().begin(setup, limits.sizes);
-                    let _ = store.set_fuel(limits.sizes.fuel.get());
+                    let _ = store.set_fuel(limits.fuel);
                 }
                 let wire = invoke::<P, R::Wire>(&mut store, &instance, handle, params(), limits.sizes).await?;
                 R::answer(wire).map_err(Failure::invalid)
@@ -158,7 +179,7 @@ impl Sandbox {
         store.set_max_component_handles(limits.sizes.handles.get() as usize);
         store.set_hostcall_fuel(limits.sizes.output.get().saturating_add(COPY_OVERHEAD));
         // This fails only for an engine without fuel.
-        let _ = store.set_fuel(limits.sizes.fuel.get());
+        let _ = store.set_fuel(limits.fuel);
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|mut context| {
             let guest = context.data_mut();

@@ -25,8 +25,8 @@ use crate::compose::{
     Verdict,
 };
 use crate::contract::{
-    self, Asker, Cause, Decision, EventKind, Failure, FailureKind, OutcomeKind, Question, Rejection, Shape, Task,
-    TransformOutcome,
+    self, Asker, Cause, Decision, Escalation, EventKind, Failure, FailureKind, OutcomeKind, Question, Rejection, Shape,
+    Task, TransformOutcome,
 };
 use crate::event::{Binary, CollectEvent, GateEvent, Kind, TransformEvent};
 use crate::plugin::Plugin;
@@ -169,8 +169,12 @@ impl<'a> Dispatch<'a> {
             return self.finish(outcome);
         }
         let mut gate = Gate::new(self.members(), payload);
+        let mut asked_by_rules = None;
         while let Some(ask) = gate.ask() {
-            let answer = self.answer::<E>(ask.member, ask.round, gate.value()).await;
+            let mut answer = self.answer::<E>(ask.member, ask.round, gate.value()).await;
+            if self.chain[ask.member].entry().judges_rows {
+                answer = self.take_question(answer, &mut asked_by_rules);
+            }
             let version = gate.version();
             gate.answer(answer);
             if gate.version() > version {
@@ -178,21 +182,22 @@ impl<'a> Dispatch<'a> {
             }
         }
         let rules = self.session.validator(self.rules, &self.info);
-        let (value, response, mut questions) = match gate.decide(|value| E::asks(value, &rules)) {
-            GateResult::Rejected(objection) => {
-                let rejection = self.rejection(objection);
-                let outcome = Box::pin(self.conclude_rejected(rejection, passing)).await;
-                return self.finish(outcome);
-            }
-            GateResult::Accepted { value, changed_by, response, questions, approved_by } => {
-                self.record.changed_by = self.names(changed_by);
-                self.record.approved_by = approved_by.map(|member| self.chain[member].name().to_owned());
-                let response = response.map(|(member, response)| (self.chain[member].name().to_owned(), response));
-                self.record.response = response.as_ref().map(|(_, response)| raw(response));
-                let question = |(asker, escalation)| Question::new(self.asker(asker), escalation);
-                (value, response, questions.into_iter().map(question).collect::<Vec<_>>())
-            }
-        };
+        let (value, response, mut questions) =
+            match gate.decide(|value| E::asks(value, &rules).into_iter().chain(asked_by_rules).collect()) {
+                GateResult::Rejected(objection) => {
+                    let rejection = self.rejection(objection);
+                    let outcome = Box::pin(self.conclude_rejected(rejection, passing)).await;
+                    return self.finish(outcome);
+                }
+                GateResult::Accepted { value, changed_by, response, questions, approved_by } => {
+                    self.record.changed_by = self.names(changed_by);
+                    self.record.approved_by = approved_by.map(|member| self.chain[member].name().to_owned());
+                    let response = response.map(|(member, response)| (self.chain[member].name().to_owned(), response));
+                    self.record.response = response.as_ref().map(|(_, response)| raw(response));
+                    let question = |(asker, escalation)| Question::new(self.asker(asker), escalation);
+                    (value, response, questions.into_iter().map(question).collect::<Vec<_>>())
+                }
+            };
         let responder = response.as_ref().map(|(by, _)| by.clone());
         let accepted = if response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
         self.answer_from_kept::<E>(&value, &mut questions);
@@ -453,7 +458,11 @@ impl<'a> Dispatch<'a> {
         self.chain.iter().map(|plugin| {
             let entry = plugin.entry();
             let layer = Layer::of(entry.origin.as_ref());
-            Member { enforcing: plugin.enforces(), may_approve: entry.grants.approve.then_some(layer) }
+            Member {
+                enforcing: plugin.enforces(),
+                may_approve: entry.grants.approve.then_some(layer),
+                sees_own_changes: entry.judges_rows,
+            }
         })
     }
 
@@ -475,6 +484,23 @@ impl<'a> Dispatch<'a> {
             E::answer(verdict, payload, &self.session.validator(self.rules, &self.info)).map_err(Failure::invalid)
         });
         self.outcome_of(member, answer).unwrap_or_else(|on_failure| self.in_place_of_verdict(on_failure))
+    }
+
+    /// Makes the question of the plugin that judges the rules in words a question of the configuration, which has the layer
+    /// of its rule. A plugin with the grant `approve` may then waive it.
+    fn take_question<V, R>(&self, answer: Verdict<V, R>, question: &mut Option<(Layer, Escalation)>) -> Verdict<V, R> {
+        match answer {
+            Verdict::Escalate(asked) => {
+                let layer = asked.code.as_deref().and_then(|id| self.rules.layer_of_rule(id));
+                *question = Some((layer.unwrap_or(Layer::User), asked));
+                Verdict::Allow
+            }
+            Verdict::NotMatched | Verdict::Failed(_) | Verdict::Unanswered(_) => answer,
+            _ => {
+                *question = None;
+                answer
+            }
+        }
     }
 
     fn rejection(&mut self, objection: Objection) -> Rejection {

@@ -95,13 +95,13 @@ impl Kind {
     }
 }
 
-pub(crate) fn run(args: &CheckArgs) -> Result<Exit, CliError> {
+pub(crate) async fn run(args: &CheckArgs) -> Result<Exit, CliError> {
     let root = match &args.directory {
         Some(directory) => directory_of(directory)?,
         None => configuration::cwd()?,
     };
     let base = args.base.as_deref().map(directory_of).transpose()?;
-    let (rules, mut findings) = rules::check(&root);
+    let (rules, mut findings) = rules::check(&root).await;
     let (hooks, of_hooks) = hooks::check(&root, base.as_deref());
     findings.extend(of_hooks);
     if let Some(file) = &args.sarif {

@@ -2,17 +2,19 @@
 
 use super::{Finding, Kind};
 use crate::configuration::{self, SECTIONS, allow_command};
+use crate::exit::CliError;
+use crate::loading;
 use hookhost::command::{ProjectFile, inspect, read};
-use hookhost::config::{Config, ConfigError, FILE_NAME, Layer, Source};
+use hookhost::config::{Config, ConfigError, FILE_NAME, Layer, Problems, Source};
 use std::path::{Path, PathBuf};
 
 /// Returns a sentence about what was checked, and the findings.
-pub(super) fn check(root: &Path) -> (String, Vec<Finding>) {
+pub(super) async fn check(root: &Path) -> (String, Vec<Finding>) {
     let path = root.join(FILE_NAME);
     if path.symlink_metadata().is_err() {
         return (format!("{FILE_NAME}: this directory has none"), Vec::new());
     }
-    let config = match config(&path) {
+    let config = match config(&path).await {
         Ok(config) => config,
         Err(findings) => return (format!("{FILE_NAME} cannot be used"), findings),
     };
@@ -54,22 +56,33 @@ pub(super) fn check(root: &Path) -> (String, Vec<Finding>) {
     }
     let plugins = if entries.len() == 1 { "plugin" } else { "plugins" };
     let counts = format!("{} {plugins}, all pinned; {same} compared with the file", entries.len());
-    (format!("{FILE_NAME}: {counts}; {} ask rules", config.asks().len()), findings)
+    let rules = config.rules().len();
+    (format!("{FILE_NAME}: {counts}; {rules} rules, {} ask rules", config.asks().len()), findings)
 }
 
-fn config(path: &Path) -> Result<Config, Vec<Finding>> {
+async fn config(path: &Path) -> Result<Config, Vec<Finding>> {
     let finding =
         |line, message| vec![Finding { kind: Kind::RulesInvalid, file: PathBuf::from(FILE_NAME), line, message }];
+    let each = |problems: Problems| -> Vec<Finding> {
+        problems.iter().flat_map(|problem| finding(problem.line, problem.message.clone())).collect()
+    };
     let invalid = |error: ConfigError| match error {
-        ConfigError::Invalid(problems) => {
-            problems.iter().flat_map(|problem| finding(problem.line, problem.message.clone())).collect()
-        }
+        ConfigError::Invalid(problems) => each(problems),
         error => finding(1, error.to_string()),
     };
+    let stopped = |error: CliError| finding(1, error.message());
     let file = ProjectFile::read(path).map_err(invalid)?;
     let home = std::env::home_dir();
     let source = Source::new(&file.path, Layer::Project).with_home(home);
     let config = Config::parse(&file.text, &source, SECTIONS).map_err(invalid)?;
-    configuration::check_sections(&config).map_err(|error| finding(1, error.message()))?;
-    Ok(config)
+    configuration::check_sections(&config).map_err(stopped)?;
+    if config.rules().is_empty() {
+        return Ok(config);
+    }
+    let places = configuration::places().map_err(stopped)?;
+    let with_plugin = configuration::with_rules_plugin(config.clone(), &places).map_err(stopped)?;
+    match loading::mistakes_in_rules(&with_plugin).await.map_err(stopped)? {
+        Some(problems) => Err(each(problems)),
+        None => Ok(config),
+    }
 }

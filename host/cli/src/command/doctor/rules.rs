@@ -3,7 +3,7 @@
 use crate::configuration;
 use crate::directory_rules::{OBSERVES, pause_note};
 use crate::exit::CliError;
-use crate::output::{one_line, quoted, truncate::counted};
+use crate::output::{entry, one_line, quoted};
 use hookhost::Config;
 use hookhost::config::{Digest, Entry, Problem, UserDirectories};
 use hookhost_agents::install::check::Check;
@@ -51,8 +51,7 @@ pub(super) fn check(running: Option<&Value>, with_digest: bool) -> Check {
 
 fn of(config: &Config, with_digest: bool) -> Check {
     let files: Vec<_> = config.files().iter().map(|file| one_line(&file.to_string_lossy())).collect();
-    let plugins = config.enabled().count();
-    if plugins == 0 && config.asks().is_empty() {
+    if config.enabled().next().is_none() && config.asks().is_empty() {
         let empty = if files.is_empty() { String::new() } else { format!(" ({} has none)", files.join(", ")) };
         let says = format!("no rules are in force here{empty}");
         return Check::problem("rules", says, "hookhost on");
@@ -60,9 +59,7 @@ fn of(config: &Config, with_digest: bool) -> Check {
     if let Some(says) = config.enabled().find_map(unusable) {
         return Check::problem("rules", format!("{says}, so every call is denied"), "hookhost hooks");
     }
-    let rules = [(plugins, "plugin"), (config.asks().len(), "ask rule")];
-    let rules = rules.iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(*count, what));
-    let mut says = format!("in force here: {}, from {}", rules.collect::<Vec<_>>().join(" and "), files.join(", "));
+    let mut says = format!("in force here: {}, from {}", entry::in_force(config), files.join(", "));
     if with_digest {
         let digest = config.digest().to_string();
         says.push_str(&format!("; digest {}", digest.get(..SHOWN).unwrap_or(&digest)));

@@ -62,7 +62,7 @@ proptest! {
     #[test]
     fn a_plugin_in_audit_mode_adds_nothing(additions in additions(), count in 0..80_usize, at in 0..6_usize) {
         let mut with = additions.clone();
-        let audited = Member { enforcing: false, may_approve: None };
+        let audited = Member { enforcing: false, ..ENFORCING };
         with.insert(at.min(additions.len()), (audited, (0..count).map(task).collect()));
         prop_assert_eq!(merge(with), merge(additions));
     }

@@ -199,7 +199,7 @@ fn a_failure_beside_a_reject_withholds_the_value_in_both_orders() {
 
 #[test]
 fn a_chain_that_was_not_asked_to_its_end_withholds_the_value() {
-    let auditing = Member { enforcing: false, may_approve: None };
+    let auditing = Member { enforcing: false, ..ENFORCING };
     let decision = |members: &[Member]| {
         let mut transform = Transform::new(members.to_vec(), 0);
         transform.answer(Passage::Keep);

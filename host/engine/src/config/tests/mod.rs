@@ -5,6 +5,7 @@ mod bad_input;
 mod edits;
 mod generated;
 mod layers;
+mod rules;
 mod settings;
 mod trust;
 mod values;

@@ -50,10 +50,12 @@ impl Model<'_> {
         self.forms().into_iter().enumerate().next_back().expect("the first form is always there")
     }
 
-    /// Rule 5: the member was asked about the value in exactly this form, or it wrote this form.
+    /// Rule 5: the member was asked about the value in exactly this form, or it wrote this form and does not see its own
+    /// changes.
     fn has_seen(&self, member: usize) -> bool {
         let (current, (author, _)) = self.current();
-        author == Some(member) || self.replies.iter().any(|reply| reply.member == member && reply.form == current)
+        let knows = author == Some(member) && !self.event.plugins[member].member.sees_own_changes;
+        knows || self.replies.iter().any(|reply| reply.member == member && reply.form == current)
     }
 
     /// Returns true if the member gave no answer the last time it was asked.
@@ -207,13 +209,19 @@ fn a_gate_asks_and_decides_as_the_model_does_for_every_pair_of_plugins_over_two_
         Verdict::Failed(OnFailure::Ask),
         Verdict::Unanswered(question(3)),
     ];
-    let members = [(true, None), (true, Some(Layer::User)), (true, Some(Layer::Project)), (false, Some(Layer::User))];
+    let members = [
+        (true, None, false),
+        (true, None, true),
+        (true, Some(Layer::User), false),
+        (true, Some(Layer::Project), false),
+        (false, Some(Layer::User), false),
+    ];
     let mut plugins = Vec::new();
-    for (enforcing, may_approve) in members {
+    for (enforcing, may_approve, sees_own_changes) in members {
         for zero in &all {
             for one in &all {
                 let mut plugin = Plugin::of(|value, _| if value == 0 { zero.clone() } else { one.clone() });
-                plugin.member = Member { enforcing, may_approve };
+                plugin.member = Member { enforcing, may_approve, sees_own_changes };
                 plugins.push(plugin);
             }
         }

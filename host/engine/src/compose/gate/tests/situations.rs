@@ -237,7 +237,7 @@ fn a_decision_before_the_asking_has_ended_is_a_rejection() {
 
 #[test]
 fn a_plugin_in_audit_mode_need_not_have_been_asked() {
-    let auditing = Member { enforcing: false, may_approve: None };
+    let auditing = Member { enforcing: false, ..ENFORCING };
     let decision = Gate::<u8, ()>::new(vec![auditing], 0).decide(|_| Vec::new());
     assert!(matches!(decision, GateResult::Accepted { value: 0, .. }));
 }

@@ -1,0 +1,145 @@
+//! The entry of the plugin `rules`, which is made from all `[[rule]]` tables.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::{ActionKind, Code, Config, ConfigError, Entry, Layer, OnFailure, Problem, Problems, Rule};
+use crate::contract::rule::{LayeredRow, Mistake, RuleOn, RulesConfig};
+
+impl Entry {
+    /// Name of the entry that judges the `[[rule]]` tables. No entry of a file has this name.
+    pub const RULES: &str = "rules";
+
+    /// Priority of the entry that judges the `[[rule]]` tables. It is asked before the plugins with usual priorities, so
+    /// that a user's own sentence is the one that the model reads.
+    const RULES_PRIORITY: i32 = 50;
+
+    /// Returns the entry that judges these rules.
+    fn of_rules(code: Code, rules: &[Rule]) -> Self {
+        let first = rules.iter().min_by_key(|rule| rule.origin.layer == Layer::Project);
+        Self {
+            priority: Self::RULES_PRIORITY,
+            events: Some(words(rules).map(RuleOn::event).collect()),
+            actions: actions(rules),
+            on_failure: Some(OnFailure::Ask),
+            config: config(rules),
+            origin: first.map(|rule| rule.origin.clone()),
+            judges_rows: true,
+            ..Self::of(Self::RULES, code)
+        }
+    }
+}
+
+impl Config {
+    /// Adds the plugin that judges the `[[rule]]` tables. Without tables, the configuration stays as it is. A configuration
+    /// with tables and without the plugin does not load.
+    ///
+    /// # Errors
+    /// [`ConfigError::Entry`] if the configuration has an entry of the name `rules`.
+    pub fn with_rules_plugin(self, code: Code) -> Result<Self, ConfigError> {
+        if self.rules().is_empty() {
+            return Ok(self);
+        }
+        let entry = Entry::of_rules(code, self.rules());
+        self.with_entries(vec![entry])
+    }
+
+    /// Returns true if there are `[[rule]]` tables, and no plugin judges them.
+    pub(crate) fn lacks_rules_plugin(&self) -> bool {
+        !self.rules().is_empty() && !self.enabled().any(|entry| entry.judges_rows)
+    }
+
+    /// Returns the mistakes that the plugin `rules` has named in the error of its `configure`, with their positions.
+    /// Returns `None` if the message names none.
+    pub(crate) fn rule_problems(&self, message: &str) -> Option<Problems> {
+        let mistakes = message.lines().filter_map(Mistake::parse);
+        let problem = |mistake: Mistake| Some(self.rules().get(mistake.row)?.problem_of(&mistake));
+        let problems: Vec<Problem> = mistakes.filter_map(problem).collect();
+        Problems::none_or(problems, ()).err()
+    }
+
+    /// Returns the layer of the rule of this id.
+    pub(crate) fn layer_of_rule(&self, id: &str) -> Option<Layer> {
+        self.rules().iter().find(|rule| rule.row.id == id).map(|rule| rule.origin.layer)
+    }
+}
+
+fn words(rules: &[Rule]) -> impl Iterator<Item = &RuleOn> {
+    rules.iter().flat_map(|rule| rule.row.on.iter())
+}
+
+/// Returns the actions of the tool calls that the rules are about, or `None` for all calls.
+fn actions(rules: &[Rule]) -> Option<BTreeSet<ActionKind>> {
+    let mut actions = BTreeSet::new();
+    for on in words(rules) {
+        actions.extend(match on {
+            // The plugin is also called for unknown tools with a command among their arguments.
+            RuleOn::Shell => &[ActionKind::Shell][..],
+            RuleOn::Write | RuleOn::Delete => {
+                &[ActionKind::Shell, ActionKind::WriteFiles, ActionKind::Mcp, ActionKind::Other]
+            }
+            RuleOn::Read => &[ActionKind::Shell, ActionKind::ReadFile, ActionKind::Mcp, ActionKind::Other],
+            RuleOn::Web => &[ActionKind::Shell, ActionKind::Fetch, ActionKind::Mcp, ActionKind::Other],
+            RuleOn::Mcp => &[ActionKind::Mcp],
+            RuleOn::Spawn => &[ActionKind::SpawnAgent],
+            RuleOn::Prompt | RuleOn::Text | RuleOn::Session | RuleOn::TaskComplete => &[],
+            RuleOn::Tool(_) | RuleOn::Result => return None,
+        });
+    }
+    (!actions.is_empty()).then_some(actions)
+}
+
+/// Returns the configuration of the plugin.
+fn config(rules: &[Rule]) -> Map<String, Value> {
+    let layered = |rule: &Rule| LayeredRow { of_project: rule.origin.layer == Layer::Project, row: rule.row.clone() };
+    let config = RulesConfig { rule: rules.iter().map(layered).collect() };
+    match serde_json::to_value(config) {
+        Ok(Value::Object(config)) => config,
+        // A row consists of texts, so it can always be written as JSON.
+        _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Digest, Source};
+    use crate::contract::EventKind;
+
+    fn parsed(text: &str) -> Config {
+        Config::parse(text, &Source::new("/h.toml", Layer::User), &[]).unwrap()
+    }
+
+    fn code() -> Code {
+        Code::File { path: "/rules.wasm".into(), digest: Digest::of_bytes(b"rules") }
+    }
+
+    #[test]
+    fn the_entry_hears_only_what_the_rules_are_about() {
+        let config = parsed("[[rule]]\nid = 'a'\non = 'shell'\nnote = 'n'\n[[rule]]\nid = 'b'\non = 'mcp'\nnote = 'n'");
+        assert!(config.lacks_rules_plugin());
+        let config = config.with_rules_plugin(code()).unwrap();
+        assert!(!config.lacks_rules_plugin());
+        let entry = config.entry(Entry::RULES).unwrap();
+        assert_eq!(entry.events, Some([EventKind::BeforeToolCall].into()));
+        assert_eq!(entry.actions, Some([ActionKind::Shell, ActionKind::Mcp].into()));
+        let of_all =
+            parsed("[[rule]]\nid = 'a'\non = ['mcp__*', 'prompt']\nnote = 'n'").with_rules_plugin(code()).unwrap();
+        let entry = of_all.entry(Entry::RULES).unwrap();
+        assert_eq!(entry.events, Some([EventKind::BeforeToolCall, EventKind::PromptSubmit].into()));
+        assert_eq!(entry.actions, None);
+    }
+
+    #[test]
+    fn a_mistake_of_the_plugin_has_its_position_in_the_file() {
+        let config = parsed(
+            "[[rule]]\nid = 'a'\non = 'shell'\nreject = 'no'\nprogram = 'x'\nstops = ['x', 'y']\npasses = ['z']",
+        );
+        let problems = config.rule_problems("`0.stops.1`: it runs `y`\n`0.reject@1..2`: odd\nsomething else").unwrap();
+        let found: Vec<_> =
+            problems.iter().map(|problem| (problem.line, problem.column, problem.message.as_str())).collect();
+        assert_eq!(found, [(4, 12, "odd"), (6, 15, "it runs `y`")]);
+        assert!(config.rule_problems("no mistakes").is_none());
+    }
+}
