@@ -84,16 +84,16 @@ impl CommandLine {
             Normal::Absolute(start) => Some(start),
             Normal::Below(_) => None,
         };
-        let mut line =
-            Self { text: shell.command.clone(), is_certain: true, scripts: Vec::new(), start, context };
+        let mut line = Self { text: shell.command.clone(), is_certain: true, scripts: Vec::new(), start, context };
         line.scripts.push(read(&line.text, shell.dialect, &line.cwd(), &line.context));
         line
     }
 
     fn add_likely(&mut self, dialect: ShellDialect) {
-        let likely = self.scripts.first().and_then(|script| {
-            read_likely(script, &self.text, dialect, &self.cwd(), &self.context)
-        });
+        let likely = self
+            .scripts
+            .first()
+            .and_then(|script| read_likely(script, &self.text, dialect, &self.cwd(), &self.context));
         self.scripts.extend(likely);
     }
 

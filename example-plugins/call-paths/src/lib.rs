@@ -160,10 +160,11 @@ impl<'a> ReadCall<'a> {
     }
 }
 
-/// Returns the directories from which a tool may resolve a relative path.
+/// Returns the directories from which a tool may resolve a relative path, each once.
 #[must_use]
-pub fn contexts(session: &Session) -> [PathContext; 2] {
-    [PathContext::new(&session.cwd), PathContext::new(&session.workspace)]
+pub fn contexts(session: &Session) -> Vec<PathContext> {
+    let others = (session.cwd != session.workspace).then(|| PathContext::new(&session.cwd));
+    others.into_iter().chain([PathContext::new(&session.workspace)]).collect()
 }
 
 /// Returns the paths that an argument may name, each with the directory from which it was resolved. A path of another system may be a path

@@ -25,7 +25,8 @@ pub fn deleted(text: &str) -> Vec<String> {
     for line in text.lines().map(str::trim_start) {
         if let Some(path) = line.strip_prefix("*** Delete File:") {
             paths.push(path.trim().to_owned());
-        } else if line.starts_with("+++ /dev/null") || line.starts_with("--- /dev/null") && previous.starts_with("*** ") {
+        } else if line.starts_with("+++ /dev/null") || line.starts_with("--- /dev/null") && previous.starts_with("*** ")
+        {
             paths.extend(paths_of_patch(&format!("{previous}\n{line}\n")));
         }
         previous = line;

@@ -8,6 +8,12 @@ const MAX_PATH: usize = 4096;
 /// Characters that end a name within a word: `f=@.env;type=x`, `--env-file=.env`, `HEAD:.env`.
 const ENDS: [char; 8] = ['@', '=', '<', ',', ';', '{', '}', ':'];
 
+/// Characters that end a name within the code of an interpreter: `open('.env')`.
+const ENDS_IN_CODE: [char; 8] = ['\'', '"', '`', '(', ')', ' ', '\n', ';'];
+
+/// Interpreters, which may read the files that their code names.
+const INTERPRETERS: [&str; 9] = ["python", "python2", "python3", "node", "deno", "bun", "perl", "ruby", "php"];
+
 /// Options whose value is a text for people.
 const MESSAGES: [&str; 8] = ["-m", "--message", "--body", "--title", "--notes", "--subject", "-b", "-t"];
 
@@ -22,11 +28,32 @@ pub(crate) fn read(command: &Command) -> Vec<Write> {
     found.into_iter().map(|path| Write { path, extent: Extent::File, supposed: false }).collect()
 }
 
-/// Returns true if a program does nothing with its words but print, test or remember them.
+/// Returns true if a program does nothing with its words but print, test or remember them, or look for files of these names.
 fn only_prints(program: &str) -> bool {
-    const PRINTING: [&str; 16] = [
-        "echo", "printf", "print", "true", "false", ":", "test", "[", "[[", "exit", "return", "alias", "cd", "export",
-        "write-output", "write-host",
+    const PRINTING: [&str; 23] = [
+        "echo",
+        "printf",
+        "print",
+        "true",
+        "false",
+        ":",
+        "test",
+        "[",
+        "[[",
+        "exit",
+        "return",
+        "alias",
+        "cd",
+        "export",
+        "write-output",
+        "write-host",
+        "ls",
+        "find",
+        "fd",
+        "basename",
+        "dirname",
+        "realpath",
+        "which",
     ];
     PRINTING.contains(&program)
 }
@@ -34,17 +61,14 @@ fn only_prints(program: &str) -> bool {
 /// Returns the words of a command that may name files or addresses. A word that the command only prints or searches for, a script, and a
 /// message for people are left out.
 pub fn file_words(command: &Command) -> impl Iterator<Item = &Word> {
-    let has_code = matches!(
-        command.program.as_str(),
-        "grep" | "egrep" | "fgrep" | "rg" | "ag" | "sed" | "awk" | "gawk" | "perl" | "ruby"
-    );
+    let has_code =
+        matches!(command.program.as_str(), "grep" | "egrep" | "fgrep" | "rg" | "ag" | "sed" | "awk" | "gawk");
     let operands = |word: &&Word| !word.text.starts_with('-');
     let first = command.args.iter().find(operands).filter(|_| has_code);
     let code = command.code().or(first);
     let speaks = matches!(command.program.as_str(), "git" | "gh" | "glab" | "hg" | "jj");
-    let is_message = move |at: usize| {
-        at.checked_sub(1).is_some_and(|before| MESSAGES.contains(&command.args[before].text.as_str()))
-    };
+    let is_message =
+        move |at: usize| at.checked_sub(1).is_some_and(|before| MESSAGES.contains(&command.args[before].text.as_str()));
     let args = if only_prints(&command.program) { &[] } else { command.args.as_slice() };
     args.iter().enumerate().filter_map(move |(at, word)| {
         let is_code = code.is_some_and(|code| std::ptr::eq(code, word));
@@ -65,7 +89,9 @@ fn names(command: &Command, word: &Word) -> Vec<Word> {
     if is_address || is_of_another_machine(command, text) {
         return Vec::new();
     }
-    let parts = text.split(ENDS).filter(|part| !part.is_empty() && part.len() < text.len());
+    let has_code = INTERPRETERS.contains(&command.program.as_str());
+    let is_end = |c: char| ENDS.contains(&c) || (has_code && ENDS_IN_CODE.contains(&c));
+    let parts = text.split(is_end).filter(|part| !part.is_empty() && part.len() < text.len());
     // `-T.env`
     let attached = text.get(2..).filter(|_| text.starts_with('-') && !text.starts_with("--"));
     let parts = parts.chain(attached.filter(|value| !value.is_empty()));

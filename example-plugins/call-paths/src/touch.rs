@@ -54,9 +54,8 @@ impl Touch {
 fn deleted(command: &Command) -> Vec<Write> {
     let is_git = |wanted: &str| command.program == "git" && command.args.iter().any(|word| word.text == wanted);
     let deletes = match &*lower(&command.program) {
-        "rm" | "grm" | "rmdir" | "unlink" | "shred" | "trash" | "srm" | "del" | "erase" | "rd" | "ri" | "remove-item" => {
-            true
-        }
+        "rm" | "grm" | "rmdir" | "unlink" | "shred" | "trash" | "srm" | "del" | "erase" | "rd" | "ri"
+        | "remove-item" => true,
         // Without an option, these programs do something else.
         "find" | "fd" => command.args.iter().any(|word| word.text == "-delete"),
         "git" => is_git("rm") || is_git("clean"),

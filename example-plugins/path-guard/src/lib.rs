@@ -137,7 +137,12 @@ impl Plugin for PathGuard {
                 owners.join("`, `")
             ));
         }
-        GUARD.set(Guard { patterns: Patterns::new(&protected, &allow, ignore_case)?, reason, allow_private, self_defence });
+        GUARD.set(Guard {
+            patterns: Patterns::new(&protected, &allow, ignore_case)?,
+            reason,
+            allow_private,
+            self_defence,
+        });
         Ok(())
     }
 

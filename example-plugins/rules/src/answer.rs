@@ -3,6 +3,7 @@
 use crate::judge::Found;
 use hookhost_contract::rule::RuleRow;
 use serde_json::{Map, Value};
+use shell_reader::UNKNOWN;
 use std::ops::Range;
 
 /// The names that a text may have in braces.
@@ -63,22 +64,39 @@ pub(crate) fn names(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     })
 }
 
-/// Returns a text with the values of its names. The value of a name that the call does not have is `?`.
-pub(crate) fn filled(text: &str, found: &Found) -> String {
+/// Returns a text with the values of its names, each as `form` shows it. The value of a name that the call does not have is `?`.
+pub(crate) fn filled(text: &str, found: &Found, form: &dyn Fn(&str) -> String) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut end = 0;
     for (range, name) in names(text) {
         filled.push_str(&text[end..range.start]);
-        filled.push_str(found.value(name).unwrap_or("?"));
+        filled.push_str(&found.value(name).map_or_else(|| "?".to_owned(), form));
         end = range.end;
     }
     filled + &text[end..]
 }
 
+/// Maximum length of a value in a text for people, in characters.
+const MAX_SHOWN: usize = 300;
+
+/// Returns a value as people see it: on one line, and not too long.
+pub(crate) fn shown(value: &str) -> String {
+    let visible = |c: char| match c {
+        UNKNOWN => '…',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    let mut shown: String = value.chars().take(MAX_SHOWN).map(visible).collect();
+    if value.chars().nth(MAX_SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 /// Returns a value with the names in all of its strings filled.
 fn filled_value(value: &Value, found: &Found) -> Value {
     match value {
-        Value::String(text) => filled(text, found).into(),
+        Value::String(text) => filled(text, found, &str::to_owned).into(),
         Value::Array(values) => values.iter().map(|value| filled_value(value, found)).collect(),
         Value::Object(members) => {
             members.iter().map(|(name, value)| (name.clone(), filled_value(value, found))).collect()
@@ -129,22 +147,57 @@ fn redact_value(value: &mut Value, parts: &[String], mark: &str) -> bool {
     match value {
         Value::String(text) => redacted(text, parts, mark).map(|redacted| *text = redacted).is_some(),
         Value::Array(values) => values.iter_mut().fold(false, any),
-        Value::Object(members) => members.values_mut().fold(false, any),
+        Value::Object(members) => {
+            let mut is_changed = members.values_mut().fold(false, any);
+            for name in members.keys().cloned().collect::<Vec<_>>() {
+                if let Some(redacted) = redacted(&name, parts, mark) {
+                    let value = members.remove(&name).unwrap_or_default();
+                    members.insert(redacted, value);
+                    is_changed = true;
+                }
+            }
+            is_changed
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
+/// Returns all strings of a JSON text, one on each line, or the text itself if it is not JSON.
+pub(crate) fn strings_of(json: &str) -> String {
+    fn add(value: &Value, strings: &mut Vec<String>) {
+        match value {
+            Value::String(text) => strings.push(text.clone()),
+            Value::Array(values) => values.iter().for_each(|value| add(value, strings)),
+            Value::Object(members) => members.iter().for_each(|(name, value)| {
+                strings.push(name.clone());
+                add(value, strings);
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    let Ok(value) = serde_json::from_str(json) else { return json.to_owned() };
+    let mut strings = Vec::new();
+    add(&value, &mut strings);
+    strings.join("\n")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{change, filled, names, redacted_json};
+    use super::{change, filled, names, redacted_json, shown};
     use crate::judge::Found;
     use serde_json::json;
 
     #[test]
     fn a_text_gets_the_values_of_its_names() {
         let found = Found { path: Some("a.txt".into()), ..Found::default() };
-        assert_eq!(filled("Write {path} in {host}? {} { x }", &found), "Write a.txt in ?? {} { x }");
+        assert_eq!(filled("Write {path} in {host}? {} { x }", &found, &shown), "Write a.txt in ?? {} { x }");
         assert_eq!(names("{a} {B} {git.branch}").map(|(_, name)| name).collect::<Vec<_>>(), ["a", "git.branch"]);
+    }
+
+    #[test]
+    fn a_value_cannot_add_a_line_to_a_text_and_is_cut() {
+        assert_eq!(shown("a\nInstead: \u{1a}"), "a Instead: …");
+        assert_eq!(shown(&"x".repeat(400)).chars().count(), 301);
     }
 
     #[test]
@@ -158,7 +211,7 @@ mod tests {
     #[test]
     fn a_part_is_replaced_in_each_string_of_json() {
         let parts = ["key".to_owned()];
-        assert_eq!(redacted_json(r#"{"a":["a key"],"key":1}"#, &parts, "…").unwrap(), r#"{"a":["a …"],"key":1}"#);
+        assert_eq!(redacted_json(r#"{"a":["a key"],"key":1}"#, &parts, "…").unwrap(), r#"{"a":["a …"],"…":1}"#);
         assert_eq!(redacted_json(r#"{"a":1}"#, &parts, "…"), None);
     }
 }

@@ -2,45 +2,53 @@
 //!
 //! Rejections come first, then changes in the order of the file, then questions.
 
-use crate::answer::{Answer, change, filled, redacted, redacted_json};
+use crate::answer::{Answer, change, filled, redacted, redacted_json, shown, strings_of};
 use crate::compile::RuleSet;
-use crate::examples::action_of;
 use crate::judge::{Found, Hit, Spoken};
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
 use serde_json::Value;
 
 /// Maximum number of times that rows change a call before it is rejected.
-const MAX_CHANGES: usize = 5;
+const MAX_CHANGES: u32 = 5;
 
 /// The key of a change that replaces the command of a shell.
 const COMMAND: &str = "command";
 
 impl RuleSet {
-    /// Judges a call. After a change, all rows are compared with the changed call.
+    /// Judges a call. After a change, all rows are compared with the changed call. Only the host can tell what changed arguments of a tool
+    /// that it knows mean, so it asks again about them.
     pub(crate) fn verdict(&self, session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let mut call = call.clone();
-        let mut changes = Changes::default();
-        for _ in 0..=MAX_CHANGES {
+        let mut changed = None;
+        for round in event::round().. {
             let hits = self.hits(session, &call, &|_| true);
             report(&hits);
             let effective = || hits.iter().filter(|hit| !hit.row.observe);
             if let Some(refusal) = effective().find_map(Hit::refusal) {
                 return refusal.into();
             }
-            let changed = effective().find_map(|hit| hit.changed(&call, session));
-            let Some((changed, kind)) = changed else {
+            let Some((next, change)) = effective().find_map(|hit| hit.changed(&call)) else {
                 effective().for_each(Hit::remind);
-                // The host asks again about the changed call, so a question is about what would run.
-                return changes.verdict(call).unwrap_or_else(|| question(effective()));
+                // A question is about the call that would run, so the host asks again about a changed call.
+                return changed.map_or_else(|| question(effective()), |change: Change| change.verdict(call));
             };
-            changes.add(kind);
-            call = changed;
+            if round > MAX_CHANGES {
+                break;
+            }
+            if let Some(before) = changed.filter(|before| *before != change) {
+                return before.verdict(call);
+            }
+            call = next;
+            if !change.is_understood(&call.action) {
+                return change.verdict(call);
+            }
+            changed = Some(change);
         }
         Refusal::new("the rules change this call again and again, so it cannot run").code("rules.changes").into()
     }
 
-    /// Judges a text. Reminders are given only if the text reaches the model.
+    /// Judges a prompt or a final text.
     pub(crate) fn text_verdict(&self, on: &RuleOn, text: &str) -> TextVerdict {
         match self.redacted(Spoken { on, text, call: None }, None) {
             Err(refusal) => refusal.into(),
@@ -54,9 +62,7 @@ impl RuleSet {
         let spoken = Spoken { on: &RuleOn::Result, text: &result.text, call: Some(call) };
         match self.redacted(spoken, result.raw.as_deref()) {
             Err(refusal) => refusal.into(),
-            Ok(Some((text, raw))) => {
-                ToolResultVerdict::replace(ToolResult { text, raw, is_error: result.is_error })
-            }
+            Ok(Some((text, raw))) => ToolResultVerdict::replace(ToolResult { text, raw, is_error: result.is_error }),
             Ok(None) => Verdict::keep(),
         }
     }
@@ -80,14 +86,11 @@ impl RuleSet {
     }
 
     /// Returns a text and the raw result with all redactions, or `None` if nothing is redacted.
-    fn redacted(
-        &self,
-        spoken: Spoken<'_>,
-        raw: Option<&str>,
-    ) -> Result<Option<(String, Option<String>)>, Refusal> {
+    fn redacted(&self, spoken: Spoken<'_>, raw: Option<&str>) -> Result<Option<(String, Option<String>)>, Refusal> {
         let mut hits = self.hits_of_text(spoken, &|_| true);
         // The raw result may contain parts that the text does not.
-        let in_raw = raw.map_or_else(Vec::new, |raw| self.hits_of_text(Spoken { text: raw, ..spoken }, &|_| true));
+        let in_raw = raw.map(strings_of).unwrap_or_default();
+        let in_raw = self.hits_of_text(Spoken { text: &in_raw, ..spoken }, &|_| true);
         let is_new = |hit: &Hit<'_>| !hits.iter().any(|other| other.row.id == hit.row.id);
         let further: Vec<Hit<'_>> = in_raw.into_iter().filter(is_new).collect();
         hits.extend(further);
@@ -111,33 +114,23 @@ impl RuleSet {
 
 /// What a change replaces.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ChangeKind {
+enum Change {
     Command,
     Arguments,
 }
 
-/// The kinds of changes of a call so far.
-#[derive(Default)]
-struct Changes {
-    has_command: bool,
-    has_arguments: bool,
-}
-
-impl Changes {
-    fn add(&mut self, kind: ChangeKind) {
-        match kind {
-            ChangeKind::Command => self.has_command = true,
-            ChangeKind::Arguments => self.has_arguments = true,
-        }
+impl Change {
+    /// Returns true if the action of the changed call is known without the host.
+    fn is_understood(self, action: &Action) -> bool {
+        self == Self::Command || matches!(action, Action::Mcp(_) | Action::Other(_))
     }
 
-    /// Returns the verdict with the changed call, or `None` if it was not changed.
-    fn verdict(&self, call: ToolCall) -> Option<ToolCallVerdict> {
-        if self.has_arguments {
-            return Some(ToolCallVerdict::Modify(call.arguments));
+    /// Returns the verdict that makes the change. The host writes a command into the arguments, because it knows the tools.
+    fn verdict(self, call: ToolCall) -> ToolCallVerdict {
+        match self {
+            Self::Command => ToolCallVerdict::rewrite(call.action),
+            Self::Arguments => ToolCallVerdict::Modify(call.arguments),
         }
-        // The host writes the command into the arguments, because it knows tools that this plugin does not know.
-        self.has_command.then(|| ToolCallVerdict::rewrite(call.action))
     }
 }
 
@@ -146,7 +139,7 @@ impl Hit<'_> {
     fn text(&self) -> String {
         match &self.row.answer {
             Answer::Reject(text) | Answer::Ask(text) | Answer::Note(text) | Answer::Remind(text) => {
-                filled(text, &self.found)
+                filled(text, &self.found, &shown)
             }
             Answer::Change(_) => "the call gets other arguments".to_owned(),
             Answer::Redact(_) => "parts of the text are replaced".to_owned(),
@@ -160,7 +153,7 @@ impl Hit<'_> {
                 let text = self.text();
                 // `a. Instead: b`, whatever sign the text ends with.
                 let end = if text.ends_with(['.', '!', '?']) || between == "\n" { "" } else { "." };
-                format!("{text}{end}{between}Instead: {}", filled(instead, &self.found))
+                format!("{text}{end}{between}Instead: {}", filled(instead, &self.found, &shown))
             }
             None => self.text(),
         }
@@ -190,21 +183,17 @@ impl Hit<'_> {
     }
 
     /// Returns the call as the row changes it, or `None` if the row changes nothing.
-    fn changed(&self, call: &ToolCall, session: &Session) -> Option<(ToolCall, ChangeKind)> {
+    fn changed(&self, call: &ToolCall) -> Option<(ToolCall, Change)> {
         let Answer::Change(set) = &self.row.answer else { return None };
         if let (Action::Shell(shell), Some(Value::String(command)), 1) = (&call.action, set.get(COMMAND), set.len()) {
-            let command = filled(command, &self.found);
+            let command = filled(command, &self.found, &str::to_owned);
             let action = Action::Shell(shell.with_command(&command));
-            return (command != shell.command).then(|| (ToolCall { action, ..call.clone() }, ChangeKind::Command));
+            return (command != shell.command).then(|| (ToolCall { action, ..call.clone() }, Change::Command));
         }
         let before: Value = call.arguments().ok()?;
         let mut after = before.clone();
         change(&mut after, set, &self.found);
-        let changed = || {
-            let action = action_of(&session.agent, &call.name, &after, &call.origin, &session.cwd);
-            ToolCall { arguments: after.to_string(), action, ..call.clone() }
-        };
-        (after != before).then(|| (changed(), ChangeKind::Arguments))
+        (after != before).then(|| (ToolCall { arguments: after.to_string(), ..call.clone() }, Change::Arguments))
     }
 
     fn finding(&self) -> Finding {

@@ -57,9 +57,12 @@ fn mistake(key: &str, value: &str) -> Option<String> {
         "args" if value.starts_with('-') => Some(format!("`{value}` is an option: write it into `flags`")),
         "args" if value.starts_with('!') => Some("`args` has no exceptions: write a second rule".to_owned()),
         "path" => pattern_mistake(pattern).or_else(|| path_mistake(pattern)),
-        "host" if pattern.contains(['/', '@']) => Some(format!(
-            "the row can never match, because `{pattern}` is no host: write only the name, or use `url`"
-        )),
+        "host" if pattern.contains(['/', '@']) => {
+            Some(format!("the row can never match, because `{pattern}` is no host: write only the name, or use `url`"))
+        }
+        "url" if value.starts_with('!') => {
+            Some("`url` has no exceptions: use `host`, or write a second rule".to_owned())
+        }
         "url" if !pattern.contains("://") && !pattern.starts_with('*') => Some(format!(
             "the row can never match, because a URL begins with its scheme: write `https://{pattern}` or `*://{pattern}`"
         )),
@@ -87,14 +90,15 @@ fn path_mistake(pattern: &str) -> Option<String> {
 
 /// Returns the mistake in a glob.
 fn pattern_mistake(pattern: &str) -> Option<String> {
-    if let Err(error) = Pattern::new(pattern) {
-        return Some(format!("`{pattern}` is no pattern: {error}"));
-    }
     if pattern.chars().all(|c| matches!(c, '*' | '/')) {
         return Some(format!("`{pattern}` matches everything: leave the key out"));
     }
+    if let Err(error) = Pattern::new(pattern) {
+        return Some(format!("`{pattern}` is no pattern: {error}"));
+    }
     let wildcards = pattern.matches(['*', '?', '[']).count();
-    (wildcards > MAX_WILDCARDS).then(|| format!("the pattern has {wildcards} wildcards, and at most {MAX_WILDCARDS} are possible"))
+    (wildcards > MAX_WILDCARDS)
+        .then(|| format!("the pattern has {wildcards} wildcards, and at most {MAX_WILDCARDS} are possible"))
 }
 
 /// Returns the texts in which names in braces stand for values.
@@ -102,9 +106,10 @@ fn texts(row: &RuleRow) -> Vec<(String, &str)> {
     let RuleRow { reject, ask, note, remind, instead, change, .. } = row;
     let keys = [("reject", reject), ("ask", ask), ("note", note), ("remind", remind), ("instead", instead)];
     let texts = keys.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text.as_deref()?)));
-    let changed = change.iter().flatten().flat_map(|(key, value)| {
-        strings(value).into_iter().map(move |text| (format!("change.{key}"), text))
-    });
+    let changed = change
+        .iter()
+        .flatten()
+        .flat_map(|(key, value)| strings(value).into_iter().map(move |text| (format!("change.{key}"), text)));
     texts.chain(changed).collect()
 }
 
@@ -147,6 +152,7 @@ mod tests {
             ("path", "a{b,c}", "braces"),
             ("path", "!**/*", "leave the key out"),
             ("host", "https://x.com/a", "is no host"),
+            ("url", "!https://x.com/*", "no exceptions"),
             ("url", "x.com/*", "write `https://x.com/*`"),
             ("tool", "***", "leave the key out"),
             ("text", " ", "is empty"),

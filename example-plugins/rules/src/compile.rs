@@ -61,9 +61,12 @@ impl RuleSet {
             let compiled = if wrong.is_empty() { CompiledRow::new(row, *of_project) } else { Err(wrong) };
             match compiled {
                 Ok(row) => rows.push(row),
-                Err(wrong) => mistakes.extend(
-                    wrong.into_iter().map(|wrong| Mistake { row: at, key: wrong.key, part: wrong.part, message: wrong.message }),
-                ),
+                Err(wrong) => mistakes.extend(wrong.into_iter().map(|wrong| Mistake {
+                    row: at,
+                    key: wrong.key,
+                    part: wrong.part,
+                    message: wrong.message,
+                })),
             }
         }
         if !mistakes.is_empty() {
@@ -76,8 +79,7 @@ impl RuleSet {
     }
 
     fn indexed(rows: Vec<CompiledRow>, programs: Programs) -> Self {
-        let mut set =
-            Self { rows, programs, by_program: LiteMap::new(), any_program: Vec::new(), has_shell: false };
+        let mut set = Self { rows, programs, by_program: LiteMap::new(), any_program: Vec::new(), has_shell: false };
         for (at, row) in (0..).zip(&set.rows).filter(|(_, row)| row.on.contains(&RuleOn::Shell)) {
             set.has_shell = true;
             let names = || row.shell.programs.iter().map(|program| program.name.as_str());
@@ -129,7 +131,9 @@ impl CompiledRow {
         let is_of_commands = self.on.contains(&RuleOn::Shell);
         match self.hints.as_slice() {
             [] => is_of_commands,
-            hints => hints.iter().any(|hint| if is_of_commands { has_word(text, hint) } else { text.contains(&**hint) }),
+            hints => {
+                hints.iter().any(|hint| if is_of_commands { has_word(text, hint) } else { text.contains(&**hint) })
+            }
         }
     }
 }
@@ -143,7 +147,12 @@ fn hints(row: &RuleRow) -> Vec<String> {
     }
     let fixed = |pattern: &String| {
         let pattern = if pattern.starts_with('!') { "" } else { pattern };
-        pattern.split(['*', '?', '[', ']']).max_by_key(|part| part.len()).unwrap_or_default().trim_matches('/').to_owned()
+        pattern
+            .split(['*', '?', '[', ']'])
+            .max_by_key(|part| part.len())
+            .unwrap_or_default()
+            .trim_matches('/')
+            .to_owned()
     };
     let hints = matchers.into_iter().find(|matcher| !matcher.is_empty()).into_iter().flat_map(|matcher| matcher.iter());
     hints.map(fixed).filter(|hint| !hint.is_empty()).collect()
@@ -152,7 +161,6 @@ fn hints(row: &RuleRow) -> Vec<String> {
 /// Returns true if a text has a word, not as a part of a longer name.
 fn has_word(text: &str, word: &str) -> bool {
     let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    text.match_indices(word).any(|(at, _)| {
-        !text[..at].ends_with(is_of_name) && !text[at + word.len()..].starts_with(is_of_name)
-    })
+    text.match_indices(word)
+        .any(|(at, _)| !text[..at].ends_with(is_of_name) && !text[at + word.len()..].starts_with(is_of_name))
 }

@@ -5,14 +5,12 @@
 use crate::compile::{CompiledRow, RuleSet};
 use crate::judge::{Hit, Spoken};
 use crate::shell::Miss;
-use hookhost_contract::action::ActionMap;
 use hookhost_contract::rule::{ExampleTable, LayeredRow, Mistake, RuleExample, RuleOn};
 use hookhost_guest::prelude::*;
 use serde_json::Value;
 
 /// The directory of examples, and their workspace.
 pub(crate) const WORKSPACE: &str = "/work/project";
-const AGENT: &str = "claude-code";
 
 /// An example, as rows compare it.
 enum Example {
@@ -49,7 +47,8 @@ impl<'a> Row<'a> {
         if !mistakes.is_empty() {
             return mistakes;
         }
-        let shadowed = self.shadowing().map(|message| Mistake { row: self.at, key: String::new(), part: None, message });
+        let shadowed =
+            self.shadowing().map(|message| Mistake { row: self.at, key: String::new(), part: None, message });
         shadowed.into_iter().collect()
     }
 
@@ -115,7 +114,7 @@ impl<'a> Row<'a> {
         let cwd = table.cwd.clone().unwrap_or_else(|| WORKSPACE.to_owned());
         let session = Session {
             id: "example".into(),
-            agent: AGENT.into(),
+            agent: "claude-code".into(),
             turn: 1,
             depth: 0,
             cwd,
@@ -176,8 +175,7 @@ fn call_of(on: &RuleOn, table: &ExampleTable, session: &Session) -> Result<ToolC
     let ExampleTable { command, path, url, server, tool, arguments, .. } = table;
     let arguments = arguments.clone().map_or_else(|| json!({}), Value::Object);
     if let Some(command) = command {
-        let shell =
-            ShellCommand { command: command.clone(), cwd: session.cwd.clone(), dialect: ShellDialect::Posix };
+        let shell = ShellCommand { command: command.clone(), cwd: session.cwd.clone(), dialect: ShellDialect::Posix };
         return Ok(call("Bash", &json!({ "command": command }), Action::Shell(shell)));
     }
     if let Some(url) = url {
@@ -191,12 +189,14 @@ fn call_of(on: &RuleOn, table: &ExampleTable, session: &Session) -> Result<ToolC
         };
         return Ok(call(tool.as_deref().unwrap_or(usual), &json!({ "file_path": path }), action));
     }
-    let tool = tool.as_ref().ok_or("the example names no call: give it a `command`, `path`, `url`, `tool` or `text`")?;
+    let tool =
+        tool.as_ref().ok_or("the example names no call: give it a `command`, `path`, `url`, `tool` or `text`")?;
     if server.is_some() || *on == RuleOn::Mcp {
         let name = format!("mcp__{}__{tool}", server.as_deref().unwrap_or("server"));
         return Ok(call(&name, &arguments, Action::Mcp(McpTool { server: server.clone(), tool: tool.clone() })));
     }
-    Ok(call(tool, &arguments, action_of(AGENT, tool, &arguments, &ToolOrigin::Builtin, &session.cwd)))
+    // Which argument is a file or a command is found by its name, as for any unknown tool.
+    Ok(call(tool, &arguments, Action::Other(String::new())))
 }
 
 fn call(name: &str, arguments: &Value, action: Action) -> ToolCall {
@@ -206,34 +206,6 @@ fn call(name: &str, arguments: &Value, action: Action) -> ToolCall {
         arguments: arguments.to_string(),
         action,
         origin: ToolOrigin::Builtin,
-    }
-}
-
-/// Returns the action of a call, as the host finds it for an agent.
-pub(crate) fn action_of(agent: &str, tool: &str, arguments: &Value, origin: &ToolOrigin, cwd: &str) -> Action {
-    use hookhost_contract::{self as contract, Action as Found};
-    let origin = match origin {
-        ToolOrigin::Builtin => contract::ToolOrigin::Builtin,
-        ToolOrigin::Plugin(name) => contract::ToolOrigin::Plugin(name.clone()),
-        ToolOrigin::Mcp(name) => contract::ToolOrigin::Mcp(name.clone()),
-        ToolOrigin::External => contract::ToolOrigin::External,
-    };
-    match ActionMap::default().of(agent).action(tool, arguments, &origin, cwd) {
-        Found::Shell(contract::ShellCommand { command, cwd, dialect }) => {
-            let dialect = match dialect {
-                contract::ShellDialect::Posix => ShellDialect::Posix,
-                contract::ShellDialect::Powershell => ShellDialect::Powershell,
-                contract::ShellDialect::Cmd => ShellDialect::Cmd,
-                contract::ShellDialect::Unknown => ShellDialect::Unknown,
-            };
-            Action::Shell(ShellCommand { command, cwd, dialect })
-        }
-        Found::ReadFile(path) => Action::ReadFile(path),
-        Found::WriteFiles(paths) => Action::WriteFiles(paths),
-        Found::Fetch(url) => Action::Fetch(url),
-        Found::Mcp(contract::McpTool { server, tool }) => Action::Mcp(McpTool { server, tool }),
-        Found::SpawnAgent(task) => Action::SpawnAgent(task),
-        Found::Other(word) => Action::Other(word),
     }
 }
 

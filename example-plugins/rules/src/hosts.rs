@@ -76,7 +76,9 @@ fn host_and_port(authority: &str) -> Option<(String, &str)> {
         None => place.rsplit_once(':').unwrap_or((place, "")),
     };
     let host = normal(host);
-    (!host.is_empty() && !host.contains(UNKNOWN)).then_some((host, port))
+    // Programs refuse such a host, or end it there.
+    let is_impossible = |c: char| c.is_control() || c.is_whitespace() || "/\\?#@%<>^|[]".contains(c) || c == UNKNOWN;
+    (!host.is_empty() && !host.contains(is_impossible)).then_some((host, port))
 }
 
 /// Returns a host in the form for comparison: in lower case, decoded, and without a dot at its end. An address has its usual spelling.
@@ -167,7 +169,9 @@ mod tests {
 
     #[test]
     fn a_url_with_an_unknown_host_has_none() {
-        for url in ["https://\u{1a}/x", "https://api.\u{1a}/", "\u{1a}", ""] {
+        for url in
+            ["https://\u{1a}/x", "https://api.\u{1a}/", "\u{1a}", "", "https://a%00.b.com", "https://a%2f.b.com/"]
+        {
             assert!(hosts(url).is_empty(), "{url}");
         }
     }

@@ -161,7 +161,9 @@ impl Subject<'_> {
         let lines = self.read.lines.iter().filter(|_| self.rules.has_shell);
         for (line, command) in lines.flat_map(|line| line.commands().map(move |command| (line, command))) {
             let mut arguments = None;
-            for at in self.rules.rows_about(command).filter(|at| is_asked(*at) && !seen.contains(at)).collect::<Vec<_>>() {
+            for at in
+                self.rules.rows_about(command).filter(|at| is_asked(*at) && !seen.contains(at)).collect::<Vec<_>>()
+            {
                 let row = &self.rules.rows[at];
                 // A text that is perhaps not a command runs the programs that the rows or the reader know.
                 if !line.is_certain && row.shell.programs.is_empty() && !is_known_program(&command.program) {
@@ -197,7 +199,9 @@ impl Subject<'_> {
             }
             RuleOn::Spawn => match &self.call.action {
                 Action::SpawnAgent(task) => row.matching_part(task, Found::default()),
-                Action::Other(kind) if kind == "spawn-agent" => row.matching_part(&self.call.arguments, Found::default()),
+                Action::Other(kind) if kind == "spawn-agent" => {
+                    row.matching_part(&self.call.arguments, Found::default())
+                }
                 _ => None,
             },
             _ => None,
@@ -220,8 +224,7 @@ impl Subject<'_> {
 
     fn request(&self, row: &CompiledRow) -> Option<Found> {
         let found = row.matching_names(self.call)?;
-        let requests =
-            self.requests.get_or_init(|| web::requests(&self.read, self.call, &self.rules.programs));
+        let requests = self.requests.get_or_init(|| web::requests(&self.read, self.call, &self.rules.programs));
         let request = web::matching(&row.url, &row.host, requests)?;
         let (url, host) = (request.urls.last().cloned(), request.hosts.last().cloned());
         let held = if row.host.is_empty() { ("url", url.clone()) } else { ("host", host.clone()) };
@@ -241,7 +244,11 @@ impl Subject<'_> {
             row.is_hinted_at(&line.text).then(|| format!("the command cannot be read: {why}"))
         });
         let of_call = || {
-            let Action::Other(kind) = &self.call.action else { return None };
+            let kind = match &self.call.action {
+                _ if self.read.has_too_many => "shell",
+                Action::Other(kind) => kind,
+                _ => return None,
+            };
             let is_about = row.on.iter().any(|on| is_kind(on, kind)) && row.is_hinted_at(&self.call.arguments);
             is_about.then(|| "the arguments of the call cannot be read".to_owned())
         };

@@ -59,7 +59,9 @@ mod tests {
     fn a_list_of_exceptions_matches_everything_else_and_the_unknown() {
         assert!(matches(&["!github.com"], &["evil.com"]) && matches(&["!github.com"], &[]));
         assert!(!matches(&["!github.com"], &["GitHub.com"]));
-        assert!(matches(&["*.com", "!github.com"], &["evil.com"]) && !matches(&["*.com", "!github.com"], &["github.com"]));
+        assert!(
+            matches(&["*.com", "!github.com"], &["evil.com"]) && !matches(&["*.com", "!github.com"], &["github.com"])
+        );
     }
 
     #[test]

@@ -9,11 +9,27 @@ use shell_reader::{Command, UNKNOWN, Word, lower};
 
 /// Programs that fetch each of their operands.
 const FETCHERS: [&str; 12] = [
-    "curl", "wget", "http", "https", "xh", "aria2c", "axel", "iwr", "irm", "invoke-webrequest", "invoke-restmethod",
+    "curl",
+    "wget",
+    "http",
+    "https",
+    "xh",
+    "aria2c",
+    "axel",
+    "iwr",
+    "irm",
+    "invoke-webrequest",
+    "invoke-restmethod",
     "lynx",
 ];
-/// Programs whose first operand is a host.
-const CONNECTING: [&str; 10] = ["nc", "ncat", "netcat", "telnet", "ssh", "sftp", "ftp", "lftp", "mosh", "ping"];
+/// Programs whose first operand is a host, each with the letters of its options that take a value.
+const CONNECTING: [(&[&str], &str); 5] = [
+    (&["ssh", "autossh", "sftp", "mosh"], "BbcDEeFIiJLlmOopQRSWw"),
+    (&["nc", "ncat", "netcat"], "IiMmOPpqsTVWwXxecgG"),
+    (&["telnet"], "beklnSX"),
+    (&["ftp", "lftp"], "uep"),
+    (&["ping"], "cFiIlmMpQsSTtwW"),
+];
 /// Programs whose operands may be places on another machine.
 const COPYING: [&str; 2] = ["scp", "rsync"];
 /// Subcommands of Git that use the network.
@@ -28,7 +44,8 @@ pub(crate) fn requests(read: &ReadCall<'_>, call: &ToolCall, programs: &Programs
         Action::Fetch(url) => found.push(Request::of_url(url)),
         Action::Other(kind) if kind == "fetch" => found.push(Request::default()),
         Action::Mcp(_) | Action::Other(_) => patch::visit(&read.arguments, "", &mut |_, text| {
-            let begins = |scheme: &str| text.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme));
+            let begins =
+                |scheme: &str| text.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme));
             found.extend(["http://", "https://"].into_iter().any(begins).then(|| Request::of_url(text)));
         }),
         _ => {}
@@ -52,11 +69,15 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Request>) {
     let program = &*program;
     let arguments = programs.arguments(command);
     let is_bare = |word: &&&Word| !word.text.contains("://");
-    let mut operands = arguments.operands.iter().filter(is_bare);
+    let operands = arguments.operands.iter().filter(is_bare);
     if FETCHERS.contains(&program) {
-        found.extend(operands.map(|word| Request::of_url(&word.text)));
-    } else if CONNECTING.contains(&program) {
-        found.extend(operands.next().map(|word| Request::of_place(&word.text)));
+        // `http POST example.com a=b`
+        let is_part = |word: &Word| word.text.contains('=') || word.text.bytes().all(|byte| byte.is_ascii_uppercase());
+        let is_for_people = matches!(program, "http" | "https" | "xh");
+        let urls = operands.filter(|word| !(is_for_people && is_part(word))).map(|word| &*word.text);
+        found.extend(urls.chain(value(&command.args, "--url")).map(Request::of_url));
+    } else if let Some((_, letters)) = CONNECTING.iter().find(|(names, _)| names.contains(&program)) {
+        found.extend(first_operand(&command.args, letters).map(|word| Request::of_place(&word.text)));
     } else if COPYING.contains(&program) {
         found.extend(operands.filter(|word| is_place(&word.text)).map(|word| Request::of_place(&word.text)));
         return;
@@ -77,6 +98,30 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Request>) {
     }
 }
 
+/// Returns the value of a long option.
+fn value<'a>(args: &'a [Word], option: &str) -> Option<&'a str> {
+    args.iter().enumerate().find_map(|(at, word)| match word.text.strip_prefix(option)? {
+        "" => args.get(at + 1).map(|next| next.text.as_str()),
+        rest => rest.strip_prefix('='),
+    })
+}
+
+/// Returns the first operand of a program whose options with these letters take a value.
+fn first_operand<'a>(args: &'a [Word], letters: &str) -> Option<&'a Word> {
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let Some(cluster) = word.text.strip_prefix('-') else { return Some(word) };
+        if cluster.ends_with(|letter| letters.contains(letter)) && !cluster.starts_with('-') {
+            // In `-p22`, the value is in the same word.
+            let first = cluster.find(|letter| letters.contains(letter));
+            if first == Some(cluster.len() - 1) {
+                words.next();
+            }
+        }
+    }
+    None
+}
+
 /// Returns true for a place on another machine: `host:path`, `user@host:path`. A path and the name of a remote are none.
 fn is_place(text: &str) -> bool {
     text.find(':').is_some_and(|at| at > 1 && !text[..at].contains('/')) || text.starts_with(UNKNOWN)
@@ -90,7 +135,8 @@ fn addresses(text: &str) -> impl Iterator<Item = &str> {
             .iter()
             .any(|scheme| text[begin..at].eq_ignore_ascii_case(scheme));
         let rest = &text[begin..];
-        let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>')).unwrap_or(rest.len());
+        let end =
+            rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>')).unwrap_or(rest.len());
         is_web.then(|| &rest[..end])
     })
 }

@@ -59,12 +59,29 @@ fn a_changed_command_is_compared_with_all_rules_again() {
 fn rules_that_change_a_call_again_and_again_reject_it() {
     rules(&row("a", "program = \"frob\"\nchange = { command = \"{command} x\" }"));
     assert_eq!(refusal(&shell("frob")).code.as_deref(), Some("rules.changes"));
+    // Changes of arguments come back from the host.
+    rules("[[rule]]\nid = \"a\"\non = \"frob\"\nchange = { a = \"{path}\", b = { c = 1 } }");
+    let call = || hookhost_guest::testing::call("frob", json!({}), Action::ReadFile("x".into()));
+    assert!(matches!(ask(&call()), ToolCallVerdict::Modify(_)));
+    inspect(|host| host.round = 7);
+    assert_eq!(refusal(&call()).code.as_deref(), Some("rules.changes"));
+    assert_eq!(ask(&shell("ls")), ToolCallVerdict::Allow, "other plugins may have changed it");
+}
+
+#[test]
+fn a_command_and_arguments_are_changed_one_after_the_other() {
+    let command = row("a", "program = \"npm\"\nchange = { command = \"pnpm i\" }");
+    rules(&(command + "[[rule]]\nid = \"b\"\non = \"bash\"\nchange = { timeout = 5 }\n"));
+    assert!(matches!(ask(&shell("npm i")), ToolCallVerdict::Rewrite(_)));
+    assert!(matches!(ask(&shell("pnpm i")), ToolCallVerdict::Modify(_)));
 }
 
 #[test]
 fn the_arguments_of_a_tool_are_changed_by_their_paths() {
     rules("[[rule]]\nid = \"a\"\non = \"mcp\"\nchange = { \"options.limit\" = 5, note = \"{tool}\" }");
-    let ToolCallVerdict::Modify(arguments) = ask(&mcp("db", "query", json!({ "options": { "x": 1 } }))) else { panic!() };
+    let ToolCallVerdict::Modify(arguments) = ask(&mcp("db", "query", json!({ "options": { "x": 1 } }))) else {
+        panic!()
+    };
     assert_eq!(
         serde_json::from_str::<serde_json::Value>(&arguments).unwrap(),
         json!({ "options": { "x": 1, "limit": 5 }, "note": "query" })
@@ -73,7 +90,9 @@ fn the_arguments_of_a_tool_are_changed_by_their_paths() {
 
 #[test]
 fn a_part_is_redacted_in_prompts_texts_and_results() {
-    rules("[[rule]]\nid = \"a\"\non = [\"prompt\", \"text\", \"result\"]\ntext = [\"Mellon\", \"Moria\"]\nredact = \"[x]\"");
+    rules(
+        "[[rule]]\nid = \"a\"\non = [\"prompt\", \"text\", \"result\"]\ntext = [\"Mellon\", \"Moria\"]\nredact = \"[x]\"",
+    );
     assert_eq!(Rules::prompt_submit(&session(), "Mellon, Moria"), TextVerdict::replace("[x], [x]"));
     assert_eq!(Rules::finalize_content(&session(), "mellon"), TextVerdict::Keep);
     let result = ToolResult { text: "a".into(), is_error: false, raw: Some(r#"{"b":"Moria"}"#.into()) };

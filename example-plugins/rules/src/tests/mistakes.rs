@@ -36,7 +36,11 @@ fn an_example_that_is_not_stopped_says_which_key_does_not_hold() {
 #[test]
 fn an_example_that_does_not_pass_says_which_key_holds() {
     for (on, rest, why) in [
-        ("shell", "program = \"git push\"\nflags = \"--force\"\npasses = [\"git push --force\"]", "`--force` is one of its `flags`"),
+        (
+            "shell",
+            "program = \"git push\"\nflags = \"--force\"\npasses = [\"git push --force\"]",
+            "`--force` is one of its `flags`",
+        ),
         ("shell", "program = \"git push\"\nargs = \"m*\"\npasses = [\"git push o main\"]", "`main` matches its `args`"),
         ("shell", "program = \"git push\"\npasses = [\"git push\"]", "it runs `git push`"),
         ("read", "path = \".env*\"\npasses = [\".env.x\"]", "`.env.x` matches `.env*`"),
@@ -86,7 +90,9 @@ fn a_condition_is_not_available_yet() {
 #[test]
 fn a_rule_whose_stops_an_earlier_rule_rejects_has_no_effect() {
     let row = |id: &str, answer: &str, flags: &str| {
-        format!("[[rule]]\nid = \"{id}\"\non = \"shell\"\nprogram = \"git push\"\n{flags}\n{answer}\nstops = [\"git push -f\"]\n")
+        format!(
+            "[[rule]]\nid = \"{id}\"\non = \"shell\"\nprogram = \"git push\"\n{flags}\n{answer}\nstops = [\"git push -f\"]\n"
+        )
     };
     let all = row("a", "reject = \"no\"", "");
     let force = row("b", "ask = \"Force?\"", "flags = \"-f\"");

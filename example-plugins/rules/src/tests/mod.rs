@@ -51,9 +51,7 @@ fn question(call: &ToolCall) -> Escalation {
 
 /// Returns the codes and actions of all findings so far.
 fn findings() -> Vec<(String, String)> {
-    testing::inspect(|host| {
-        host.findings.drain(..).map(|finding| (finding.code, finding.action)).collect()
-    })
+    testing::inspect(|host| host.findings.drain(..).map(|finding| (finding.code, finding.action)).collect())
 }
 
 /// Tests that exactly the first commands are stopped.
