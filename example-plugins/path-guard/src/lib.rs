@@ -65,21 +65,13 @@
 //! interpreter (`python -c …`), another machine (`ssh`) or an unknown program. It does not see symbolic links, another Unicode spelling of
 //! a name, or a command that hides its effect. If somebody may try to circumvent the plugin, also run the agent in a sandbox.
 
-mod arguments;
-mod patch;
-mod rules;
-mod shell;
-
-use arguments::Named;
-use hookhost_contract::action::supposed_commands;
+use call_paths::{Patterns, Target, Touched, arguments, contexts, patch, spellings, written};
 use hookhost_guest::prelude::*;
-use rules::{Rules, Target};
 use serde::Deserialize;
 use serde_json::Value;
-use shell::Writes;
-use shell_reader::guarded::{self, Guarded, HOOKHOST, Reach};
-use shell_reader::path::{Normal, clean, is_absolute};
-use shell_reader::{Extent, PathContext};
+use shell_reader::PathContext;
+use shell_reader::guarded::{self, Guarded, HOOKHOST};
+use shell_reader::path::Normal;
 
 /// The `[plugin.config]` table.
 #[derive(Debug, Deserialize)]
@@ -106,15 +98,12 @@ fn all_files() -> Vec<String> {
     [HOOKHOST, AGENTS].map(str::to_owned).into()
 }
 
-/// Maximum number of arguments of an unknown tool that are parsed as commands.
-const MAX_SUPPOSED: usize = 128;
-
 /// The word for all agents in `self-defence`.
 const AGENTS: &str = "agents";
 
 #[derive(Debug)]
 struct Guard {
-    rules: Rules,
+    patterns: Patterns,
     reason: String,
     /// True if a command may take rights on protected files from everybody but their owner.
     allow_private: bool,
@@ -148,16 +137,21 @@ impl Plugin for PathGuard {
                 owners.join("`, `")
             ));
         }
-        GUARD.set(Guard { rules: Rules::new(&protected, &allow, ignore_case)?, reason, allow_private, self_defence });
+        GUARD.set(Guard {
+            patterns: Patterns::new(&protected, &allow, ignore_case)?,
+            reason,
+            allow_private,
+            self_defence,
+        });
         Ok(())
     }
 
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let guard = GUARD.get();
-        let Writes { targets, made_private, exposed, unreadable, .. } = written(session, call);
+        let Touched { targets, made_private, exposed, unreadable, .. } = written(session, call);
         let context = PathContext::new(&session.workspace);
         for (written, target) in targets.iter().chain(made_private.iter().filter(|_| !guard.allow_private)) {
-            if let Some(pattern) = guard.rules.protecting(target, context.workspace()) {
+            if let Some(pattern) = guard.patterns.protecting(target, context.workspace()) {
                 let why = format!("`{written}` must not be written: it is protected by `{pattern}`");
                 return Refusal::new(guard.because(&why)).code("path-guard.protected").into();
             }
@@ -188,7 +182,7 @@ impl Guard {
                 && (!guarded.is_of_variables() || names_variable(call))
         };
         let guarded = guarded::at(&target.path, target.reach, workspace).into_iter().find(is_defended)?;
-        if self.rules.is_excepted(target, workspace) {
+        if self.patterns.is_excepted(target, workspace) {
             return None;
         }
         let (code, what) = if guarded.is_hosts() {
@@ -220,62 +214,6 @@ fn names_variable(call: &ToolCall) -> bool {
     names
 }
 
-/// Returns the files that a call writes.
-fn written(session: &Session, call: &ToolCall) -> Writes {
-    // Arguments that are not JSON have no members to check. In that case, only the action shows what the host found in the arguments.
-    let arguments: Value = call.arguments().unwrap_or(Value::Null);
-    let whole = arguments::takes_all(&call.name, &arguments);
-    let named = |path: &String| Named { path: path.clone(), whole, is_called_so: true };
-    let mut paths: Vec<Named> = call.action.written_paths().iter().map(named).collect();
-    if !matches!(call.action, Action::ReadFile(_)) {
-        paths.extend(patch::in_arguments(&arguments, !paths.is_empty()).iter().map(named));
-    }
-    let is_unknown = matches!(call.action, Action::Mcp(_) | Action::Other(_));
-    if is_unknown {
-        paths.extend(arguments::paths(&call.name, &arguments));
-    }
-    let mut written = match &call.action {
-        Action::Shell(shell) => shell::writes(shell, session, false),
-        Action::Mcp(_) | Action::Other(_) => supposed(session, &call.name, &arguments),
-        _ => Writes::default(),
-    };
-    // The tool decides which directory relative paths start from, so paths are resolved from the session's directory and from the
-    // workspace.
-    let context = [PathContext::new(&session.cwd), PathContext::new(&session.workspace)];
-    for Named { path, whole, .. } in &paths {
-        for context in &context {
-            let from = Some(context.workspace()).filter(|from| is_absolute(from));
-            let path = arguments::local(path);
-            let extent = if *whole { Extent::Whole } else { Extent::File };
-            // A path of another system may be a path of this system, too.
-            let elsewhere = of_another_system(&path, context.workspace());
-            for spelt in std::iter::once(context.spelt(&path, from)).chain(elsewhere) {
-                // If a tool moves or removes a home directory, or a directory that contains home directories, this affects all guarded
-                // files there.
-                if *whole && is_home(&spelt) {
-                    let reach = Reach { extent: Extent::Filled, ..Reach::default() };
-                    written.targets.push((path.to_string(), Target { path: Normal::Absolute("/root".into()), reach }));
-                }
-                let target = Target { path: spelt, reach: Reach { extent, ..Reach::default() } };
-                written.targets.push((path.to_string(), target));
-            }
-        }
-    }
-    let mut called_so = paths.iter().filter(|named| named.is_called_so);
-    // Some programs refuse such a path. Other programs end the path at the NUL character.
-    let ends_early = called_so.clone().any(|named| named.path.contains('\0'));
-    let why = match &call.action {
-        _ if ends_early => "a path has a NUL character in it, where some programs end it",
-        Action::Other(kind) if kind == "shell" => "the command cannot be found in the call's arguments",
-        Action::Other(kind) if kind == "write-files" && called_so.next().is_none() => {
-            "what would be written cannot be told from the call's arguments"
-        }
-        _ => return written,
-    };
-    written.unreadable = Some(why.into());
-    written
-}
-
 /// Returns the argument that leads to hookhost's keys, because no tool may read the keys. For a shell, the commands are checked instead.
 fn names_keys(session: &Session, call: &ToolCall) -> Option<String> {
     if call.action.shell().is_some() {
@@ -283,58 +221,14 @@ fn names_keys(session: &Session, call: &ToolCall) -> Option<String> {
     }
     let arguments: Value = call.arguments().unwrap_or(Value::Null);
     let may_be = |path: &str| ["hookhost", "keys", "~", "*", "%"].iter().any(|part| path.to_lowercase().contains(part));
-    let context = [PathContext::new(&session.cwd), PathContext::new(&session.workspace)];
+    let contexts = contexts(session);
     let is_keys = |path: &str| {
         let path = arguments::local(path);
-        let spelt = |context: &PathContext| {
-            let from = Some(context.workspace()).filter(|from| is_absolute(from));
-            let elsewhere = of_another_system(&path, context.workspace());
-            elsewhere
-                .into_iter()
-                .chain([context.spelt(&path, from)])
-                .any(|path| guarded::is_keys(&path, context.workspace()))
-        };
-        may_be(&path) && context.iter().any(spelt)
+        let is_at_keys = |(context, path): (&PathContext, Normal)| guarded::is_keys(&path, context.workspace());
+        may_be(&path) && spellings(&path, &contexts).any(is_at_keys)
     };
     let paths = arguments::all(&call.name, false, &arguments);
     paths.into_iter().map(|named| named.path).find(|path| is_keys(path))
-}
-
-/// Returns true if a path is a home directory or a directory that contains home directories.
-fn is_home(path: &Normal) -> bool {
-    let (Normal::Absolute(text) | Normal::Below(text)) = path;
-    let names: Vec<&str> = text.split('/').filter(|name| !name.is_empty()).collect();
-    // A path without names may be a home directory if its root is unknown.
-    names.is_empty()
-        || (matches!(path, Normal::Absolute(_))
-            && matches!(names[..], ["home" | "Users" | "root"] | ["home" | "Users", _]))
-}
-
-/// Converts a Windows path (`C:\\a`, `\\\\?\\C:\\a`, `/c/a`) if the workspace is on another system. The root of such a path is unknown
-/// there.
-fn of_another_system(path: &str, workspace: &str) -> Option<Normal> {
-    let path = path.trim().replace('\\', "/");
-    let is_drive = |path: &str| matches!(path.as_bytes(), [drive, b':', ..] if drive.is_ascii_alphabetic());
-    let is_mounted = matches!(path.as_bytes(), [b'/', drive, b'/', ..] if drive.is_ascii_alphabetic());
-    let is_shared = path.starts_with("//?/") || path.starts_with("//./");
-    let is_ours = is_drive(workspace) || path.get(..3) == workspace.get(..3);
-    (!is_ours && (is_drive(&path) || is_mounted || is_shared))
-        .then(|| Normal::Below(clean(path.trim_start_matches('/'))))
-}
-
-/// Returns the files that a call of an unknown tool writes through shell commands in its arguments.
-fn supposed(session: &Session, tool: &str, arguments: &Value) -> Writes {
-    let mut written = Writes::default();
-    let commands = supposed_commands(tool, arguments);
-    if commands.len() > MAX_SUPPOSED {
-        written.unreadable = Some("its arguments may hold too many commands to be read".into());
-        return written;
-    }
-    for command in commands {
-        let shell = ShellCommand { command, cwd: session.cwd.clone(), dialect: ShellDialect::Unknown };
-        written.extend(shell::writes(&shell, session, true));
-    }
-    written
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 use super::*;
 use hookhost_guest::testing::{call, session, shell, write_files};
 use proptest::prelude::*;
-use shell_reader::path::Normal;
 
 mod self_defence;
 

@@ -65,8 +65,9 @@ fn main() {
     }
 }
 
-/// Writes the totals, the known programs and the catalogues. A catalogue is written as its fields, the number of its rules, and the rules.
-/// For a component, the examples are left out, because only tests and docs need them.
+/// Writes the known programs into one file, and the totals and the catalogues into another file. A component that uses only the programs
+/// then does not contain the catalogues. A catalogue is written as its fields, the number of its rules, and the rules. For a component, the
+/// examples are left out, because only tests and docs need them.
 fn catalogues(is_guest: bool) -> Result<(), Box<dyn Error>> {
     let mut totals = Totals::default();
     let mut bytes = Vec::new();
@@ -76,7 +77,8 @@ fn catalogues(is_guest: bool) -> Result<(), Box<dyn Error>> {
         let text = fs::read_to_string(&path).map_err(|error| wrong(&error))?;
         let file: serde_json::Value = toml::from_str(&text).map_err(|error| wrong(&error))?;
         if name == FILES[0] {
-            put(&mut bytes, &ProgramFile::deserialize(file).map_err(|error| wrong(&error))?)?;
+            let programs = ProgramFile::deserialize(file).map_err(|error| wrong(&error))?;
+            write("programs.postcard", postcard::to_stdvec(&programs)?)?;
             continue;
         }
         let mut catalogue = Catalogue::deserialize(file).map_err(|error| wrong(&error))?;
@@ -94,8 +96,12 @@ fn catalogues(is_guest: bool) -> Result<(), Box<dyn Error>> {
     }
     let mut file = postcard::to_stdvec(&totals)?;
     file.append(&mut bytes);
+    write("catalogues.postcard", file)
+}
+
+fn write(name: &str, bytes: Vec<u8>) -> Result<(), Box<dyn Error>> {
     let out = std::env::var("OUT_DIR")?;
-    Ok(fs::write(Path::new(&out).join("catalogues.postcard"), file)?)
+    Ok(fs::write(Path::new(&out).join(name), bytes)?)
 }
 
 fn put(bytes: &mut Vec<u8>, value: &impl Serialize) -> Result<(), postcard::Error> {

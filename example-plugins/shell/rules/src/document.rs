@@ -50,7 +50,7 @@ pub struct RulePage {
 /// # Errors
 /// Returns one sentence if the embedded catalogues are damaged.
 pub fn catalogues() -> Result<Vec<CataloguePage>, String> {
-    let (_, mut embedded) = Embedded::read()?;
+    let mut embedded = Embedded::read()?;
     let mut pages = Vec::new();
     while let Some(catalogue) = embedded.next().transpose()? {
         let Catalogue { id, version, stack, .. } = catalogue;

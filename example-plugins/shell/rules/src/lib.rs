@@ -1,6 +1,7 @@
 //! Checks shell commands for the plugins `shell-guard` and `shell-guard-classifier`. This crate reads a command, compares it with the rules
 //! of the catalogues, and decides. No code in this crate calls a model.
 
+pub mod arguments;
 mod config;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod document;

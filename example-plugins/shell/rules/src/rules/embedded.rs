@@ -1,7 +1,6 @@
 //! Reads the catalogues that are part of the plugin, in the format that the build script writes.
 
-use super::programs::Programs;
-use super::schema::{Catalogue, ProgramFile, Rule, Totals};
+use super::schema::{Catalogue, Rule, Totals};
 use serde::Deserialize;
 
 const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogues.postcard"));
@@ -16,12 +15,10 @@ pub(crate) struct Embedded {
 }
 
 impl Embedded {
-    /// Returns the known programs and the catalogues.
-    pub(crate) fn read() -> Result<(Programs, Self), String> {
-        let mut embedded = Self { rest: BYTES, unread: 0, totals: Totals::default() };
-        embedded.totals = embedded.read_next()?;
-        let programs: ProgramFile = embedded.read_next()?;
-        Ok((Programs::new(programs), embedded))
+    /// Returns the catalogues.
+    pub(crate) fn read() -> Result<Self, String> {
+        let (totals, rest) = take(BYTES)?;
+        Ok(Self { rest, unread: 0, totals })
     }
 
     /// Returns the next rule of the catalogue that was read last.
@@ -31,11 +28,16 @@ impl Embedded {
     }
 
     fn read_next<T: Deserialize<'static>>(&mut self) -> Result<T, String> {
-        let (value, rest) = postcard::take_from_bytes(self.rest)
-            .map_err(|error| format!("the embedded catalogues are not as the build script writes them: {error}"))?;
+        let (value, rest) = take(self.rest)?;
         self.rest = rest;
         Ok(value)
     }
+}
+
+/// Reads the value at the beginning of `bytes`, which the build script has written. Returns the value and the bytes after it.
+pub(super) fn take<T: Deserialize<'static>>(bytes: &'static [u8]) -> Result<(T, &'static [u8]), String> {
+    postcard::take_from_bytes(bytes)
+        .map_err(|error| format!("the embedded catalogues are not as the build script writes them: {error}"))
 }
 
 impl Iterator for Embedded {
@@ -88,7 +90,7 @@ mod tests {
     #[test]
     fn each_file_of_the_directory_is_there_and_unharmed() {
         let mut written = Catalogue::written();
-        let (_, mut embedded) = Embedded::read().unwrap();
+        let mut embedded = Embedded::read().unwrap();
         let mut count = 0;
         while let Some(catalogue) = embedded.next().transpose().unwrap() {
             let at = written.iter().position(|other| other.id == catalogue.id).unwrap();
@@ -105,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_build_script_analyses_patterns() {
-        let (_, mut embedded) = Embedded::read().unwrap();
+        let mut embedded = Embedded::read().unwrap();
         let (mut known, mut all) = (0, 0);
         while embedded.next().is_some() {
             while let Some(rule) = embedded.rule() {

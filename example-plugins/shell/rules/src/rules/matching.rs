@@ -266,16 +266,7 @@ impl Matcher {
         if self.subcommands.is_empty() {
             return Some(0);
         }
-        self.subcommands.iter().find_map(|path| {
-            let mut rest = path;
-            for (at, word) in arguments.operands.iter().enumerate() {
-                if rest == word.text && !rest.has(b' ') {
-                    return Some(at + 1);
-                }
-                rest = rest.strip_prefix(word.text.as_str())?.strip_prefix(' ')?;
-            }
-            None
-        })
+        self.subcommands.iter().find_map(|subcommand| arguments.first_after(subcommand))
     }
 }
 
@@ -562,7 +553,7 @@ fn is_one_of_programs(names: &Words, command: &Command) -> bool {
 }
 
 /// Returns true if a name in a rule matches the command's program. `mkfs.*` matches any ending.
-fn is_program(name: &[u8], command: &Command) -> bool {
+pub fn is_program(name: &[u8], command: &Command) -> bool {
     let program = command.program.as_bytes();
     match name.strip_suffix(b"*") {
         // A cmdlet's name has no dot: `remove-*` does not match `remove-old.sh`.

@@ -19,6 +19,8 @@ mod words;
 
 pub(crate) use embedded::Embedded;
 pub(crate) use matching::Subject;
+pub use matching::is_program;
+pub use programs::{Arguments, Programs};
 pub(crate) use registry::{CompiledRule, Mode, Registry, RuleMatch, Settings, Unknown, stack_name};
 pub(crate) use schema::{Catalogue, Rule, Severity};
 pub(crate) use text::Text;

@@ -1,6 +1,7 @@
 //! Splits the words of a command into options and operands. Tables describe how each program spells its options and which options take a
 //! value.
 
+use super::embedded::take;
 use super::schema::{Program, ProgramFile, Style};
 use super::sql::Statements;
 use super::words::{Index, Words, first};
@@ -9,16 +10,26 @@ use shell_reader::guarded::Changes;
 use shell_reader::{Class, Command, Word};
 use std::cell::OnceCell;
 
+const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/programs.postcard"));
+
 /// All programs with known options.
 #[derive(Debug)]
-pub(crate) struct Programs {
+pub struct Programs {
     known: Vec<Program>,
     /// The index of each program by name.
     by_name: Index,
 }
 
 impl Programs {
-    pub(super) fn new(file: ProgramFile) -> Self {
+    /// Returns the programs of the table that is part of this crate.
+    ///
+    /// # Errors
+    /// Returns an error if the table cannot be read, which is a fault of the build.
+    pub fn embedded() -> Result<Self, String> {
+        Ok(Self::new(take(BYTES)?.0))
+    }
+
+    fn new(file: ProgramFile) -> Self {
         let mut known = file.program;
         let names =
             (0..).zip(&known).flat_map(|(at, program)| program.names.iter().map(move |name| (name.as_str(), None, at)));
@@ -30,6 +41,22 @@ impl Programs {
 
     pub(crate) fn get(&self, name: &str) -> Option<&Program> {
         self.by_name.get(name).all().last().and_then(|at| self.known.get(at as usize))
+    }
+
+    /// Splits the words of a command into options and operands.
+    pub fn arguments<'a>(&'a self, command: &'a Command) -> Arguments<'a> {
+        let mut arguments = Arguments::new(self.get(&command.program), &command.args, command.windows);
+        if let Some(code) = command.code() {
+            arguments.operands.retain(|operand| !std::ptr::eq(*operand, code));
+        }
+        arguments
+    }
+
+    /// Like [`Programs::arguments`], but a word before the first operand is treated as the value of an option if it may be one. Returns
+    /// `None` if no word may be one. The options of an unknown program are unknown, so `frob -r x delete` may have the subcommand `delete`.
+    pub fn likely_arguments<'a>(&'a self, command: &'a Command, certain: &Arguments<'_>) -> Option<Arguments<'a>> {
+        let read = || Arguments::with_values(self.get(&command.program), &command.args, command.windows);
+        certain.is_open.then(read)
     }
 }
 
@@ -77,9 +104,10 @@ pub(crate) struct Flag<'a> {
 
 /// The words of a command, split into options and operands.
 #[derive(Debug, Default)]
-pub(crate) struct Arguments<'a> {
+pub struct Arguments<'a> {
     pub(crate) flags: Vec<Flag<'a>>,
-    pub(crate) operands: Vec<&'a Word>,
+    /// The words that are neither options nor values of options.
+    pub operands: Vec<&'a Word>,
     /// Index of `--` among the words.
     pub(crate) dashes: Option<usize>,
     abbreviations: bool,
@@ -97,12 +125,11 @@ pub(crate) struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    pub(crate) fn new(program: Option<&'a Program>, args: &'a [Word], windows: bool) -> Self {
+    fn new(program: Option<&'a Program>, args: &'a [Word], windows: bool) -> Self {
         Self::read(program, args, windows, false)
     }
 
-    /// Like [`Arguments::new`], but a word before the first operand is treated as the value of an option if it may be one.
-    pub(crate) fn with_values(program: Option<&'a Program>, args: &'a [Word], windows: bool) -> Self {
+    fn with_values(program: Option<&'a Program>, args: &'a [Word], windows: bool) -> Self {
         Self::read(program, args, windows, true)
     }
 
@@ -205,7 +232,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Returns true if one of these options was given: `-f`, `--force`, `--x=value`.
-    pub(crate) fn has_one_of<'b>(&self, mut spellings: impl Iterator<Item = &'b str>) -> bool {
+    pub fn has_one_of<'b>(&self, mut spellings: impl Iterator<Item = &'b str>) -> bool {
         !self.flags.is_empty() && spellings.any(|spelling| self.has(spelling))
     }
 
@@ -215,6 +242,19 @@ impl<'a> Arguments<'a> {
             None => (spelling, None),
         };
         self.flags.iter().any(|flag| self.is(flag, wanted) && value.is_none_or(|value| flag.value == Some(value)))
+    }
+
+    /// Returns the index of the first operand after a subcommand, which may have several words. Returns `None` if the command has another
+    /// subcommand.
+    pub fn first_after(&self, subcommand: &str) -> Option<usize> {
+        let mut rest = subcommand;
+        for (at, word) in self.operands.iter().enumerate() {
+            if rest == word.text && !rest.has(b' ') {
+                return Some(at + 1);
+            }
+            rest = rest.strip_prefix(word.text.as_str())?.strip_prefix(' ')?;
+        }
+        None
     }
 
     /// Returns true if `--help` was given in full.

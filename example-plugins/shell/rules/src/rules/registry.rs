@@ -176,7 +176,8 @@ impl Registry {
         {
             return Err(format!("two catalogues have the id `{}`: give one of them another", given[at].id));
         }
-        let (programs, mut embedded) = Embedded::read()?;
+        let programs = Programs::embedded()?;
+        let mut embedded = Embedded::read()?;
         let answers = Answers::new(&answers)?;
         let matchers = Vec::with_capacity(embedded.totals.matches + matches_of(&custom_rules, &given));
         let rules = Vec::with_capacity(embedded.totals.rules);
@@ -272,12 +273,7 @@ impl Registry {
     }
 
     pub(crate) fn arguments<'a>(&'a self, command: &'a Command) -> Arguments<'a> {
-        let program = self.programs.get(&command.program);
-        let mut arguments = Arguments::new(program, &command.args, command.windows);
-        if let Some(code) = command.code() {
-            arguments.operands.retain(|operand| !std::ptr::eq(*operand, code));
-        }
-        arguments
+        self.programs.arguments(command)
     }
 
     /// Returns true if the part of a script that could be read runs a program that a rule or the reader knows.
@@ -352,10 +348,7 @@ impl Registry {
         }
         for (number, command) in subject.script.commands.iter().enumerate() {
             let arguments = self.arguments(command);
-            // The program's options are unknown, so `frob -r x delete` may have the subcommand `delete`.
-            if arguments.is_open {
-                let program = self.programs.get(&command.program);
-                let other = Arguments::with_values(program, &command.args, command.windows);
+            if let Some(other) = self.programs.likely_arguments(command, &arguments) {
                 for matcher in self.naming(command, &other).filter(|matcher| matcher.is_of_subcommands()) {
                     if matcher.fits(command, &other, subject) {
                         note(&mut found, matcher.rule as usize, number);

@@ -75,7 +75,7 @@ fn each_command_that_refuses_inside_an_agent_is_denied() {
 
 /// Returns the catalogues that hookhost has added to the original catalogues.
 fn ours() -> Vec<String> {
-    let ids = Embedded::read().unwrap().1.map(|catalogue| catalogue.unwrap().id);
+    let ids = Embedded::read().unwrap().map(|catalogue| catalogue.unwrap().id);
     ids.filter(|id| id.starts_with("hookhost/")).collect()
 }
 

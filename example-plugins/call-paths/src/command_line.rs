@@ -1,7 +1,7 @@
-//! Finds the files that a shell command writes, with the same reader that `shell-guard` uses.
+//! Reads command lines, with the same reader that `shell-guard` uses, and finds the files that they touch.
 
-use crate::rules::Target;
-use hookhost_contract::action::paths_of_patch;
+use crate::Target;
+use crate::touch::{Change, Touch};
 use hookhost_guest::prelude::*;
 use shell_reader::guarded::Reach;
 use shell_reader::path::{Normal, clean, is_absolute};
@@ -18,67 +18,113 @@ const MAX_PATHS: usize = 1_000;
 
 const TOO_OFTEN: &str = "the command changes directories or writes files too often to be read";
 
-/// The change that a command makes to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Change {
-    Written,
-    MadePrivate,
-    Exposed,
+/// A command line that was read.
+#[derive(Debug)]
+pub struct CommandLine {
+    /// The text of the command line.
+    pub text: String,
+    /// False if the text is perhaps not a command: it is an argument of an unknown tool and runs no known program.
+    pub is_certain: bool,
+    /// The text as read, and perhaps as read with likely assumptions.
+    scripts: Vec<Script>,
+    /// The directory in which the command line starts, if it is known.
+    start: Option<String>,
+    context: PathContext,
 }
 
-/// The files that a command line writes, as far as the command line can be read.
+/// The files that a call touches, as far as the call can be read.
 #[derive(Debug, Default)]
-pub(crate) struct Writes {
-    /// Each file, as the command spells its path and in the form for comparison.
-    pub(crate) targets: Vec<(String, Target)>,
+pub struct Touched {
+    /// Each file, as the call spells its path and in the form for comparison.
+    pub targets: Vec<(String, Target)>,
     /// Files whose rights are taken from everybody but the owner.
-    pub(crate) made_private: Vec<(String, Target)>,
+    pub made_private: Vec<(String, Target)>,
     /// Files that may be changed later, because they get another name or are passed to an unknown program.
-    pub(crate) exposed: Vec<(String, Target)>,
+    pub exposed: Vec<(String, Target)>,
     /// All files that were found, each only once.
     seen: BTreeSet<(Change, Target)>,
     /// The reason why a part could not be read.
-    pub(crate) unreadable: Option<String>,
+    pub unreadable: Option<String>,
 }
 
-/// Returns all files that the command of `shell` obviously writes. If `is_supposed` is true, the text is perhaps not a command, so it is
-/// read only if it runs a known program.
-pub(crate) fn writes(shell: &ShellCommand, session: &Session, is_supposed: bool) -> Writes {
-    let context = PathContext::new(&session.workspace).or_home_of(&session.cwd);
-    let start = match context
-        .spelt(&shell.cwd, Some(PathContext::new(&session.cwd).workspace()).filter(|cwd| is_absolute(cwd)))
-    {
-        Normal::Absolute(start) => Some(start),
-        Normal::Below(_) => None,
-    };
-    let unknown = UNKNOWN.to_string();
-    let cwd = start.as_deref().unwrap_or(&unknown);
-    let script = read(&shell.command, shell.dialect, cwd, &context);
-    let is_unreadable = script.unreadable.is_some();
-    let begins_known = || shell.command.split_whitespace().next().is_some_and(is_known_program);
-    let is_only_output = |command: &Command| command.program.is_empty() && command.outputs().next().is_some();
-    let is_known = |command: &Command| is_known_program(&command.program) || is_only_output(command);
-    if is_supposed && !script.commands.iter().any(is_known) && !(is_unreadable && begins_known()) {
-        // A shell runs the lines that precede a line that it cannot read.
-        let is_read = |text: &&str| read(text, shell.dialect, cwd, &context).unreadable.is_none();
+impl CommandLine {
+    /// Reads the command of a shell.
+    #[must_use]
+    pub fn read(shell: &ShellCommand, session: &Session) -> Self {
+        let mut line = Self::read_once(shell, session);
+        line.add_likely(shell.dialect);
+        line
+    }
+
+    /// Reads a text that is perhaps a command. If it cannot be read, also reads its parts, because a shell runs the lines that precede a
+    /// line that it cannot read.
+    #[must_use]
+    pub fn supposed(shell: &ShellCommand, session: &Session) -> Vec<Self> {
+        let mut line = Self::read_once(shell, session);
+        let is_unreadable = line.unreadable().is_some();
+        let begins_known = || shell.command.split_whitespace().next().is_some_and(is_known_program);
+        let is_only_output = |command: &Command| command.program.is_empty() && command.outputs().next().is_some();
+        let is_known = |command: &Command| is_known_program(&command.program) || is_only_output(command);
+        if line.commands().any(is_known) || (is_unreadable && begins_known()) {
+            line.add_likely(shell.dialect);
+            return vec![line];
+        }
+        line.is_certain = false;
+        let is_read = |text: &&str| Self::read_once(&shell.with_command(*text), session).unreadable().is_none();
         let beginning = if is_unreadable { beginnings(&shell.command).find(is_read) } else { None };
-        let lines = shell.command.lines().filter(|_| is_unreadable && shell.command.contains('\n'));
-        return lines.chain(beginning).fold(Writes::default(), |mut all, line| {
-            all.extend(writes(&shell.with_command(line), session, true));
-            all
-        });
+        let parts = shell.command.lines().filter(|_| is_unreadable && shell.command.contains('\n')).chain(beginning);
+        let parts = parts.flat_map(|part| Self::supposed(&shell.with_command(part), session));
+        std::iter::once(line).chain(parts).collect()
     }
-    let likely = read_likely(&script, &shell.command, shell.dialect, cwd, &context);
-    let mut writes = Writes::default();
-    for script in [Some(script), likely].into_iter().flatten() {
-        writes.take(&script, start.as_deref(), &context);
-        let why = script.unreadable.map(|why| format!("the command cannot be read: {why}"));
-        writes.unreadable = writes.unreadable.or(why);
+
+    fn read_once(shell: &ShellCommand, session: &Session) -> Self {
+        let context = PathContext::new(&session.workspace).or_home_of(&session.cwd);
+        let from = PathContext::new(&session.cwd);
+        let start = match context.spelt(&shell.cwd, Some(from.workspace()).filter(|cwd| is_absolute(cwd))) {
+            Normal::Absolute(start) => Some(start),
+            Normal::Below(_) => None,
+        };
+        let mut line = Self { text: shell.command.clone(), is_certain: true, scripts: Vec::new(), start, context };
+        line.scripts.push(read(&line.text, shell.dialect, &line.cwd(), &line.context));
+        line
     }
-    writes
+
+    fn add_likely(&mut self, dialect: ShellDialect) {
+        let likely = self
+            .scripts
+            .first()
+            .and_then(|script| read_likely(script, &self.text, dialect, &self.cwd(), &self.context));
+        self.scripts.extend(likely);
+    }
+
+    fn cwd(&self) -> String {
+        self.start.clone().unwrap_or_else(|| UNKNOWN.to_string())
+    }
+
+    /// Returns the simple commands.
+    pub fn commands(&self) -> impl Iterator<Item = &Command> {
+        self.scripts.iter().flat_map(|script| &script.commands)
+    }
+
+    /// Returns the reason why a part of the text could not be read.
+    #[must_use]
+    pub fn unreadable(&self) -> Option<&str> {
+        self.scripts.iter().find_map(|script| script.unreadable.as_deref())
+    }
+
+    /// Returns all files that the command line obviously touches.
+    pub(crate) fn touched(&self, touch: Touch) -> Touched {
+        let mut touched = Touched::default();
+        for script in self.scripts.iter().filter(|_| self.is_certain) {
+            touched.take(touch, script, self.start.as_deref(), &self.context);
+            let why = script.unreadable.as_ref().map(|why| format!("the command cannot be read: {why}"));
+            touched.unreadable = touched.unreadable.or(why);
+        }
+        touched
+    }
 }
 
-impl Writes {
+impl Touched {
     /// Adds the files of another command line.
     pub(crate) fn extend(&mut self, other: Self) {
         self.targets.extend(other.targets);
@@ -87,7 +133,7 @@ impl Writes {
         self.unreadable = self.unreadable.take().or(other.unreadable);
     }
 
-    fn take(&mut self, script: &Script, start: Option<&str>, context: &PathContext) {
+    fn take(&mut self, touch: Touch, script: &Script, start: Option<&str>, context: &PathContext) {
         // Paths are resolved from every directory so far, because a `cd` may fail.
         let mut directories = vec![start];
         let mut patched: Option<&Word> = None;
@@ -104,20 +150,16 @@ impl Writes {
                 self.unreadable.get_or_insert_with(|| TOO_OFTEN.into());
                 return;
             }
-            let change = if command.makes_private() { Change::MadePrivate } else { Change::Written };
-            for write in command.writes() {
+            for (change, write) in touch.by(command) {
                 self.add(command, &write, change, &directories, context);
-            }
-            for write in command.exposes() {
-                self.add(command, &write, Change::Exposed, &directories, context);
             }
             let input = command.input.as_ref().filter(|input| patched != Some(input));
             patched = input.or(patched);
             let is_patch = matches!(command.program.as_str(), "apply_patch" | "applypatch");
             for text in input.into_iter().chain(command.args.iter().filter(|_| is_patch)) {
-                for path in paths_of_patch(&text.text).iter().flat_map(|path| meant_by(path, command)) {
+                for path in touch.by_patch(&text.text).iter().flat_map(|path| meant_by(path, command)) {
                     let write = Write { path: Word::literal(path), extent: Extent::Whole, supposed: false };
-                    self.add(command, &write, Change::Written, &directories, context);
+                    self.add(command, &write, Change::Made, &directories, context);
                 }
             }
         }
@@ -149,10 +191,10 @@ impl Writes {
             {
                 normal = Normal::Below(clean(absolute.trim_start_matches('/')));
             }
-            let target = Target { path: normal, reach };
+            let target = Target { path: normal, reach, spares_dots: change == Change::Read };
             if self.seen.len() <= MAX_PATHS && self.seen.insert((change, target.clone())) {
                 let list = match change {
-                    Change::Written => &mut self.targets,
+                    Change::Made | Change::Read => &mut self.targets,
                     Change::MadePrivate => &mut self.made_private,
                     Change::Exposed => &mut self.exposed,
                 };

@@ -1,4 +1,8 @@
-//! The configured patterns of paths, and the check of paths against these patterns.
+//! Patterns of paths, and the check of paths against these patterns.
+//!
+//! `*` and `?` do not match a `/`, but `**` does, and `[a-z]` matches one character. A pattern stands for the named path and everything below it.
+//! A pattern without a slash is a name in any directory (`.env*`). A pattern with a slash is a path relative to the workspace. If it
+//! begins with a slash, it is an absolute path, and if it begins with `~/`, it is a path in any home directory.
 
 use glob::{MatchOptions, Pattern};
 use shell_reader::guarded::Reach;
@@ -9,13 +13,13 @@ use shell_reader::path::{self, Normal};
 const OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
 
-pub(crate) const WILDCARDS: [char; 3] = ['*', '?', '['];
+pub const WILDCARDS: [char; 3] = ['*', '?', '['];
 /// Maximum number of wildcards in a word of a shell command. A word with more wildcards is refused.
 const MAX_WILDCARDS: usize = 32;
 
 /// One configured pattern, in every form that a path is compared with.
 #[derive(Debug)]
-struct Rule {
+struct PathPattern {
     /// The pattern as configured.
     written: String,
     forms: Vec<Pattern>,
@@ -26,37 +30,39 @@ struct Rule {
 
 /// The protected patterns and their exceptions.
 #[derive(Debug)]
-pub(crate) struct Rules {
-    protected: Vec<Rule>,
-    allowed: Vec<Rule>,
+pub struct Patterns {
+    protected: Vec<PathPattern>,
+    allowed: Vec<PathPattern>,
 }
 
-/// A path that a call would write.
+/// A path that a call would write, read or delete.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Target {
-    pub(crate) path: Normal,
-    pub(crate) reach: Reach,
+pub struct Target {
+    pub path: Normal,
+    pub reach: Reach,
+    /// True if the wildcards of a shell pattern do not match a dot at the beginning of a name.
+    pub spares_dots: bool,
 }
 
-impl Rules {
+impl Patterns {
     /// # Errors
     /// Returns an error if a pattern is not a valid glob. The error names the pattern.
-    pub(crate) fn new(protected: &[String], allowed: &[String], ignore_case: bool) -> Result<Self, String> {
+    pub fn new(protected: &[String], allowed: &[String], ignore_case: bool) -> Result<Self, String> {
         // For exceptions, case matters, because on some systems a name in another case is another file.
         Ok(Self { protected: compile(protected, ignore_case)?, allowed: compile(allowed, false)? })
     }
 
-    /// Returns the pattern that protects `target` from writes.
-    pub(crate) fn protecting(&self, target: &Target, workspace: &str) -> Option<&str> {
+    /// Returns the pattern that matches `target`, if the target is not an exception.
+    pub fn protecting(&self, target: &Target, workspace: &str) -> Option<&str> {
         let spellings = spellings(&target.path, workspace);
-        let rule = self.protected.iter().find(|rule| {
-            spellings.iter().any(|path| rule.matches(path) || rule.stem_lies_in(path, target, workspace))
+        let found = self.protected.iter().find(|pattern| {
+            spellings.iter().any(|path| pattern.matches(path) || pattern.stem_lies_in(path, target, workspace))
         })?;
-        (!self.is_excepted(target, workspace)).then_some(rule.written.as_str())
+        (!self.is_excepted(target, workspace)).then_some(found.written.as_str())
     }
 
     /// Returns true if the target is one of the exceptions.
-    pub(crate) fn is_excepted(&self, target: &Target, workspace: &str) -> bool {
+    pub fn is_excepted(&self, target: &Target, workspace: &str) -> bool {
         !target.reach.wild && self.is_allowed(&target.path, workspace)
     }
 
@@ -64,11 +70,11 @@ impl Rules {
     fn is_allowed(&self, path: &Normal, workspace: &str) -> bool {
         let Normal::Absolute(absolute) = path else { return false };
         let relative = path::relative(absolute, workspace);
-        self.allowed.iter().any(|rule| rule.matches(absolute) || rule.matches(&relative))
+        self.allowed.iter().any(|pattern| pattern.matches(absolute) || pattern.matches(&relative))
     }
 }
 
-impl Rule {
+impl PathPattern {
     fn matches(&self, path: &str) -> bool {
         let path = self.fold(path);
         !path.is_empty() && self.forms.iter().any(|form| form.matches_with(&path, OPTIONS))
@@ -104,6 +110,7 @@ impl Rule {
         // A command that removes `*` also removes everything in the directories that match. A command that writes `in*/x` writes below
         // `in*`.
         let reached = if is_whole { &above[..] } else { &above[..1] };
+        let options = MatchOptions { require_literal_leading_dot: target.spares_dots, ..OPTIONS };
         let fits = |pattern: &str, stems: &[&str]| {
             // A pattern with so many wildcards is probably meant to make matching slow. It is treated as if it matched everything.
             if pattern.matches(WILDCARDS).count() > MAX_WILDCARDS {
@@ -111,7 +118,7 @@ impl Rule {
             }
             let pattern = Pattern::new(pattern);
             pattern
-                .is_ok_and(|pattern| stems.iter().any(|stem| !stem.is_empty() && pattern.matches_with(stem, OPTIONS)))
+                .is_ok_and(|pattern| stems.iter().any(|stem| !stem.is_empty() && pattern.matches_with(stem, options)))
         };
         let heads = ancestors(&path);
         let below = heads.iter().skip(1).filter(|head| head.contains(WILDCARDS));
@@ -173,13 +180,13 @@ fn spellings(path: &Normal, workspace: &str) -> Vec<String> {
     }
 }
 
-fn compile(patterns: &[String], ignore_case: bool) -> Result<Vec<Rule>, String> {
-    patterns.iter().map(|pattern| rule(pattern, ignore_case)).collect()
+fn compile(patterns: &[String], ignore_case: bool) -> Result<Vec<PathPattern>, String> {
+    patterns.iter().map(|written| pattern(written, ignore_case)).collect()
 }
 
 /// Compiles a pattern, which protects the named path and everything below it. A pattern without a slash is a name in any directory. A
 /// pattern with a slash is a path relative to the workspace or, if the slash comes first, an absolute path.
-fn rule(written: &str, ignore_case: bool) -> Result<Rule, String> {
+fn pattern(written: &str, ignore_case: bool) -> Result<PathPattern, String> {
     if written.contains(['{', '}']) {
         return Err(format!("the pattern `{written}` has braces, which are not understood here: write two patterns"));
     }
@@ -204,7 +211,7 @@ fn rule(written: &str, ignore_case: bool) -> Result<Rule, String> {
     let compile =
         |form: &String| Pattern::new(form).map_err(|error| format!("the pattern `{written}` is no glob: {error}"));
     let compiled = forms.iter().map(compile).collect::<Result<_, _>>()?;
-    Ok(Rule { written: written.to_owned(), forms: compiled, stem: stem(base), ignore_case })
+    Ok(PathPattern { written: written.to_owned(), forms: compiled, stem: stem(base), ignore_case })
 }
 
 /// Returns the directories before the first wildcard. If the pattern is a single name, returns the text of the name before the wildcard.
@@ -216,12 +223,12 @@ fn stem(base: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Reach, Rules, Target};
+    use super::{Patterns, Reach, Target};
     use shell_reader::path::Normal;
 
     fn guards(pattern: &str, path: &str) -> bool {
-        let rules = Rules::new(&[pattern.into()], &[], true).unwrap();
-        let target = Target { path: Normal::Absolute(path.into()), reach: Reach::default() };
+        let rules = Patterns::new(&[pattern.into()], &[], true).unwrap();
+        let target = Target { path: Normal::Absolute(path.into()), reach: Reach::default(), spares_dots: false };
         rules.protecting(&target, "/w").is_some()
     }
 
@@ -253,10 +260,10 @@ mod tests {
 
     #[test]
     fn removing_a_directory_removes_what_is_below() {
-        let rules = Rules::new(&["a/infra/*.tf".into()], &[], true).unwrap();
+        let rules = Patterns::new(&["a/infra/*.tf".into()], &[], true).unwrap();
         let falls = |path: &str, whole: bool, wild| {
             let reach = Reach { extent: whole.into(), wild, ..Reach::default() };
-            rules.protecting(&Target { path: Normal::Absolute(path.into()), reach }, "/w").is_some()
+            rules.protecting(&Target { path: Normal::Absolute(path.into()), reach, spares_dots: false }, "/w").is_some()
         };
         for path in ["/w/a/infra", "/w/a", "/w", "/"] {
             assert!(falls(path, true, false), "{path}");
@@ -271,10 +278,10 @@ mod tests {
 
     #[test]
     fn a_path_in_a_home_is_protected_in_any_home_and_the_workspace_is_no_home() {
-        let rules = Rules::new(&["~/.ssh/**".into()], &[], true).unwrap();
+        let rules = Patterns::new(&["~/.ssh/**".into()], &[], true).unwrap();
         let target = |path: Normal, whole: bool, wild| {
             let reach = Reach { extent: whole.into(), wild, ..Reach::default() };
-            rules.protecting(&Target { path, reach }, "/w").is_some()
+            rules.protecting(&Target { path, reach, spares_dots: false }, "/w").is_some()
         };
         let absolute = |path: &str, whole, wild| target(Normal::Absolute(path.into()), whole, wild);
         for path in ["/root/.ssh/config", "/home/me/.ssh", "/Users/me/.SSH/id", "c:/users/me/.ssh/id"] {
@@ -301,7 +308,7 @@ mod tests {
     #[test]
     fn an_invalid_glob_is_named() {
         for pattern in ["a/[", "a**b", "{a,b}", "/", ""] {
-            let error = Rules::new(&[pattern.into()], &[], true).unwrap_err();
+            let error = Patterns::new(&[pattern.into()], &[], true).unwrap_err();
             assert!(error.contains(&format!("`{pattern}`")), "{error}");
         }
     }

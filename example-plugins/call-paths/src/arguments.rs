@@ -51,10 +51,13 @@ const READING: [&str; 33] = [
     "preview",
     "diff",
 ];
-/// Parts of a tool's name, and values of its arguments, that show that the tool affects a directory with everything below it.
+/// Parts of a tool's name, and values of its arguments, that show that the tool affects a directory with everything below it. The first two
+/// give the directory another name, and the others remove it.
 const TAKING: [&str; 9] = ["move", "rename", "delete", "remove", "rmdir", "unlink", "trash", "erase", "purge"];
 /// Words in a tool's name that show the same as [`TAKING`].
 const TAKING_WORDS: [&str; 3] = ["rm", "mv", "del"];
+/// Words in a tool's name that show that the tool removes.
+const DELETING_WORDS: [&str; 3] = ["rm", "del", "drop"];
 
 /// Parts of an argument's name that show that the argument is a path.
 const PATHS: [&str; 8] = ["path", "file", "target", "destination", "dest", "source", "uri", "dir"];
@@ -116,31 +119,52 @@ const TEXTS: [&str; 6] = ["content", "contents", "text", "string", "str", "messa
 
 /// A path that a call may write.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Named {
-    pub(crate) path: String,
+pub struct Named {
+    pub path: String,
     /// True if everything below the path is affected.
-    pub(crate) whole: bool,
+    pub whole: bool,
     /// True if the name of the argument shows that the argument is a path. Any other argument matters only if it is a protected path.
-    pub(crate) is_called_so: bool,
+    pub is_called_so: bool,
 }
 
 /// Returns true if a tool moves, renames or removes the paths in its arguments, including everything in directories.
-pub(crate) fn takes_all(tool: &str, arguments: &Value) -> bool {
-    let tool = last_part(tool);
+pub fn takes_all(tool: &str, arguments: &Value) -> bool {
+    says(tool, arguments, &TAKING, &TAKING_WORDS)
+}
+
+/// Returns true if a tool removes the paths in its arguments.
+pub fn deletes(tool: &str, arguments: &Value) -> bool {
+    says(tool, arguments, &TAKING[2..], &DELETING_WORDS)
+}
+
+/// Returns true if the name of a tool, or a short argument, has one of these parts or is one of these words.
+fn says(tool: &str, arguments: &Value, parts: &[&str], whole: &[&str]) -> bool {
     let says = |text: &str| {
         let lower = text.to_ascii_lowercase();
-        TAKING.iter().any(|part| lower.contains(part)) || words(text).iter().any(|word| TAKING_WORDS.contains(&&**word))
+        parts.iter().any(|part| lower.contains(part)) || words(text).iter().any(|word| whole.contains(&&**word))
     };
     let is_verb = |text: &str| text.len() <= 16 && says(text);
-    let mut said = says(tool);
+    let mut said = says(last_part(tool));
     if let Value::Object(members) = arguments {
         said |= members.values().filter_map(Value::as_str).any(is_verb);
     }
     said
 }
 
+/// Returns every argument that may be a path, if the tool's name shows that the tool reads. A text to search for is not a path.
+pub fn read(tool: &str, arguments: &Value) -> Vec<Named> {
+    if !words(last_part(tool)).iter().any(|word| READING.contains(&&**word)) {
+        return Vec::new();
+    }
+    let mut arguments = arguments.clone();
+    if let Value::Object(members) = &mut arguments {
+        members.remove("pattern");
+    }
+    all(tool, false, &arguments)
+}
+
 /// Returns every argument that may be a path. If the tool's name shows that the tool only reads, returns none.
-pub(crate) fn paths(tool: &str, arguments: &Value) -> Vec<Named> {
+pub fn paths(tool: &str, arguments: &Value) -> Vec<Named> {
     let tool = last_part(tool);
     let lower = tool.to_ascii_lowercase();
     let says_writing = WRITING.iter().any(|part| lower.contains(part));
@@ -151,7 +175,7 @@ pub(crate) fn paths(tool: &str, arguments: &Value) -> Vec<Named> {
 }
 
 /// Returns every argument that may be a path, even if the tool only reads.
-pub(crate) fn all(tool: &str, says_writing: bool, arguments: &Value) -> Vec<Named> {
+pub fn all(tool: &str, says_writing: bool, arguments: &Value) -> Vec<Named> {
     let mut found = Found { whole: takes_all(tool, arguments), says_writing, paths: Vec::new() };
     found.value(arguments, "");
     found.paths
@@ -241,7 +265,7 @@ fn is_file(text: &str) -> bool {
 }
 
 /// Converts a file address, `file:///a/%2eb`, to a path. Returns other texts unchanged.
-pub(crate) fn local(text: &str) -> Cow<'_, str> {
+pub fn local(text: &str) -> Cow<'_, str> {
     if !is_file(text) {
         return text.into();
     }

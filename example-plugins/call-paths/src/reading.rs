@@ -1,0 +1,107 @@
+//! Finds the files that a simple command may read, judging by its words.
+
+use shell_reader::{Command, Extent, RedirectKind, Word, Write};
+
+/// Maximum length of a path, in bytes. A longer text is not a path.
+const MAX_PATH: usize = 4096;
+
+/// Characters that end a name within a word: `f=@.env;type=x`, `--env-file=.env`, `HEAD:.env`.
+const ENDS: [char; 8] = ['@', '=', '<', ',', ';', '{', '}', ':'];
+
+/// Characters that end a name within the code of an interpreter: `open('.env')`.
+const ENDS_IN_CODE: [char; 8] = ['\'', '"', '`', '(', ')', ' ', '\n', ';'];
+
+/// Interpreters, which may read the files that their code names.
+const INTERPRETERS: [&str; 9] = ["python", "python2", "python3", "node", "deno", "bun", "perl", "ruby", "php"];
+
+/// Options whose value is a text for people.
+const MESSAGES: [&str; 8] = ["-m", "--message", "--body", "--title", "--notes", "--subject", "-b", "-t"];
+
+/// Returns the files that a command may read: the sources of redirections, and the words and parts of words that may name files. A word that
+/// the command only writes, prints or searches for is left out.
+pub(crate) fn read(command: &Command) -> Vec<Write> {
+    let sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+    let mut found: Vec<Word> = sources.map(|redirect| redirect.target.clone()).collect();
+    let written = written(command);
+    let words = file_words(command).filter(|word| word.text.len() <= MAX_PATH && !written.contains(word));
+    found.extend(words.flat_map(|word| names(command, word)));
+    found.into_iter().map(|path| Write { path, extent: Extent::File, supposed: false }).collect()
+}
+
+/// Returns true if a program does nothing with its words but print, test or remember them, or look for files of these names.
+fn only_prints(program: &str) -> bool {
+    const PRINTING: [&str; 23] = [
+        "echo",
+        "printf",
+        "print",
+        "true",
+        "false",
+        ":",
+        "test",
+        "[",
+        "[[",
+        "exit",
+        "return",
+        "alias",
+        "cd",
+        "export",
+        "write-output",
+        "write-host",
+        "ls",
+        "find",
+        "fd",
+        "basename",
+        "dirname",
+        "realpath",
+        "which",
+    ];
+    PRINTING.contains(&program)
+}
+
+/// Returns the words of a command that may name files or addresses. A word that the command only prints or searches for, a script, and a
+/// message for people are left out.
+pub fn file_words(command: &Command) -> impl Iterator<Item = &Word> {
+    let has_code =
+        matches!(command.program.as_str(), "grep" | "egrep" | "fgrep" | "rg" | "ag" | "sed" | "awk" | "gawk");
+    let operands = |word: &&Word| !word.text.starts_with('-');
+    let first = command.args.iter().find(operands).filter(|_| has_code);
+    let code = command.code().or(first);
+    let speaks = matches!(command.program.as_str(), "git" | "gh" | "glab" | "hg" | "jj");
+    let is_message =
+        move |at: usize| at.checked_sub(1).is_some_and(|before| MESSAGES.contains(&command.args[before].text.as_str()));
+    let args = if only_prints(&command.program) { &[] } else { command.args.as_slice() };
+    args.iter().enumerate().filter_map(move |(at, word)| {
+        let is_code = code.is_some_and(|code| std::ptr::eq(code, word));
+        (!is_code && !(speaks && is_message(at))).then_some(word)
+    })
+}
+
+/// Returns the words that a command writes. A word that it gives another name can be read under the other name.
+fn written(command: &Command) -> Vec<Word> {
+    let is_only_written = |write: &Write| write.extent != Extent::Moved;
+    command.writes().into_iter().filter(is_only_written).map(|write| write.path).collect()
+}
+
+/// Returns the names that a word may contain: the word itself, and its parts.
+fn names(command: &Command, word: &Word) -> Vec<Word> {
+    let text = word.text.as_str();
+    let is_address = text.contains("://") && !text.starts_with("file:");
+    if is_address || is_of_another_machine(command, text) {
+        return Vec::new();
+    }
+    let has_code = INTERPRETERS.contains(&command.program.as_str());
+    let is_end = |c: char| ENDS.contains(&c) || (has_code && ENDS_IN_CODE.contains(&c));
+    let parts = text.split(is_end).filter(|part| !part.is_empty() && part.len() < text.len());
+    // `-T.env`
+    let attached = text.get(2..).filter(|_| text.starts_with('-') && !text.starts_with("--"));
+    let parts = parts.chain(attached.filter(|value| !value.is_empty()));
+    let part = |part: &str| Word { home: part.starts_with('~'), ..word.with_text(part) };
+    std::iter::once(word.clone()).chain(parts.map(part)).collect()
+}
+
+/// Returns true for a path on another machine or in a container: `host:/x`.
+fn is_of_another_machine(command: &Command, text: &str) -> bool {
+    const REMOTE: [&str; 8] = ["scp", "rsync", "sftp", "rclone", "docker", "podman", "kubectl", "oc"];
+    REMOTE.contains(&command.program.as_str())
+        && text.find(':').is_some_and(|at| at > 1 && !text[..at].contains(['/', '=']))
+}

@@ -1,0 +1,228 @@
+//! Turns the rows that match into answers: verdicts, reminders and findings.
+//!
+//! Rejections come first, then changes in the order of the file, then questions.
+
+use crate::answer::{Answer, change, filled, redacted, redacted_json, shown, strings_of};
+use crate::compile::RuleSet;
+use crate::judge::{Found, Hit, Spoken};
+use hookhost_contract::rule::RuleOn;
+use hookhost_guest::prelude::*;
+use serde_json::Value;
+
+/// Maximum number of times that rows change a call before it is rejected.
+const MAX_CHANGES: u32 = 5;
+
+/// The key of a change that replaces the command of a shell.
+const COMMAND: &str = "command";
+
+impl RuleSet {
+    /// Judges a call. After a change, all rows are compared with the changed call. Only the host can tell what changed arguments of a tool
+    /// that it knows mean, so it asks again about them.
+    pub(crate) fn verdict(&self, session: &Session, call: &ToolCall) -> ToolCallVerdict {
+        let mut call = call.clone();
+        let mut changed = None;
+        for round in event::round().. {
+            let hits = self.hits(session, &call, &|_| true);
+            report(&hits);
+            let effective = || hits.iter().filter(|hit| !hit.row.observe);
+            if let Some(refusal) = effective().find_map(Hit::refusal) {
+                return refusal.into();
+            }
+            let Some((next, change)) = effective().find_map(|hit| hit.changed(&call)) else {
+                effective().for_each(Hit::remind);
+                // A question is about the call that would run, so the host asks again about a changed call.
+                return changed.map_or_else(|| question(effective()), |change: Change| change.verdict(call));
+            };
+            if round > MAX_CHANGES {
+                break;
+            }
+            if let Some(before) = changed.filter(|before| *before != change) {
+                return before.verdict(call);
+            }
+            call = next;
+            if !change.is_understood(&call.action) {
+                return change.verdict(call);
+            }
+            changed = Some(change);
+        }
+        Refusal::new("the rules change this call again and again, so it cannot run").code("rules.changes").into()
+    }
+
+    /// Judges a prompt or a final text.
+    pub(crate) fn text_verdict(&self, on: &RuleOn, text: &str) -> TextVerdict {
+        match self.redacted(Spoken { on, text, call: None }, None) {
+            Err(refusal) => refusal.into(),
+            Ok(Some((text, _))) => TextVerdict::replace(text),
+            Ok(None) => Verdict::keep(),
+        }
+    }
+
+    /// Judges the result of a tool.
+    pub(crate) fn result_verdict(&self, call: &ToolCall, result: &ToolResult) -> ToolResultVerdict {
+        let spoken = Spoken { on: &RuleOn::Result, text: &result.text, call: Some(call) };
+        match self.redacted(spoken, result.raw.as_deref()) {
+            Err(refusal) => refusal.into(),
+            Ok(Some((text, raw))) => ToolResultVerdict::replace(ToolResult { text, raw, is_error: result.is_error }),
+            Ok(None) => Verdict::keep(),
+        }
+    }
+
+    /// Judges the beginning of a session.
+    pub(crate) fn begin(&self) {
+        let hits = self.hits_of_text(Spoken { on: &RuleOn::Session, text: "", call: None }, &|_| true);
+        report(&hits);
+        hits.iter().filter(|hit| !hit.row.observe).for_each(Hit::remind);
+    }
+
+    /// Judges the end of a task. A rejection makes the agent continue.
+    pub(crate) fn completion_verdict(&self, completion: &Completion) -> CompletionVerdict {
+        if completion.status != "success" {
+            return Verdict::allow();
+        }
+        let hits = self.hits_of_text(Spoken { on: &RuleOn::TaskComplete, text: "", call: None }, &|_| true);
+        report(&hits);
+        let refusal = hits.iter().filter(|hit| !hit.row.observe).find_map(Hit::refusal);
+        refusal.map_or_else(Verdict::allow, |refusal| CompletionVerdict::go_on([Task::new(refusal.reason)]))
+    }
+
+    /// Returns a text and the raw result with all redactions, or `None` if nothing is redacted.
+    fn redacted(&self, spoken: Spoken<'_>, raw: Option<&str>) -> Result<Option<(String, Option<String>)>, Refusal> {
+        let mut hits = self.hits_of_text(spoken, &|_| true);
+        // The raw result may contain parts that the text does not.
+        let in_raw = raw.map(strings_of).unwrap_or_default();
+        let in_raw = self.hits_of_text(Spoken { text: &in_raw, ..spoken }, &|_| true);
+        let is_new = |hit: &Hit<'_>| !hits.iter().any(|other| other.row.id == hit.row.id);
+        let further: Vec<Hit<'_>> = in_raw.into_iter().filter(is_new).collect();
+        hits.extend(further);
+        report(&hits);
+        let effective = || hits.iter().filter(|hit| !hit.row.observe);
+        if let Some(refusal) = effective().find_map(Hit::refusal) {
+            return Err(refusal);
+        }
+        effective().for_each(Hit::remind);
+        let (mut text, mut raw) = (spoken.text.to_owned(), raw.map(str::to_owned));
+        let mut is_redacted = false;
+        for hit in effective() {
+            let Answer::Redact(mark) = &hit.row.answer else { continue };
+            is_redacted = true;
+            text = redacted(&text, &hit.row.texts, mark).unwrap_or(text);
+            raw = raw.map(|raw| redacted_json(&raw, &hit.row.texts, mark).unwrap_or(raw));
+        }
+        Ok(is_redacted.then_some((text, raw)))
+    }
+}
+
+/// What a change replaces.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Command,
+    Arguments,
+}
+
+impl Change {
+    /// Returns true if the action of the changed call is known without the host.
+    fn is_understood(self, action: &Action) -> bool {
+        self == Self::Command || matches!(action, Action::Mcp(_) | Action::Other(_))
+    }
+
+    /// Returns the verdict that makes the change. The host writes a command into the arguments, because it knows the tools.
+    fn verdict(self, call: ToolCall) -> ToolCallVerdict {
+        match self {
+            Self::Command => ToolCallVerdict::rewrite(call.action),
+            Self::Arguments => ToolCallVerdict::Modify(call.arguments),
+        }
+    }
+}
+
+impl Hit<'_> {
+    /// Returns the text of the answer.
+    fn text(&self) -> String {
+        match &self.row.answer {
+            Answer::Reject(text) | Answer::Ask(text) | Answer::Note(text) | Answer::Remind(text) => {
+                filled(text, &self.found, &shown)
+            }
+            Answer::Change(_) => "the call gets other arguments".to_owned(),
+            Answer::Redact(_) => "parts of the text are replaced".to_owned(),
+        }
+    }
+
+    /// Returns the text of the answer, followed by what the model should do instead.
+    fn text_and_instead(&self, between: &str) -> String {
+        match &self.row.instead {
+            Some(instead) => {
+                let text = self.text();
+                // `a. Instead: b`, whatever sign the text ends with.
+                let end = if text.ends_with(['.', '!', '?']) || between == "\n" { "" } else { "." };
+                format!("{text}{end}{between}Instead: {}", filled(instead, &self.found, &shown))
+            }
+            None => self.text(),
+        }
+    }
+
+    fn refusal(&self) -> Option<Refusal> {
+        let is_rejection = matches!(self.row.answer, Answer::Reject(_)) && self.found.unreadable.is_none();
+        is_rejection.then(|| {
+            let refusal = Refusal::new(self.text_and_instead(" ")).code(&self.row.id);
+            if self.row.instead.is_some() { refusal.retryable() } else { refusal }
+        })
+    }
+
+    /// Returns the question of the row.
+    fn question(&self) -> Option<String> {
+        match (&self.found.unreadable, &self.row.answer) {
+            (Some(why), _) => Some(format!("{why}, and it may be what `{}` is about. Run it?", self.row.id)),
+            (None, Answer::Ask(_)) => Some(self.text_and_instead("\n")),
+            _ => None,
+        }
+    }
+
+    fn remind(&self) {
+        if matches!(self.row.answer, Answer::Remind(_)) {
+            effects::remind(&Reminder::new(self.text()).dedupe_key(format!("rules.{}", self.row.id)));
+        }
+    }
+
+    /// Returns the call as the row changes it, or `None` if the row changes nothing.
+    fn changed(&self, call: &ToolCall) -> Option<(ToolCall, Change)> {
+        let Answer::Change(set) = &self.row.answer else { return None };
+        if let (Action::Shell(shell), Some(Value::String(command)), 1) = (&call.action, set.get(COMMAND), set.len()) {
+            let command = filled(command, &self.found, &str::to_owned);
+            let action = Action::Shell(shell.with_command(&command));
+            return (command != shell.command).then(|| (ToolCall { action, ..call.clone() }, Change::Command));
+        }
+        let before: Value = call.arguments().ok()?;
+        let mut after = before.clone();
+        change(&mut after, set, &self.found);
+        (after != before).then(|| (ToolCall { arguments: after.to_string(), ..call.clone() }, Change::Arguments))
+    }
+
+    fn finding(&self) -> Finding {
+        let Found { unreadable, held, path, .. } = &self.found;
+        let severity = if self.row.answer.stops() { Severity::Warning } else { Severity::Info };
+        let explanation = unreadable.clone().unwrap_or_else(|| self.text());
+        let action = match (self.row.observe, unreadable) {
+            (true, _) => "observe",
+            (false, Some(_)) => "ask",
+            (false, None) => self.row.answer.key(),
+        };
+        let mut details = json!({ "path": path, "held": held.as_ref().map(|(key, value)| json!({ *key: value })) });
+        if self.row.observe {
+            details["would"] = self.row.answer.key().into();
+        }
+        Finding::new(&self.row.id, severity, explanation).action(action).details(&details)
+    }
+}
+
+/// Returns one question for all rows that ask. The rows of the user come first, and the code names the first row.
+fn question<'a>(hits: impl Iterator<Item = &'a Hit<'a>>) -> ToolCallVerdict {
+    let mut asking: Vec<(&Hit<'_>, String)> = hits.filter_map(|hit| Some((hit, hit.question()?))).collect();
+    asking.sort_by_key(|(hit, _)| hit.row.of_project);
+    let texts: Vec<&str> = asking.iter().map(|(_, text)| text.as_str()).collect();
+    let question = asking.first().map(|(first, _)| Escalation::new(texts.join("\n")).code(&first.row.id));
+    question.map_or_else(Verdict::allow, Into::into)
+}
+
+/// Reports a finding for each row that matches.
+fn report(hits: &[Hit<'_>]) {
+    hits.iter().for_each(|hit| effects::report(&hit.finding()));
+}

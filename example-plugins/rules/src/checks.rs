@@ -1,0 +1,178 @@
+//! Checks the keys of a row, without looking at its examples.
+
+use crate::answer::{NAMES, names};
+use crate::paths;
+use glob::Pattern;
+use hookhost_contract::rule::{MAX_WILDCARDS, RuleOn, RuleRow};
+use serde_json::Value;
+use std::ops::Range;
+
+/// A mistake in a row.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    pub(crate) key: String,
+    pub(crate) part: Option<Range<usize>>,
+    pub(crate) message: String,
+}
+
+impl Wrong {
+    pub(crate) fn at(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { key: key.into(), part: None, message: message.into() }
+    }
+}
+
+/// Returns all mistakes in the keys of a row.
+pub(crate) fn mistakes(row: &RuleRow) -> Vec<Wrong> {
+    let mut wrong = Vec::new();
+    for (key, values) in row.matchers() {
+        for (at, value) in values.iter().enumerate() {
+            wrong.extend(mistake(key, value).map(|message| Wrong::at(format!("{key}.{at}"), message)));
+        }
+        let is_excepted = |value: &String| value.starts_with('!') || values.contains(&format!("!{value}"));
+        if values.iter().any(|value| !value.starts_with('!')) && values.iter().all(is_excepted) {
+            wrong.push(Wrong::at(key, "the row can never match, because each pattern is also an exception"));
+        }
+    }
+    for (at, on) in row.on.iter().enumerate() {
+        if let RuleOn::Tool(pattern) = on {
+            wrong.extend(pattern_mistake(pattern).map(|message| Wrong::at(format!("on.{at}"), message)));
+        }
+    }
+    wrong.extend(texts(row).into_iter().flat_map(|(key, text)| unknown_names(key, text)));
+    wrong
+}
+
+/// Returns the mistake in a value of a matcher.
+fn mistake(key: &str, value: &str) -> Option<String> {
+    let pattern = value.strip_prefix('!').unwrap_or(value);
+    if pattern.trim().is_empty() {
+        return Some("the value is empty: leave it out".to_owned());
+    }
+    match key {
+        "program" => program_mistake(value),
+        "flags" if !value.starts_with(['-', '/', '+']) => {
+            Some(format!("the row can never match, because `{value}` is no option: write `--{value}`, or use `args`"))
+        }
+        "flags" | "text" => None,
+        "args" if value.starts_with('-') => Some(format!("`{value}` is an option: write it into `flags`")),
+        "args" if value.starts_with('!') => Some("`args` has no exceptions: write a second rule".to_owned()),
+        "path" => pattern_mistake(pattern).or_else(|| path_mistake(pattern)),
+        "host" if pattern.contains(['/', '@']) => {
+            Some(format!("the row can never match, because `{pattern}` is no host: write only the name, or use `url`"))
+        }
+        "url" if value.starts_with('!') => {
+            Some("`url` has no exceptions: use `host`, or write a second rule".to_owned())
+        }
+        "url" if !pattern.contains("://") && !pattern.starts_with('*') => Some(format!(
+            "the row can never match, because a URL begins with its scheme: write `https://{pattern}` or `*://{pattern}`"
+        )),
+        _ => pattern_mistake(pattern),
+    }
+}
+
+fn program_mistake(program: &str) -> Option<String> {
+    let name = program.split(' ').next().unwrap_or_default();
+    if name == "*" {
+        return Some("the pattern matches every program: leave the key out".to_owned());
+    }
+    if name.contains(['/', '\\']) {
+        let file = name.rsplit(['/', '\\']).next().unwrap_or_default();
+        return Some(format!("the row can never match, because a program has no directory here: write `{file}`"));
+    }
+    let is_middle = name.trim_end_matches('*').contains(['*', '?', '[']);
+    is_middle.then(|| "only `*` at the end of the program is a wildcard here".to_owned())
+}
+
+fn path_mistake(pattern: &str) -> Option<String> {
+    let row = RuleRow { path: hookhost_contract::rule::OneOrMany(vec![pattern.to_owned()]), ..RuleRow::default() };
+    paths::patterns(&row).err()
+}
+
+/// Returns the mistake in a glob.
+fn pattern_mistake(pattern: &str) -> Option<String> {
+    if pattern.chars().all(|c| matches!(c, '*' | '/')) {
+        return Some(format!("`{pattern}` matches everything: leave the key out"));
+    }
+    if let Err(error) = Pattern::new(pattern) {
+        return Some(format!("`{pattern}` is no pattern: {error}"));
+    }
+    let wildcards = pattern.matches(['*', '?', '[']).count();
+    (wildcards > MAX_WILDCARDS)
+        .then(|| format!("the pattern has {wildcards} wildcards, and at most {MAX_WILDCARDS} are possible"))
+}
+
+/// Returns the texts in which names in braces stand for values.
+fn texts(row: &RuleRow) -> Vec<(String, &str)> {
+    let RuleRow { reject, ask, note, remind, instead, change, .. } = row;
+    let keys = [("reject", reject), ("ask", ask), ("note", note), ("remind", remind), ("instead", instead)];
+    let texts = keys.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text.as_deref()?)));
+    let changed = change
+        .iter()
+        .flatten()
+        .flat_map(|(key, value)| strings(value).into_iter().map(move |text| (format!("change.{key}"), text)));
+    texts.chain(changed).collect()
+}
+
+fn strings(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(values) => values.iter().flat_map(strings).collect(),
+        Value::Object(members) => members.values().flat_map(strings).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+fn unknown_names(key: String, text: &str) -> Vec<Wrong> {
+    let unknown = names(text).filter(|(_, name)| !NAMES.contains(name));
+    let wrong = unknown.map(|(range, name)| {
+        let known = NAMES.map(|name| format!("`{{{name}}}`")).join(", ");
+        let message = format!("unknown name `{{{name}}}`: the names here are {known}");
+        Wrong { key: key.clone(), part: Some(range), message }
+    });
+    wrong.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{mistake, mistakes};
+    use hookhost_contract::rule::RuleRow;
+
+    #[test]
+    fn each_wrong_value_has_a_sentence_that_says_what_to_write() {
+        for (key, value, part) in [
+            ("program", "*", "leave the key out"),
+            ("program", "/usr/bin/git push", "write `git`"),
+            ("program", "g*t", "only `*` at the end"),
+            ("flags", "force", "write `--force`"),
+            ("args", "-f", "into `flags`"),
+            ("args", "!main", "no exceptions"),
+            ("args", "[", "is no pattern"),
+            ("args", "*", "leave the key out"),
+            ("path", "**", "leave the key out"),
+            ("path", "a{b,c}", "braces"),
+            ("path", "!**/*", "leave the key out"),
+            ("host", "https://x.com/a", "is no host"),
+            ("url", "!https://x.com/*", "no exceptions"),
+            ("url", "x.com/*", "write `https://x.com/*`"),
+            ("tool", "***", "leave the key out"),
+            ("text", " ", "is empty"),
+        ] {
+            let message = mistake(key, value).unwrap_or_default();
+            assert!(message.contains(part), "{key} {value}: {message}");
+        }
+        assert!(mistake("server", &"a*".repeat(33)).unwrap().contains("33 wildcards"));
+        for (key, value) in [("program", "mkfs*"), ("flags", "-f"), ("path", "!.env.example"), ("host", "!*.x.com")] {
+            assert_eq!(mistake(key, value), None, "{key} {value}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_in_a_text_is_marked_where_it_is() {
+        let row = RuleRow { ask: Some("Push {brnch} of {path}?".into()), ..RuleRow::default() };
+        let wrong = mistakes(&row);
+        assert_eq!((wrong.len(), &*wrong[0].key, wrong[0].part.clone()), (1, "ask", Some(5..12)));
+        let change = serde_json::from_str(r#"{"a":["{x}"]}"#).unwrap();
+        let row = RuleRow { change: Some(change), ..RuleRow::default() };
+        assert_eq!(mistakes(&row)[0].key, "change.a");
+    }
+}

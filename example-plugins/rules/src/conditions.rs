@@ -1,0 +1,33 @@
+//! The conditions of rows: `when` and `unless`.
+//!
+//! A condition is evaluated after all matchers of its row match. In an example, a condition counts as fulfilled unless the example gives the
+//! facts that it needs.
+
+use hookhost_contract::rule::RuleRow;
+
+/// The conditions of a row.
+#[derive(Debug, Default)]
+pub(crate) struct Conditions {}
+
+impl Conditions {
+    /// Compiles the conditions of a row.
+    ///
+    /// # Errors
+    /// Returns the mistakes, each with its key.
+    pub(crate) fn compile(row: &RuleRow) -> Result<Self, Vec<(&'static str, String)>> {
+        let given = [("when", &row.when), ("unless", &row.unless)];
+        let mistakes = given.into_iter().filter(|(_, condition)| condition.is_some());
+        let mistakes: Vec<_> = mistakes.map(|(key, _)| (key, "conditions are not available yet".to_owned())).collect();
+        if mistakes.is_empty() { Ok(Self {}) } else { Err(mistakes) }
+    }
+
+    /// Returns true if the row has a condition.
+    pub(crate) fn any(&self) -> bool {
+        false
+    }
+
+    /// Returns true if the row applies.
+    pub(crate) fn hold(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,244 @@
+//! Checks the examples of rows, with the same matching as for events.
+//!
+//! An example is a call of Claude Code in a session in [`WORKSPACE`], or a text.
+
+use crate::compile::{CompiledRow, RuleSet};
+use crate::judge::{Hit, Spoken};
+use crate::shell::Miss;
+use hookhost_contract::rule::{ExampleTable, LayeredRow, Mistake, RuleExample, RuleOn};
+use hookhost_guest::prelude::*;
+use serde_json::Value;
+
+/// The directory of examples, and their workspace.
+pub(crate) const WORKSPACE: &str = "/work/project";
+
+/// An example, as rows compare it.
+enum Example {
+    Call(Box<ToolCall>),
+    Text(RuleOn, String, Option<Box<ToolCall>>),
+}
+
+/// Returns the examples that are not as their rows say, and the rows that an earlier row makes superfluous.
+pub(crate) fn mistakes(rules: &RuleSet, rows: &[LayeredRow]) -> Vec<Mistake> {
+    (0..rows.len()).flat_map(|at| Row { rules, at, layered: &rows[at] }.mistakes()).collect()
+}
+
+/// A row with its examples.
+struct Row<'a> {
+    rules: &'a RuleSet,
+    at: usize,
+    layered: &'a LayeredRow,
+}
+
+impl<'a> Row<'a> {
+    fn compiled(&self) -> &'a CompiledRow {
+        &self.rules.rows[self.at]
+    }
+
+    fn mistakes(&self) -> Vec<Mistake> {
+        let row = &self.layered.row;
+        let stops = row.stops.iter().enumerate().map(|(at, example)| (format!("stops.{at}"), example, true));
+        let passes = row.passes.iter().enumerate().map(|(at, example)| (format!("passes.{at}"), example, false));
+        let mistakes = stops.chain(passes).filter_map(|(key, example, is_stopped)| {
+            let message = self.mistake(example, is_stopped)?;
+            Some(Mistake { row: self.at, key, part: None, message })
+        });
+        let mistakes: Vec<Mistake> = mistakes.collect();
+        if !mistakes.is_empty() {
+            return mistakes;
+        }
+        let shadowed =
+            self.shadowing().map(|message| Mistake { row: self.at, key: String::new(), part: None, message });
+        shadowed.into_iter().collect()
+    }
+
+    /// Returns the reason why an example is not as it should be.
+    fn mistake(&self, example: &RuleExample, is_stopped: bool) -> Option<String> {
+        let id = &self.layered.row.id;
+        let (session, example) = match self.read(example) {
+            Ok(read) => read,
+            Err(why) => return Some(why),
+        };
+        let hits = self.hits(&session, &example, &|at| at == self.at);
+        match (hits.first(), is_stopped) {
+            (None, true) => Some(format!("`{id}` does not stop this example: {}", self.missed(&session, &example))),
+            (Some(hit), false) => Some(format!("`{id}` stops this example: {}", held(hit))),
+            _ => None,
+        }
+    }
+
+    /// Returns the reason why the row has no effect of its own, if an earlier row rejects each of its `stops`.
+    fn shadowing(&self) -> Option<String> {
+        let row = self.compiled();
+        let rejects = |other: &CompiledRow| {
+            matches!(other.answer, crate::answer::Answer::Reject(_)) && !other.observe && !other.conditions.any()
+        };
+        let may_shadow = |other: &CompiledRow| rejects(other) && other.of_project == row.of_project;
+        let mut earlier: Vec<usize> = (0..self.at).filter(|at| may_shadow(&self.rules.rows[*at])).collect();
+        if !row.answer.stops() || self.layered.row.stops.is_empty() {
+            return None;
+        }
+        for example in &self.layered.row.stops {
+            if earlier.is_empty() {
+                return None;
+            }
+            let (session, example) = self.read(example).ok()?;
+            let hits = self.hits(&session, &example, &|at| earlier.contains(&at));
+            let ids: Vec<String> = hits.iter().map(|hit| hit.row.id.clone()).collect();
+            earlier.retain(|at| ids.contains(&self.rules.rows[*at].id));
+        }
+        let other = &self.rules.rows[*earlier.first()?].id;
+        Some(format!(
+            "`{}` has no effect, because `{other}` before it already rejects each of its `stops`: remove one of the rules, or add an \
+             example that only this rule stops",
+            row.id
+        ))
+    }
+
+    fn hits(&self, session: &Session, example: &Example, is_asked: &dyn Fn(usize) -> bool) -> Vec<Hit<'a>> {
+        match example {
+            Example::Call(call) => self.rules.hits(session, call, is_asked),
+            Example::Text(on, text, call) => {
+                self.rules.hits_of_text(Spoken { on, text, call: call.as_deref() }, is_asked)
+            }
+        }
+    }
+
+    /// Makes the call or text of an example.
+    fn read(&self, example: &RuleExample) -> Result<(Session, Example), String> {
+        let on = self.layered.row.on.first().cloned().unwrap_or(RuleOn::Shell);
+        let table = match example {
+            RuleExample::Text(text) => of_text(&on, text),
+            RuleExample::Table(table) => ExampleTable::clone(table),
+        };
+        let cwd = table.cwd.clone().unwrap_or_else(|| WORKSPACE.to_owned());
+        let session = Session {
+            id: "example".into(),
+            agent: "claude-code".into(),
+            turn: 1,
+            depth: 0,
+            cwd,
+            workspace: WORKSPACE.into(),
+            interactive: true,
+        };
+        let example = match (&on, &table.text) {
+            (RuleOn::Spawn, Some(text)) => {
+                Example::Call(Box::new(call("Task", &Value::Null, Action::SpawnAgent(text.clone()))))
+            }
+            (_, Some(text)) => {
+                let call = table.tool.is_some().then(|| call_of(&on, &table, &session)).transpose()?;
+                Example::Text(on, text.clone(), call.map(Box::new))
+            }
+            _ => Example::Call(Box::new(call_of(&on, &table, &session)?)),
+        };
+        Ok((session, example))
+    }
+
+    /// Says which key of the row does not hold for an example.
+    fn missed(&self, session: &Session, example: &Example) -> String {
+        let list = |values: &[String]| values.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ");
+        let row = &self.layered.row;
+        let Example::Call(call) = example else { return format!("it has none of {}", list(&row.text)) };
+        if !row.on.contains(&RuleOn::Shell) {
+            let keys = row.matchers().map(|(key, values)| format!("`{key}` is {}", list(values)));
+            let keys = keys.collect::<Vec<_>>().join(", and ");
+            let read = format!("it is read as {}", shown(call));
+            return if keys.is_empty() { read } else { format!("{read}, and {keys}") };
+        }
+        match self.rules.miss(self.compiled(), session, call) {
+            Some((Miss::Program, command)) => format!("it runs `{command}`, and `program` is {}", list(&row.program)),
+            Some((Miss::Flags, command)) => format!("it runs `{command}` without one of {}", list(&row.flags)),
+            Some((Miss::Args, command)) => format!("it runs `{command}` without an argument like {}", list(&row.args)),
+            None => format!("it is read as {}", shown(call)),
+        }
+    }
+}
+
+/// Says what an example in one string is, depending on what its row is about.
+fn of_text(on: &RuleOn, text: &str) -> ExampleTable {
+    let given = Some(text.to_owned());
+    match on {
+        RuleOn::Shell => ExampleTable { command: given, ..ExampleTable::default() },
+        RuleOn::Write | RuleOn::Read | RuleOn::Delete => ExampleTable { path: given, ..ExampleTable::default() },
+        RuleOn::Web => ExampleTable { url: given, ..ExampleTable::default() },
+        RuleOn::Mcp => {
+            let (server, tool) = text.split_once('/').map_or((None, text), |(server, tool)| (Some(server), tool));
+            ExampleTable { server: server.map(str::to_owned), tool: Some(tool.to_owned()), ..ExampleTable::default() }
+        }
+        RuleOn::Tool(_) => ExampleTable { tool: given, ..ExampleTable::default() },
+        _ => ExampleTable { text: given, ..ExampleTable::default() },
+    }
+}
+
+/// Makes the call of an example.
+fn call_of(on: &RuleOn, table: &ExampleTable, session: &Session) -> Result<ToolCall, String> {
+    let ExampleTable { command, path, url, server, tool, arguments, .. } = table;
+    let arguments = arguments.clone().map_or_else(|| json!({}), Value::Object);
+    if let Some(command) = command {
+        let shell = ShellCommand { command: command.clone(), cwd: session.cwd.clone(), dialect: ShellDialect::Posix };
+        return Ok(call("Bash", &json!({ "command": command }), Action::Shell(shell)));
+    }
+    if let Some(url) = url {
+        return Ok(call(tool.as_deref().unwrap_or("WebFetch"), &json!({ "url": url }), Action::Fetch(url.clone())));
+    }
+    if let Some(path) = path {
+        let (usual, action) = match on {
+            RuleOn::Read => ("Read", Action::ReadFile(path.clone())),
+            RuleOn::Delete => ("delete_file", Action::WriteFiles(vec![path.clone()])),
+            _ => ("Write", Action::WriteFiles(vec![path.clone()])),
+        };
+        return Ok(call(tool.as_deref().unwrap_or(usual), &json!({ "file_path": path }), action));
+    }
+    let tool =
+        tool.as_ref().ok_or("the example names no call: give it a `command`, `path`, `url`, `tool` or `text`")?;
+    if server.is_some() || *on == RuleOn::Mcp {
+        let name = format!("mcp__{}__{tool}", server.as_deref().unwrap_or("server"));
+        return Ok(call(&name, &arguments, Action::Mcp(McpTool { server: server.clone(), tool: tool.clone() })));
+    }
+    // Which argument is a file or a command is found by its name, as for any unknown tool.
+    Ok(call(tool, &arguments, Action::Other(String::new())))
+}
+
+fn call(name: &str, arguments: &Value, action: Action) -> ToolCall {
+    ToolCall {
+        id: "example".into(),
+        name: name.to_owned(),
+        arguments: arguments.to_string(),
+        action,
+        origin: ToolOrigin::Builtin,
+    }
+}
+
+/// Says what a call does.
+fn shown(call: &ToolCall) -> String {
+    match &call.action {
+        Action::Shell(shell) => format!("the command `{}`", shell.command),
+        Action::ReadFile(path) => format!("a call that reads `{path}`"),
+        Action::WriteFiles(paths) => format!("a call that writes `{}`", paths.join("`, `")),
+        Action::Fetch(url) => format!("a request to `{url}`"),
+        Action::Mcp(mcp) => {
+            let server = mcp.server.as_deref().unwrap_or("unknown");
+            format!("a call of the tool `{}` of the server `{server}`", mcp.tool)
+        }
+        Action::SpawnAgent(_) => "the start of a sub-agent".to_owned(),
+        Action::Other(_) => format!("a call of the tool `{}`", call.name),
+    }
+}
+
+/// Says why a row matches.
+fn held(hit: &Hit<'_>) -> String {
+    match &hit.found.held {
+        Some(("flags", flag)) => format!("`{flag}` is one of its `flags`"),
+        Some(("args", operand)) => format!("`{operand}` matches its `args`"),
+        Some(("program", program)) => format!("it runs `{program}`"),
+        Some(("path", pattern)) => {
+            format!("`{}` matches `{pattern}`", hit.found.path.as_deref().unwrap_or_default())
+        }
+        Some((key @ ("host" | "server" | "tool" | "url"), value)) => format!("the {key} is `{value}`"),
+        Some((_, part)) => format!("it has `{part}`"),
+        None => match &hit.found.unreadable {
+            Some(why) => why.clone(),
+            None => "it has no key that limits it".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,161 @@
+//! Judges rules in words: the `[[rule]]` tables of `hookhost.toml`. The host supplies this plugin and its configuration for the rules of the
+//! user and of projects. A rule names what it is about, how it answers, and examples.
+//!
+//! ```toml
+//! [[rule]]
+//! id = "push-force"                        # code of the refusal, and name in the log
+//! on = "shell"
+//! program = "git push"                     # any of these; `*` at the end stands for any ending
+//! flags = ["--force", "-f"]                # any of these, in any order, in clusters and abbreviated
+//! reject = "Nobody rewrites shared history"
+//! instead = "push to a new branch"
+//! stops = ["git push -f origin x", "cd a && sudo git push --force"]
+//! passes = ["git push origin topic", "echo 'git push -f'"]
+//!
+//! [[rule]]
+//! id = "no-env"
+//! on = ["read", "write"]                   # also "delete"
+//! path = [".env*", "!.env.example"]        # a pattern after `!` is an exception
+//! reject = "{path} holds secrets"
+//! stops = [".env", { command = "cat a/.env.local" }]
+//! passes = [".env.example"]
+//!
+//! [[rule]]
+//! id = "web"
+//! on = "web"
+//! host = ["!github.com", "!*.crates.io"]   # all other hosts; also `url`
+//! ask = "Send a request to {host}?"
+//! stops = ["https://github.com@evil.com/", { command = "curl $ADDRESS" }]
+//! passes = ["https://github.com/hookhost"]
+//!
+//! [[rule]]
+//! id = "database"
+//! on = "mcp"
+//! server = "db*"
+//! tool = ["!list_*", "!get_*"]
+//! ask = "Call {tool} of {server}?"
+//! stops = ["db/drop_table"]
+//! passes = ["db/list_tables", "files/drop"]
+//!
+//! [[rule]]
+//! id = "pnpm"
+//! on = "shell"
+//! program = "npm install"
+//! change = { command = "pnpm install" }    # of a tool: arguments by their paths, such as "options.limit"
+//!
+//! [[rule]]
+//! id = "codename"
+//! on = ["prompt", "result", "text"]        # also "spawn", "session", "task-complete", or the pattern of a tool's name
+//! text = "Mellon"
+//! redact = "[codename]"
+//! ```
+//!
+//! # Answers
+//!
+//! A rule has one of these answers. The text of an answer may contain `{path}`, `{command}`, `{program}`, `{url}`, `{host}`, `{server}` and
+//! `{tool}`. A value that the call does not have is `?`.
+//!
+//! | answer | effect |
+//! |---|---|
+//! | `reject` | the call does not run, or the text is withheld; at the end of a task, the agent continues with the text as its task |
+//! | `ask` | a person decides |
+//! | `change` | the call gets other arguments |
+//! | `redact` | each part that `text` names is replaced |
+//! | `remind` | the model gets the text with its next request |
+//! | `note` | the log gets a finding |
+//!
+//! Rejections come first, then changes in the order of the file, then questions. After a change, all rules are compared with the changed
+//! call. A call that is changed more than five times is rejected. Each rule that matches is reported, with its name. A rule with
+//! `observe = true` has no other effect.
+//!
+//! # Examples
+//!
+//! When the plugin is loaded, each rule must match its `stops`, and none of its `passes`. An example is a command, a path, a URL, the name of
+//! a tool (`server/tool` for `mcp`) or a text, depending on the first word of `on`. A table says more. The directory is `/work/project`.
+//!
+//! # What is seen
+//!
+//! All matchers of a rule must hold for one simple command, path, request or call. Commands are parsed: quotes, lists, `$(…)`, `sh -c`,
+//! `sudo` and other wrappers, `git -C dir`. A part that only the shell knows (`$X`) satisfies neither `flags` nor `args`. For an unknown tool,
+//! the arguments that may be commands are compared as commands. If a command cannot be read, and it contains the program of a rule with
+//! `reject` or `ask`, this rule asks.
+//!
+//! `write` finds the same files as path-guard. `read` finds the files that a tool reads, and in a command each word and option that names
+//! the file, unless the program only prints its words. `delete` finds the files that a patch, a command such as `rm` or `git clean`, or a
+//! tool such as `delete_file` deletes. Patterns of paths have the syntax of path-guard, and case does not matter.
+//!
+//! `web` finds the requests of tools, each URL in a command, and the hosts of `curl`, `wget`, `ssh`, `scp`, `rsync`, `nc`, `git push` and
+//! similar programs. A request whose host is unknown matches a rule without `host` and `url`, and it is never an exception.
+//!
+//! # What is not seen
+//!
+//! The plugin reads only the text of a command. It does not see what a script or an unknown program does, a file that a program reads
+//! without naming it (`grep -r KEY .`), an alias of a file (a symbolic link), or a request of a package manager. The hosts of Git's remotes
+//! are unknown. A host in another alphabet differs from its Punycode form. If somebody may try to circumvent the rules, also run the agent
+//! in a sandbox.
+
+mod answer;
+mod apply;
+mod checks;
+mod compile;
+mod conditions;
+mod examples;
+mod hosts;
+mod judge;
+mod names;
+mod paths;
+mod shell;
+mod web;
+
+use compile::RuleSet;
+use hookhost_contract::rule::{Mistake, RuleOn, RulesConfig};
+use hookhost_guest::prelude::*;
+
+static RULES: Configured<RuleSet> = Configured::new();
+
+/// The plugin.
+#[derive(Debug)]
+pub struct Rules;
+
+#[plugin(priority = 50, on_failure = "ask")]
+impl Plugin for Rules {
+    fn configure(config: RulesConfig) -> Result<(), String> {
+        let lines = |mistakes: Vec<Mistake>| mistakes.iter().map(Mistake::to_string).collect::<Vec<_>>().join("\n");
+        RULES.set(RuleSet::compile(config).map_err(lines)?);
+        Ok(())
+    }
+
+    fn session_start(_session: &Session) -> Vec<Task> {
+        RULES.get().begin();
+        Vec::new()
+    }
+
+    fn prompt_submit(_session: &Session, prompt: &str) -> TextVerdict {
+        RULES.get().text_verdict(&RuleOn::Prompt, prompt)
+    }
+
+    fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
+        shell_reader::answers_last();
+        RULES.get().verdict(session, call)
+    }
+
+    fn after_tool_call(
+        _session: &Session,
+        call: &ToolCall,
+        tool_result: &ToolResult,
+        _source: ResultSource,
+    ) -> ToolResultVerdict {
+        RULES.get().result_verdict(call, tool_result)
+    }
+
+    fn finalize_content(_session: &Session, content: &str) -> TextVerdict {
+        RULES.get().text_verdict(&RuleOn::Text, content)
+    }
+
+    fn task_complete(_session: &Session, completion: &Completion) -> CompletionVerdict {
+        RULES.get().completion_verdict(completion)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! Compares simple commands with `program`, `flags` and `args`.
+
+use crate::names::Names;
+use hookhost_contract::rule::RuleRow;
+use shell_guard_rules::arguments::{Arguments, is_program};
+use shell_reader::Command;
+
+/// The matchers of a row for simple commands.
+#[derive(Debug)]
+pub(crate) struct ShellMatcher {
+    pub(crate) programs: Vec<Program>,
+    pub(crate) flags: Vec<String>,
+    args: Names,
+}
+
+/// A program as a row names it: `git push`.
+#[derive(Debug)]
+pub(crate) struct Program {
+    /// The name, which may end with `*`.
+    pub(crate) name: String,
+    /// The words of the subcommand, or the empty string.
+    subcommand: String,
+}
+
+/// The first key of a row that does not hold for a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Miss {
+    Program,
+    Flags,
+    Args,
+}
+
+/// The last key of a row, with the part of the command for which it holds.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// The program and the subcommand.
+    pub(crate) program: String,
+    pub(crate) key: &'static str,
+    pub(crate) value: String,
+}
+
+impl Program {
+    fn new(written: &str) -> Self {
+        let (name, rest) = written.split_once(' ').unwrap_or((written, ""));
+        Self { name: name.to_owned(), subcommand: rest.split_whitespace().collect::<Vec<_>>().join(" ") }
+    }
+
+    /// Returns the index of the first operand after the subcommand, if the command runs this program with this subcommand.
+    fn first_operand(&self, command: &Command, arguments: &Arguments<'_>) -> Option<usize> {
+        if !is_program(self.name.as_bytes(), command) {
+            return None;
+        }
+        if self.subcommand.is_empty() { Some(0) } else { arguments.first_after(&self.subcommand) }
+    }
+
+    fn shown(&self, command: &Command) -> String {
+        format!("{} {}", command.program, self.subcommand).trim_end().to_owned()
+    }
+}
+
+impl ShellMatcher {
+    pub(crate) fn new(row: &RuleRow) -> Self {
+        Self {
+            programs: row.program.iter().map(|program| Program::new(program)).collect(),
+            flags: row.flags.to_vec(),
+            args: Names::new(&*row.args),
+        }
+    }
+
+    /// Returns the key that holds last, or the first key that does not hold.
+    pub(crate) fn fits(&self, command: &Command, arguments: &Arguments<'_>) -> Result<Held, Miss> {
+        let (program, first) = if self.programs.is_empty() {
+            (command.program.clone(), 0)
+        } else {
+            let found = self.programs.iter().find_map(|program| {
+                program.first_operand(command, arguments).map(|first| (program.shown(command), first))
+            });
+            found.ok_or(Miss::Program)?
+        };
+        let mut held = Held { value: program.clone(), program, key: "program" };
+        if !self.flags.is_empty() {
+            let flag = self.flags.iter().find(|flag| has_flag(command, arguments, flag)).ok_or(Miss::Flags)?;
+            (held.key, held.value) = ("flags", flag.clone());
+        }
+        if !self.args.is_empty() {
+            let operands = arguments.operands.get(first..).unwrap_or_default();
+            let mut known = operands.iter().filter(|word| word.is_known());
+            let operand = known.find(|word| self.args.naming(&word.text).is_some()).ok_or(Miss::Args)?;
+            (held.key, held.value) = ("args", operand.text.clone());
+        }
+        Ok(held)
+    }
+}
+
+/// Returns true if the command has an option, also with its value in the next word.
+fn has_flag(command: &Command, arguments: &Arguments<'_>, flag: &str) -> bool {
+    let has_value_beside =
+        |(name, value): (&str, &str)| command.args.windows(2).any(|pair| pair[0].text == name && pair[1].text == value);
+    arguments.has_one_of(std::iter::once(flag)) || flag.split_once('=').is_some_and(has_value_beside)
+}

@@ -1,0 +1,151 @@
+//! Finds the requests of a call, and compares them with `url` and `host`.
+
+use crate::hosts::Request;
+use crate::names::Names;
+use call_paths::{ReadCall, file_words, patch};
+use hookhost_guest::prelude::*;
+use shell_guard_rules::arguments::Programs;
+use shell_reader::{Command, UNKNOWN, Word, lower};
+
+/// Programs that fetch each of their operands.
+const FETCHERS: [&str; 12] = [
+    "curl",
+    "wget",
+    "http",
+    "https",
+    "xh",
+    "aria2c",
+    "axel",
+    "iwr",
+    "irm",
+    "invoke-webrequest",
+    "invoke-restmethod",
+    "lynx",
+];
+/// Programs whose first operand is a host, each with the letters of its options that take a value.
+const CONNECTING: [(&[&str], &str); 5] = [
+    (&["ssh", "autossh", "sftp", "mosh"], "BbcDEeFIiJLlmOopQRSWw"),
+    (&["nc", "ncat", "netcat"], "IiMmOPpqsTVWwXxecgG"),
+    (&["telnet"], "beklnSX"),
+    (&["ftp", "lftp"], "uep"),
+    (&["ping"], "cFiIlmMpQsSTtwW"),
+];
+/// Programs whose operands may be places on another machine.
+const COPYING: [&str; 2] = ["scp", "rsync"];
+/// Subcommands of Git that use the network.
+const GIT: [&str; 5] = ["push", "pull", "fetch", "clone", "ls-remote"];
+/// Begins a file of bash that is a connection.
+const SOCKETS: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
+
+/// Returns the requests of a call.
+pub(crate) fn requests(read: &ReadCall<'_>, call: &ToolCall, programs: &Programs) -> Vec<Request> {
+    let mut found = Vec::new();
+    match &call.action {
+        Action::Fetch(url) => found.push(Request::of_url(url)),
+        Action::Other(kind) if kind == "fetch" => found.push(Request::default()),
+        Action::Mcp(_) | Action::Other(_) => patch::visit(&read.arguments, "", &mut |_, text| {
+            let begins =
+                |scheme: &str| text.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme));
+            found.extend(["http://", "https://"].into_iter().any(begins).then(|| Request::of_url(text)));
+        }),
+        _ => {}
+    }
+    for line in read.lines.iter().filter(|line| line.is_certain) {
+        line.commands().for_each(|command| add(command, programs, &mut found));
+    }
+    found
+}
+
+/// Adds the requests of a simple command.
+fn add(command: &Command, programs: &Programs, found: &mut Vec<Request>) {
+    let before = found.len();
+    for word in file_words(command) {
+        found.extend(addresses(&word.text).map(Request::of_url));
+    }
+    let targets = command.redirects.iter().map(|redirect| &redirect.target).chain(&command.args);
+    let socket = |word: &Word| SOCKETS.iter().find_map(|begin| word.text.strip_prefix(begin)).map(Request::of_place);
+    found.extend(targets.filter_map(socket));
+    let program = lower(&command.program);
+    let program = &*program;
+    let arguments = programs.arguments(command);
+    let is_bare = |word: &&&Word| !word.text.contains("://");
+    let operands = arguments.operands.iter().filter(is_bare);
+    if FETCHERS.contains(&program) {
+        // `http POST example.com a=b`
+        let is_part = |word: &Word| word.text.contains('=') || word.text.bytes().all(|byte| byte.is_ascii_uppercase());
+        let is_for_people = matches!(program, "http" | "https" | "xh");
+        let urls = operands.filter(|word| !(is_for_people && is_part(word))).map(|word| &*word.text);
+        found.extend(urls.chain(value(&command.args, "--url")).map(Request::of_url));
+    } else if let Some((_, letters)) = CONNECTING.iter().find(|(names, _)| names.contains(&program)) {
+        found.extend(first_operand(&command.args, letters).map(|word| Request::of_place(&word.text)));
+    } else if COPYING.contains(&program) {
+        found.extend(operands.filter(|word| is_place(&word.text)).map(|word| Request::of_place(&word.text)));
+        return;
+    } else if program == "git" && arguments.operands.first().is_some_and(|word| GIT.contains(&word.text.as_str())) {
+        let is_clone = arguments.operands[0].text == "clone";
+        let places: Vec<&&Word> = operands.skip(1).filter(|word| is_place(&word.text) || !word.is_known()).collect();
+        found.extend(places.into_iter().take(1).map(|word| Request::of_place(&word.text)));
+        // `git clone ../x` uses no network.
+        if is_clone {
+            return;
+        }
+    } else {
+        return;
+    }
+    // The address is in a file, a setting or a variable.
+    if found.len() == before {
+        found.push(Request::default());
+    }
+}
+
+/// Returns the value of a long option.
+fn value<'a>(args: &'a [Word], option: &str) -> Option<&'a str> {
+    args.iter().enumerate().find_map(|(at, word)| match word.text.strip_prefix(option)? {
+        "" => args.get(at + 1).map(|next| next.text.as_str()),
+        rest => rest.strip_prefix('='),
+    })
+}
+
+/// Returns the first operand of a program whose options with these letters take a value.
+fn first_operand<'a>(args: &'a [Word], letters: &str) -> Option<&'a Word> {
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let Some(cluster) = word.text.strip_prefix('-') else { return Some(word) };
+        if cluster.ends_with(|letter| letters.contains(letter)) && !cluster.starts_with('-') {
+            // In `-p22`, the value is in the same word.
+            let first = cluster.find(|letter| letters.contains(letter));
+            if first == Some(cluster.len() - 1) {
+                words.next();
+            }
+        }
+    }
+    None
+}
+
+/// Returns true for a place on another machine: `host:path`, `user@host:path`. A path and the name of a remote are none.
+fn is_place(text: &str) -> bool {
+    text.find(':').is_some_and(|at| at > 1 && !text[..at].contains('/')) || text.starts_with(UNKNOWN)
+}
+
+/// Returns the URLs in a word.
+fn addresses(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices("://").filter_map(|(at, _)| {
+        let begin = text[..at].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |before| before + 1);
+        let is_web = ["http", "https", "ftp", "ws", "wss", "ssh", "git", "rsync", "sftp"]
+            .iter()
+            .any(|scheme| text[begin..at].eq_ignore_ascii_case(scheme));
+        let rest = &text[begin..];
+        let end =
+            rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>')).unwrap_or(rest.len());
+        is_web.then(|| &rest[..end])
+    })
+}
+
+/// Returns the first request that a row matches.
+pub(crate) fn matching<'a>(url: &Names, host: &Names, requests: &'a [Request]) -> Option<&'a Request> {
+    requests.iter().find(|request| {
+        let urls: Vec<&str> = request.urls.iter().map(String::as_str).collect();
+        let hosts: Vec<&str> = request.hosts.iter().map(String::as_str).collect();
+        url.match_any(&urls) && host.match_any(&hosts)
+    })
+}
