@@ -1,5 +1,6 @@
 //! Splits an expression into tokens.
 
+use crate::parser::Parsed;
 use crate::{ConditionError, Span};
 
 /// A part of an expression that the parser does not split.
@@ -32,14 +33,14 @@ const SYMBOLS: [&str; 24] = [
 ///
 /// # Errors
 /// Returns an error for a character that begins no token, and for a string without an end.
-pub(crate) fn next(text: &str, from: usize) -> Result<Token, ConditionError> {
+pub(crate) fn next(text: &str, from: usize) -> Parsed<Token> {
     let start = skip_blanks(text, from);
     let rest = &text[start..];
     let token = |kind, length| Ok(Token { kind, span: Span::new(start, start + length) });
     let Some(first) = rest.chars().next() else { return token(Kind::End, 0) };
     if let Some(length) = quoted(rest) {
         let length = length.map_err(|quote| {
-            ConditionError::new(Span::new(start, text.len()), format!("this string has no closing `{quote}`"))
+            ConditionError::boxed(Span::new(start, text.len()), format!("this string has no closing `{quote}`"))
         })?;
         return token(Kind::Text, length);
     }
@@ -57,7 +58,7 @@ pub(crate) fn next(text: &str, from: usize) -> Result<Token, ConditionError> {
         '&' | '|' => format!("`{first}` is no operator: write `{first}{first}`"),
         other => format!("the character `{}` has no meaning here", other.escape_debug()),
     };
-    Err(ConditionError::new(Span::new(start, start + first.len_utf8()), message))
+    Err(ConditionError::boxed(Span::new(start, start + first.len_utf8()), message))
 }
 
 fn is_of_word(character: char) -> bool {
@@ -112,7 +113,7 @@ fn quoted(text: &str) -> Option<Result<usize, char>> {
 ///
 /// # Errors
 /// Returns an error with the range of an escape sequence that CEL does not have.
-pub(crate) fn unquoted(text: &str, span: Span) -> Result<String, ConditionError> {
+pub(crate) fn unquoted(text: &str, span: Span) -> Parsed<String> {
     let token = &text[span.range()];
     if let Some(raw) = token.strip_prefix('r') {
         return Ok(raw[1..raw.len() - 1].to_owned());
@@ -129,7 +130,7 @@ pub(crate) fn unquoted(text: &str, span: Span) -> Result<String, ConditionError>
             let end = start + length;
             let message =
                 format!("`{}` is no escape sequence of CEL: `\\\\` stands for a backslash", &text[start..end]);
-            ConditionError::new(Span::new(start, end), message)
+            ConditionError::boxed(Span::new(start, end), message)
         })?;
         value.push(character);
         rest = &escape[length..];

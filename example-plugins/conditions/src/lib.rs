@@ -57,8 +57,9 @@ use vocabulary::{Capability, Function, Name};
 
 /// Maximum length of an expression, in bytes.
 pub const MAX_EXPRESSION: usize = 4 * 1024;
-/// Maximum number of expressions within each other.
-pub const MAX_LEVELS: usize = 96;
+/// Maximum number of operations within each other. Deeper expressions do not fit on the stack of a component, which has 48 KiB: each level
+/// takes up to 600 bytes.
+pub const MAX_LEVELS: usize = 48;
 /// Maximum number of names, literals, operators and calls in an expression.
 pub const MAX_NODES: usize = 2_000;
 /// Maximum number of values in a list or map of an expression.
@@ -81,7 +82,7 @@ impl Condition {
     /// # Errors
     /// Returns the first mistake of grammar, or else all unknown names and contradictions of types.
     pub fn compile(text: &str) -> Result<Self, Vec<ConditionError>> {
-        let tree = parser::parse(text).map_err(|error| vec![error])?;
+        let tree = parser::parse(text).map_err(|error| vec![*error])?;
         let check::Checked { code, root, facts, calls } = check::check(text, &tree)?;
         Ok(Self { code, root, facts, calls })
     }
@@ -143,6 +144,10 @@ pub struct ConditionError {
 impl ConditionError {
     pub(crate) fn new(span: Span, message: impl Into<String>) -> Self {
         Self { range: span.range(), message: message.into() }
+    }
+
+    pub(crate) fn boxed(span: Span, message: impl Into<String>) -> Box<Self> {
+        Box::new(Self::new(span, message))
     }
 }
 

@@ -73,10 +73,10 @@ impl Tree {
 ///
 /// # Errors
 /// Returns the first mistake, because what follows it could mean anything.
-pub(crate) fn parse(text: &str) -> Result<Tree, ConditionError> {
+pub(crate) fn parse(text: &str) -> Parsed<Tree> {
     if text.len() > MAX_EXPRESSION {
         let message = format!("the expression has {} bytes; at most {MAX_EXPRESSION} are possible", text.len());
-        return Err(ConditionError::new(Span::new(0, text.len()), message));
+        return Err(ConditionError::boxed(Span::new(0, text.len()), message));
     }
     let mut parser = Parser { text, token: lexer::next(text, 0)?, end: 0, nodes: Vec::new(), level: 0 };
     let root = parser.expression()?;
@@ -93,38 +93,38 @@ struct Parser<'a> {
     /// Where the token before it ended.
     end: usize,
     nodes: Vec<Node>,
-    /// Number of expressions that the parser is in.
+    /// Number of operations that the parser is in. It bounds the stack, besides the height of nodes, which has no parentheses.
     level: usize,
 }
 
-type Parsed<T> = Result<T, ConditionError>;
+/// The error is behind a pointer, which keeps the frames of the parser small.
+pub(crate) type Parsed<T> = Result<T, Box<ConditionError>>;
 
 impl Parser<'_> {
     fn expression(&mut self) -> Parsed<NodeId> {
-        self.enter()?;
         let condition = self.operation(1)?;
-        let whole = match self.eat("?")? {
-            false => condition,
-            true => {
-                let then = self.expression()?;
-                self.require(":")?;
-                let otherwise = self.expression()?;
-                let span = self.span(condition).to(self.span(otherwise));
-                self.add(Expression::Choose(condition, then, otherwise), span)?
-            }
-        };
+        if !self.eat("?")? {
+            return Ok(condition);
+        }
+        self.enter()?;
+        let then = self.expression()?;
+        self.require(":")?;
+        let otherwise = self.expression()?;
         self.level -= 1;
-        Ok(whole)
+        let span = self.span(condition).to(self.span(otherwise));
+        self.add(Expression::Choose(condition, then, otherwise), span)
     }
 
     /// Parses operators that bind at least as strongly as `minimum`.
     fn operation(&mut self, minimum: u8) -> Parsed<NodeId> {
+        self.enter()?;
         let mut left = self.unary()?;
         while let Some((strength, operator)) = self.operator().filter(|(strength, _)| *strength >= minimum) {
             self.advance()?;
             let right = self.operation(strength + 1)?;
             left = self.join(operator, left, right)?;
         }
+        self.level -= 1;
         Ok(left)
     }
 
@@ -288,7 +288,7 @@ impl Parser<'_> {
         };
         let Some(expression) = expression else {
             let message = format!("`{}` is no number, or it is too large", shown(self.text, span));
-            return Err(ConditionError::new(span, message));
+            return Err(ConditionError::boxed(span, message));
         };
         self.advance()?;
         self.add(expression, span)
@@ -328,7 +328,7 @@ impl Parser<'_> {
             return Ok(());
         }
         let message = format!("this list has {length} values; at most {limit} are possible");
-        Err(ConditionError::new(Span::new(start, self.end), message))
+        Err(ConditionError::boxed(Span::new(start, self.end), message))
     }
 
     fn name(&mut self) -> Parsed<(Span, String)> {
@@ -366,7 +366,7 @@ impl Parser<'_> {
         }
     }
 
-    fn expected(&self, what: &str) -> ConditionError {
+    fn expected(&self, what: &str) -> Box<ConditionError> {
         let found = match self.token.kind {
             Kind::End => "the expression ends here".to_owned(),
             _ => format!("found `{}`", shown(self.text, self.token.span)),
@@ -377,7 +377,7 @@ impl Parser<'_> {
             "not" => ": CEL spells it `!`",
             _ => "",
         };
-        ConditionError::new(self.token.span, format!("expected {what}, {found}{hint}"))
+        ConditionError::boxed(self.token.span, format!("expected {what}, {found}{hint}"))
     }
 
     fn enter(&mut self) -> Parsed<()> {
@@ -389,7 +389,7 @@ impl Parser<'_> {
         let id = self.nodes.len();
         if id >= MAX_NODES {
             let message = format!("the expression has more than {MAX_NODES} parts");
-            return Err(ConditionError::new(span, message));
+            return Err(ConditionError::boxed(span, message));
         }
         let height = 1 + self.children_height(&expression);
         self.nodes.push(Node { expression, span, height });
@@ -437,8 +437,8 @@ enum Joint {
     Binary(Operator),
 }
 
-fn too_deep(span: Span) -> ConditionError {
-    ConditionError::new(span, format!("the expression has more than {MAX_LEVELS} levels"))
+fn too_deep(span: Span) -> Box<ConditionError> {
+    ConditionError::boxed(span, format!("the expression has more than {MAX_LEVELS} levels"))
 }
 
 /// Returns the text of a range for a message, shortened if it is long.
