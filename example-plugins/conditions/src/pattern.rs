@@ -37,11 +37,16 @@ impl Glob {
         if pattern.matches(['*', '?', '[']).count() > MAX_WILDCARDS {
             return Err(format!("the pattern has more than {MAX_WILDCARDS} wildcards"));
         }
+        // As in the crate, the slash after the last `**` means nothing.
+        let components = match pattern.strip_suffix("**/") {
+            Some(_) => pattern.trim_end_matches('/'),
+            None => pattern,
+        };
         let component = |component| match component {
             "**" => Ok(Component::Any),
             component => glob::Pattern::new(component).map(Component::One),
         };
-        let components: Result<_, _> = pattern.split('/').map(component).collect();
+        let components: Result<_, _> = components.split('/').map(component).collect();
         let components = components.map_err(|error| format!("this is no pattern of paths: {}", error.msg))?;
         Ok(Self { components, length: pattern.len() })
     }
@@ -100,7 +105,7 @@ impl Expression {
             match compile(size) {
                 Ok(regex) => return Ok(Self { regex, states: size / STATE }),
                 Err(_) if size < MAX_COMPILED => size *= 2,
-                Err(error) => return Err(format!("this is no regular expression of this product: {error}")),
+                Err(error) => return Err(format!("this is no regular expression: {error}")),
             }
         }
     }

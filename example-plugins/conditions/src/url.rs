@@ -83,7 +83,10 @@ fn decoded(host: &str) -> Option<String> {
 /// Returns true if the last part is a number, so that the host is an IPv4 address or nothing.
 fn is_numeric(host: &str) -> bool {
     let last = host.rsplit('.').next().unwrap_or_default();
-    last.bytes().all(|byte| byte.is_ascii_digit()) && !last.is_empty() || number(last).is_some()
+    match last.strip_prefix("0x") {
+        Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        None => !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()),
+    }
 }
 
 /// Reads an IPv4 address of one to four parts (<https://url.spec.whatwg.org/#concept-ipv4-parser>). The last part fills what is left.
@@ -102,14 +105,14 @@ fn ipv4(host: &str) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::from(high + last))
 }
 
-/// Reads a number in decimal, octal (`010`) or hexadecimal (`0x8`).
+/// Reads a number in decimal, octal (`010`) or hexadecimal (`0x8`), in lower case.
 fn number(text: &str) -> Option<u32> {
     if !text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return None;
     }
     match text.strip_prefix('0') {
         Some("") => Some(0),
-        Some(rest) => match rest.strip_prefix(['x', 'X']) {
+        Some(rest) => match rest.strip_prefix('x') {
             Some("") => Some(0),
             Some(digits) => u32::from_str_radix(digits, 16).ok(),
             None => u32::from_str_radix(rest, 8).ok(),

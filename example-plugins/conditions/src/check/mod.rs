@@ -205,10 +205,8 @@ impl<'a> Checker<'a> {
 
     fn list(&mut self, values: &[NodeId]) -> Typed {
         let values: Vec<Typed> = values.iter().map(|value| self.checked(*value)).collect();
-        let kind = match values.iter().all(|(_, kind)| *kind == Type::String) {
-            true => Type::Strings,
-            false => Type::List,
-        };
+        let has_strings = !values.is_empty() && values.iter().all(|(_, kind)| *kind == Type::String);
+        let kind = if has_strings { Type::Strings } else { Type::List };
         let constants = values.iter().map(|(value, _)| match self.code.op(*value) {
             Op::Constant(value) => Some(value.clone()),
             _ => None,
