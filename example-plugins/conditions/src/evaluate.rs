@@ -7,8 +7,9 @@ use crate::code::{Builtin, Code, Each, Op, OpId, Search};
 use crate::parser::Operator;
 use crate::pattern::Glob;
 use crate::value::{Fact, Facts, Truth, Value};
-use crate::{Condition, MAX_STEPS, url};
+use crate::{Condition, MAX_LEVELS, MAX_STEPS, url};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// The result depends on something that cannot be read, or there were too many steps.
 #[derive(Clone, Copy, Debug)]
@@ -48,10 +49,7 @@ impl<'a> Evaluation<'a> {
             Op::Constant(value) => Ok(value.clone()),
             Op::Fact(fact) => self.fact(*fact),
             Op::Variable(depth) => Ok(self.variables.get(*depth).cloned().unwrap_or(Value::Null)),
-            Op::Member(of, name) => {
-                let value = self.value(*of)?.member(name);
-                self.made(value)
-            }
+            Op::Member(of, name) => Ok(self.value(*of)?.member(name)),
             Op::Index(of, index) => self.index(*of, *index),
             Op::Ask(function, arguments) => self.ask(function.name, arguments),
             Op::Apply(builtin, operand) => self.apply(*builtin, *operand),
@@ -128,45 +126,39 @@ impl<'a> Evaluation<'a> {
     }
 
     fn index(&mut self, of: OpId, index: OpId) -> Evaluated<Value<'a>> {
-        match (self.value(of)?, self.value(index)?) {
-            (Value::List(values), Value::Int(index)) => {
-                let index = usize::try_from(index).ok();
-                Ok(index.and_then(|index| values.get(index)).cloned().unwrap_or(Value::Null))
-            }
-            (of, Value::String(key)) => self.made(of.member(&key)),
-            _ => Ok(Value::Null),
-        }
+        let (of, index) = (self.value(of)?, self.value(index)?);
+        let position = |index| usize::try_from(index).unwrap_or(usize::MAX);
+        Ok(match (of, index) {
+            (Value::List(values), Value::Int(index)) => values.get(position(index)).cloned().unwrap_or(Value::Null),
+            (Value::Array(values), Value::Int(index)) => values.get(position(index)).map_or(Value::Null, Value::from),
+            (of, Value::String(key)) => of.member(&key),
+            _ => Value::Null,
+        })
     }
 
-    /// Counts the values of a list that was made from the event. Sixteen are one step.
-    fn made(&mut self, value: Value<'a>) -> Evaluated<Value<'a>> {
-        fn values(value: &Value<'_>) -> usize {
-            match value {
-                Value::List(inner) => inner.iter().map(|value| 1 + values(value)).sum(),
-                _ => 0,
-            }
-        }
-        self.take_steps(values(&value) / 16)?;
-        Ok(value)
+    /// Returns the values of a list. Sixteen values are one step.
+    fn elements(&mut self, list: &Value<'a>) -> Evaluated<Option<Arc<[Value<'a>]>>> {
+        self.take_steps(list.len().unwrap_or(0) / 16)?;
+        Ok(list.elements())
     }
 
     fn apply(&mut self, builtin: Builtin, operand: OpId) -> Evaluated<Value<'a>> {
         let operand = self.value(operand)?;
         let size = |size| Value::Int(i64::try_from(size).unwrap_or(i64::MAX));
-        match (&operand, builtin) {
-            (Value::List(values), Builtin::Size) => return Ok(size(values.len())),
-            (Value::Map(entries), Builtin::Size) => return Ok(size(entries.len())),
-            (Value::Object(object), Builtin::Size) => return Ok(size(object.len())),
-            _ => {}
+        if let (Builtin::Size, Some(length)) = (builtin, operand.len()) {
+            return Ok(size(length));
         }
         let Some(text) = operand.as_str() else { return Ok(Value::Null) };
         self.read(text.len())?;
-        let words = || text.split_whitespace().map(|word| Value::from(word.to_owned())).collect();
-        self.made(match builtin {
+        Ok(match builtin {
             Builtin::Size => size(text.chars().count()),
             Builtin::LowerAscii => Value::from(text.to_ascii_lowercase()),
             Builtin::Host => url::host(text).map_or(Value::Null, Value::from),
-            Builtin::Words => Value::List(words()),
+            Builtin::Words => {
+                let words: Vec<_> = text.split_whitespace().map(|word| Value::from(word.to_owned())).collect();
+                self.take_steps(words.len() / 16)?;
+                Value::List(words.into())
+            }
         })
     }
 
@@ -188,7 +180,8 @@ impl<'a> Evaluation<'a> {
     }
 
     fn any(&mut self, list: OpId, glob: &Glob) -> Evaluated<Value<'a>> {
-        let Value::List(values) = self.value(list)? else { return Ok(Value::Bool(false)) };
+        let list = self.value(list)?;
+        let Some(values) = self.elements(&list)? else { return Ok(Value::Bool(false)) };
         for value in values.iter() {
             self.take_steps(1)?;
             if self.fits(value, glob)? {
@@ -216,8 +209,8 @@ impl<'a> Evaluation<'a> {
         let is_known = left != Value::Null && right != Value::Null;
         let ordered = |fits: fn(Ordering) -> bool| Ok(Value::Bool(order(&left, &right).is_some_and(fits)));
         match operator {
-            Operator::Equal => Ok(Value::Bool(is_known && self.equal(&left, &right)?)),
-            Operator::Different => Ok(Value::Bool(is_known && !self.equal(&left, &right)?)),
+            Operator::Equal => Ok(Value::Bool(is_known && self.equal(&left, &right, 0)?)),
+            Operator::Different => Ok(Value::Bool(is_known && !self.equal(&left, &right, 0)?)),
             Operator::Less => ordered(Ordering::is_lt),
             Operator::AtMost => ordered(Ordering::is_le),
             Operator::Greater => ordered(Ordering::is_gt),
@@ -228,63 +221,48 @@ impl<'a> Evaluation<'a> {
     }
 
     fn contains(&mut self, container: &Value<'a>, value: &Value<'a>) -> Evaluated<bool> {
-        match (container, value) {
-            (Value::List(values), value) => {
-                for other in values.iter() {
-                    if self.equal(other, value)? {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
+        let Some(elements) = self.elements(container)? else {
+            return Ok(value.as_str().is_some_and(|key| container.has_member(key)));
+        };
+        for element in elements.iter() {
+            if self.equal(element, value, 0)? {
+                return Ok(true);
             }
-            (map, Value::String(key)) => Ok(map.has_member(key)),
-            _ => Ok(false),
         }
+        Ok(false)
     }
 
-    /// Compares two values. Numbers of both kinds compare by their value.
-    fn equal(&mut self, left: &Value<'a>, right: &Value<'a>) -> Evaluated<bool> {
-        self.take_steps(1)?;
+    /// Compares two values, which are within `depth` lists and maps. Numbers of both kinds compare by their value.
+    fn equal(&mut self, left: &Value<'a>, right: &Value<'a>, depth: usize) -> Evaluated<bool> {
+        self.take_steps(if depth > MAX_LEVELS { MAX_STEPS } else { 1 })?;
         match (left, right) {
             (Value::String(left), Value::String(right)) => {
                 self.read(left.len().min(right.len()))?;
                 Ok(left == right)
             }
-            (Value::List(left), Value::List(right)) if left.len() == right.len() => {
-                for (left, right) in left.iter().zip(right.iter()) {
-                    if !self.equal(left, right)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
-            (Value::Map(entries), Value::Map(others)) if entries.len() == others.len() => {
-                self.equal_entries(entries.iter().map(|(key, value)| (key.as_str(), value.clone())), right)
-            }
-            (Value::Map(entries), Value::Object(object)) | (Value::Object(object), Value::Map(entries))
-                if entries.len() == object.len() =>
-            {
-                self.equal_entries(
-                    entries.iter().map(|(key, value)| (key.as_str(), value.clone())),
-                    &Value::Object(object),
-                )
-            }
-            (Value::Object(object), Value::Object(other)) if object.len() == other.len() => {
-                self.equal_entries(object.iter().map(|(key, value)| (key.as_str(), Value::from(value))), right)
-            }
             (Value::Bool(_), Value::Bool(_)) | (Value::Null, Value::Null) => Ok(left == right),
-            _ => Ok(order(left, right) == Some(Ordering::Equal)),
+            _ if left.len() != right.len() => Ok(false),
+            _ => match (self.elements(left)?, self.elements(right)?, left.keys()) {
+                (Some(left), Some(right), _) => self.equal_pairs(left.iter().zip(right.iter()), depth),
+                (None, None, Some(keys)) if keys.iter().all(|key| right.has_member(key)) => {
+                    let pairs: Vec<_> = keys.iter().map(|key| (left.member(key), right.member(key))).collect();
+                    self.equal_pairs(pairs.iter().map(|(left, right)| (left, right)), depth)
+                }
+                _ => Ok(order(left, right) == Some(Ordering::Equal)),
+            },
         }
     }
 
-    /// Compares entries with those of a map of the same size.
-    fn equal_entries<'k>(
+    fn equal_pairs<'v>(
         &mut self,
-        entries: impl Iterator<Item = (&'k str, Value<'a>)>,
-        other: &Value<'a>,
-    ) -> Evaluated<bool> {
-        for (key, value) in entries {
-            if !other.has_member(key) || !self.equal(&value, &other.member(key))? {
+        pairs: impl Iterator<Item = (&'v Value<'a>, &'v Value<'a>)>,
+        depth: usize,
+    ) -> Evaluated<bool>
+    where
+        'a: 'v,
+    {
+        for (left, right) in pairs {
+            if !self.equal(left, right, depth + 1)? {
                 return Ok(false);
             }
         }
@@ -304,22 +282,19 @@ impl<'a> Evaluation<'a> {
                 };
                 result.map(Value::Int)
             }
-            (Value::Double(left), Value::Double(right)) => match operator {
-                Operator::Add => Some(left + right),
-                Operator::Subtract => Some(left - right),
-                Operator::Multiply => Some(left * right),
-                Operator::Divide => Some(left / right),
-                _ => None,
-            }
-            .map(Value::Double),
+            (Value::Double(left), Value::Double(right)) => calculated(operator, left, right),
+            // The arguments of a tool have one kind of number.
+            (Value::Int(left), Value::Double(right)) => calculated(operator, left as f64, right),
+            (Value::Double(left), Value::Int(right)) => calculated(operator, left, right as f64),
             (Value::String(left), Value::String(right)) if operator == Operator::Add => {
                 // Copied bytes stay in memory, so they count sixteen times as much as bytes that are read.
                 self.read((left.len() + right.len()).saturating_mul(16))?;
                 Some(Value::from(left.into_owned() + &right))
             }
-            (Value::List(left), Value::List(right)) if operator == Operator::Add => {
-                self.take_steps(left.len() + right.len())?;
-                Some(Value::List(left.iter().chain(right.iter()).cloned().collect()))
+            (left, right) if operator == Operator::Add => {
+                self.take_steps(left.len().unwrap_or(0) + right.len().unwrap_or(0))?;
+                let lists = left.elements().zip(right.elements());
+                lists.map(|(left, right)| Value::List(left.iter().chain(right.iter()).cloned().collect()))
             }
             _ => None,
         };
@@ -327,7 +302,8 @@ impl<'a> Evaluation<'a> {
     }
 
     fn each(&mut self, each: Each, list: OpId, body: OpId) -> Evaluated<Value<'a>> {
-        let Value::List(values) = self.value(list)? else {
+        let list = self.value(list)?;
+        let Some(values) = self.elements(&list)? else {
             return Ok(match each {
                 Each::All | Each::Exists | Each::ExistsOne => Value::Bool(false),
                 Each::Filter | Each::Map => Value::Null,
@@ -392,6 +368,18 @@ fn known_value(fact: Fact<'_>) -> Evaluated<Value<'_>> {
         Fact::Absent => Ok(Value::Null),
         Fact::Unreadable => Err(Unreadable),
     }
+}
+
+/// Calculates with fractions, as the processor does: a division by zero is infinite.
+fn calculated<'a>(operator: Operator, left: f64, right: f64) -> Option<Value<'a>> {
+    let result = match operator {
+        Operator::Add => left + right,
+        Operator::Subtract => left - right,
+        Operator::Multiply => left * right,
+        Operator::Divide => left / right,
+        _ => return None,
+    };
+    Some(Value::Double(result))
 }
 
 /// Returns the order of two numbers or two strings.

@@ -18,6 +18,8 @@ pub enum Value<'a> {
     String(Cow<'a, str>),
     /// Values in their order.
     List(Arc<[Value<'a>]>),
+    /// A list of the event.
+    Array(&'a [serde_json::Value]),
     /// A map that the expression contains.
     Map(Arc<[(String, Value<'a>)]>),
     /// A map of the event, such as the arguments of a tool.
@@ -28,6 +30,35 @@ impl<'a> Value<'a> {
     /// Makes a list of strings without copying them.
     pub fn strings<S: AsRef<str> + 'a>(strings: impl IntoIterator<Item = &'a S>) -> Self {
         Self::List(strings.into_iter().map(|string| Self::from(string.as_ref())).collect())
+    }
+
+    /// Returns the values of a list.
+    pub(crate) fn elements(&self) -> Option<Arc<[Self]>> {
+        match self {
+            Self::List(values) => Some(Arc::clone(values)),
+            Self::Array(values) => Some(values.iter().map(Self::from).collect()),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of values of a list or map.
+    pub(crate) fn len(&self) -> Option<usize> {
+        match self {
+            Self::List(values) => Some(values.len()),
+            Self::Array(values) => Some(values.len()),
+            Self::Map(entries) => Some(entries.len()),
+            Self::Object(object) => Some(object.len()),
+            _ => None,
+        }
+    }
+
+    /// Returns the keys of a map.
+    pub(crate) fn keys(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Map(entries) => Some(entries.iter().map(|(key, _)| key.clone()).collect()),
+            Self::Object(object) => Some(object.keys().cloned().collect()),
+            _ => None,
+        }
     }
 
     /// Returns the value of a key of a map, or [`Value::Null`]. Other values have no keys.
@@ -88,7 +119,7 @@ impl From<String> for Value<'_> {
     }
 }
 
-/// Nothing deeper than the value itself is copied, except the outer parts of nested lists.
+/// Lists and maps are not copied.
 impl<'a> From<&'a serde_json::Value> for Value<'a> {
     fn from(value: &'a serde_json::Value) -> Self {
         match value {
@@ -99,7 +130,7 @@ impl<'a> From<&'a serde_json::Value> for Value<'a> {
                 None => Self::Double(number.as_f64().unwrap_or(f64::NAN)),
             },
             serde_json::Value::String(text) => Self::from(text.as_str()),
-            serde_json::Value::Array(values) => Self::List(values.iter().map(Self::from).collect()),
+            serde_json::Value::Array(values) => Self::Array(values),
             serde_json::Value::Object(object) => Self::Object(object),
         }
     }

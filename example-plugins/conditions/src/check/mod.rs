@@ -268,7 +268,7 @@ impl<'a> Checker<'a> {
                 .map(|(id, kind)| format!("`{}` is {}", self.shown(id), kind.described()));
             return self.mistake(span, format!("{} and {}: {}", pair[0], pair[1], contradiction(operator)));
         };
-        self.check_possible(operator, (left, l, left_kind), (right, r));
+        self.check_possible(operator, (left, l, left_kind), (right, r, right_kind));
         (self.code.add(Op::Binary(operator, l, r)), kind)
     }
 
@@ -290,17 +290,16 @@ impl<'a> Checker<'a> {
     }
 
     /// Reports literals that the other operand can never be equal to.
-    fn check_possible(&mut self, operator: Operator, left: (NodeId, OpId, Type), right: (NodeId, OpId)) {
-        if !matches!(operator, Operator::Equal | Operator::Different | Operator::In) {
-            return;
-        }
-        let mistakes: Vec<_> = match (self.code.op(left.1), self.code.op(right.1)) {
-            (Op::Fact(_), Op::Constant(Value::List(literals))) => {
+    fn check_possible(&mut self, operator: Operator, left: (NodeId, OpId, Type), right: (NodeId, OpId, Type)) {
+        let mistakes: Vec<String> = match (operator, self.code.op(left.1), self.code.op(right.1)) {
+            (Operator::In, Op::Fact(_), Op::Constant(Value::List(literals))) => {
                 literals.iter().filter_map(|literal| self.impossible(left, literal)).collect()
             }
-            (Op::Fact(_), Op::Constant(literal)) => self.impossible(left, literal).into_iter().collect(),
-            (Op::Constant(literal), Op::Fact(_)) => {
-                self.impossible((right.0, right.1, Type::Dynamic), literal).into_iter().collect()
+            (Operator::Equal | Operator::Different, Op::Fact(_), Op::Constant(literal)) => {
+                self.impossible(left, literal).into_iter().collect()
+            }
+            (Operator::Equal | Operator::Different, Op::Constant(literal), Op::Fact(_)) => {
+                self.impossible(right, literal).into_iter().collect()
             }
             _ => return,
         };

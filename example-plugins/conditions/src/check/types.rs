@@ -75,7 +75,7 @@ pub(super) fn type_of(value: &Value<'_>) -> Type {
         Value::Int(_) => Type::Int,
         Value::Double(_) => Type::Double,
         Value::String(_) => Type::String,
-        Value::List(_) => Type::List,
+        Value::List(_) | Value::Array(_) => Type::List,
         Value::Map(_) | Value::Object(_) => Type::Map,
     }
 }

@@ -106,6 +106,29 @@ fn an_evaluation_with_too_many_steps_is_unreadable() {
     }
 }
 
+/// Arguments that an agent nests as deeply as JSON can be.
+#[test]
+fn deep_arguments_are_not_compared() {
+    struct Deep(serde_json::Value);
+
+    impl Facts for Deep {
+        fn value(&self, _: &str) -> Fact<'_> {
+            Fact::Is(Value::from(&self.0))
+        }
+
+        fn call(&self, _: &str, _: &[Value<'_>]) -> Fact<'_> {
+            Fact::Absent
+        }
+    }
+
+    let condition = Condition::compile("arguments.a == arguments.b").expect("a condition");
+    for (depth, expected) in [(10, Truth::True), (60, Truth::Unreadable)] {
+        let (open, close) = (r#"[{"x":"#.repeat(depth), "}]".repeat(depth));
+        let arguments = serde_json::from_str(&format!(r#"{{"a":{open}1{close},"b":{open}1{close}}}"#));
+        assert_eq!(condition.evaluate(&Deep(arguments.expect("JSON"))), expected);
+    }
+}
+
 #[test]
 fn a_glob_with_many_wildcards_takes_linear_time() {
     let pattern = "*a".repeat(29);

@@ -54,6 +54,7 @@ fn lists_and_maps_have_values() {
     let conditions = [
         r#""--force" in args && !("-f" in args)"#,
         r#"args[0] == "push""#,
+        r#"args == ["push", "--force", "release/1.2"] && args != [] && [] != args"#,
         r#"{"main": 1, "topic": 2}[git.branch] == 1"#,
         r#"git.branch in {"main": true}"#,
         r#"{"a": [1, 2.0]} == {"a": [1.0, 2]}"#,
@@ -85,6 +86,9 @@ fn arguments_of_a_tool_have_any_type() {
         "arguments.replicas > 2 && arguments.replicas + 1 == 4 && arguments.ratio < 1",
         "arguments.force",
         r#""b" in arguments.tags && arguments.tags.size() == 2 && "tags" in arguments"#,
+        "arguments.ratio * 2 == 1 && 3 - arguments.ratio > 2",
+        r#"arguments.tags == ["a", "b"] && arguments.tags + ["c"] == ["a", "b", "c"] && arguments.tags[1] == "b""#,
+        r#"arguments.nested == {"deep": [{"name": "x"}]} && {"deep": 1} != arguments.nested"#,
         "arguments.nested == arguments.same && arguments.nested != arguments",
         r#"arguments.nested.deep[0].name == "x""#,
         "has(arguments.force) && !has(arguments.other) && !has(arguments.nothing)",
