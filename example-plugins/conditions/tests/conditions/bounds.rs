@@ -22,7 +22,7 @@ fn a_long_expression_is_refused() {
 #[test]
 fn a_deep_expression_is_refused() {
     type Deep = fn(usize) -> String;
-    let table: [(Deep, usize); 9] = [
+    let table: [(Deep, usize); 10] = [
         (|n| format!("{}true{}", "(".repeat(n), ")".repeat(n)), 1),
         (|n| format!("{}true", "!".repeat(n)), 1),
         (|n| format!("arguments{} == 1", ".a".repeat(n)), 2),
@@ -32,6 +32,7 @@ fn a_deep_expression_is_refused() {
         (|n| format!("{}true", "true ? true : ".repeat(n)), 1),
         (|n| format!("{}true{}", "[1].exists(x, ".repeat(n), ")".repeat(n)), 2),
         (|n| format!("1{} == 1", " + 1".repeat(n)), 2),
+        (|n| format!("!!!!!!!!(true && true && arguments{} == 1)", ".a".repeat(n.saturating_sub(8))), 3),
     ];
     for (deep, around) in table {
         assert_eq!(message(&deep(MAX_LEVELS - around)), "", "{}", deep(2));
@@ -66,7 +67,7 @@ fn a_large_pattern_is_refused() {
     assert_eq!(regex(&"a".repeat(1025)), "the pattern has 1025 bytes; at most 1024 are possible");
     assert_eq!(glob(&"a".repeat(1025)), "the pattern has 1025 bytes; at most 1024 are possible");
     assert_eq!(glob(&"*a".repeat(33)), "the pattern has more than 32 wildcards");
-    for pattern in ["(a{99}){99}", "((a{500}){500}){500}", &"(".repeat(500)] {
+    for pattern in ["((((((((((((((((((a))))))))))))))))))", "(a{99}){99}", "((a{500}){500}){500}", &"(".repeat(500)] {
         assert!(regex(pattern).starts_with("this is no regular expression: "), "{pattern}: {}", regex(pattern));
     }
 }

@@ -72,7 +72,7 @@ fn macros_go_through_a_list() {
         r#"args.filter(a, a.contains("/")) == ["release/1.2"]"#,
         r#"args.map(a, a.size())[0] == 4"#,
         r#"args.exists(a, args.exists(b, a == "-" + "-force" && b == "push"))"#,
-        r#"[true].all(git, git)"#,
+        r#"[true].all(git, git) && [1].exists(x, ["a"].exists(x, x == "a"))"#,
         r#"arguments.nested.deep.exists(entry, entry.name == "x")"#,
         "[].all(x, x) && ![].exists(x, x)",
     ];

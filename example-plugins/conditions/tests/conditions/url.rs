@@ -54,6 +54,8 @@ fn what_no_program_connects_to_has_no_host() {
         "https://[evil.com]",
         "https://a:b",
         "https://256.1.1.1",
+        "https://1.2.3.256",
+        "https://1.16777216",
         "https://1.2.3.4.5",
         "https://0x1ffffffff",
         "https://%zz.com",
