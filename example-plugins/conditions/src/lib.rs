@@ -38,6 +38,7 @@
 //!
 //! If a fact exists and cannot be read, then the condition is [`Truth::Unreadable`], unless the result does not depend on the fact.
 
+// From the text to the result: `lexer`, `parser`, `check`, `code`, `evaluate`.
 mod check;
 mod code;
 mod evaluate;

@@ -214,12 +214,36 @@ pub static FUNCTIONS: [Function; 6] = [
     },
 ];
 
-/// Returns the name of the vocabulary that is written so, or the entry of all variables.
-pub(crate) fn find(written: &str) -> Option<&'static Name> {
+/// Returns the name of the vocabulary that is written so. For `env.CI`, it returns [`VARIABLE`].
+#[must_use]
+pub fn find(written: &str) -> Option<&'static Name> {
     match written.strip_prefix(VARIABLES) {
         Some(variable) if !variable.contains('.') => Some(&VARIABLE),
         _ => NAMES.iter().find(|name| name.name == written),
     }
+}
+
+/// Returns the sentence about a name that the vocabulary does not have, with the one that is probably meant.
+#[must_use]
+pub fn unknown(written: &str) -> String {
+    let names = || NAMES.iter().map(|name| name.name);
+    let meant = names().find(|name| is_below(name, written)).or_else(|| nearest(written, names()));
+    let hint = match meant {
+        _ if written == "env" => ": write `env.NAME`".to_owned(),
+        _ if FUNCTIONS.iter().any(|function| function.name == written) => ": it is a function".to_owned(),
+        Some(name) => format!(": did you mean `{name}`?"),
+        None => String::new(),
+    };
+    format!("unknown name `{written}`{hint}")
+}
+
+/// Returns true if names of the vocabulary begin with this one and a dot.
+pub(crate) fn has_names_below(written: &str) -> bool {
+    NAMES.iter().any(|name| is_below(name.name, written))
+}
+
+fn is_below(name: &str, written: &str) -> bool {
+    name.strip_prefix(written).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// Returns the candidate that is written most like `unknown`, if it is alike enough to be meant.

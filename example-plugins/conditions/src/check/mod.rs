@@ -7,7 +7,7 @@ use self::types::{are_comparable, contradiction, is_in, is_number, is_ordered, i
 use crate::code::{Code, Op, OpId};
 use crate::parser::{Expression, NodeId, Operator, Tree, shown};
 use crate::value::Value;
-use crate::vocabulary::{self, FUNCTIONS, NAMES, Type};
+use crate::vocabulary::{self, Type};
 use crate::{ConditionError, Span, Use};
 
 /// What the checker makes of a tree.
@@ -135,7 +135,7 @@ impl<'a> Checker<'a> {
     }
 
     fn name(&mut self, id: NodeId) -> Typed {
-        let Some(dotted) = self.dotted(id) else { return self.unknown(id, "") };
+        let dotted = self.dotted(id).unwrap_or_default();
         if let Some(variable) = self.variable(&dotted) {
             return (self.code.add(Op::Variable(variable)), self.variables[variable].1);
         }
@@ -146,7 +146,7 @@ impl<'a> Checker<'a> {
                     self.fact(if *name == vocabulary::VARIABLE { Use::Variable(dotted) } else { Use::Name(name) });
                 (self.code.add(Op::Fact(fact)), kind)
             }
-            None => self.unknown(id, &dotted),
+            None => self.mistake(self.span(id), vocabulary::unknown(&dotted)),
         }
     }
 
@@ -157,24 +157,12 @@ impl<'a> Checker<'a> {
         })
     }
 
-    fn unknown(&mut self, id: NodeId, dotted: &str) -> Typed {
-        let near = vocabulary::nearest(dotted, NAMES.iter().map(|name| name.name));
-        let inner = NAMES.iter().map(|name| name.name).find(|name| is_below(name, dotted));
-        let hint = match (near, inner) {
-            _ if dotted == "env" => ": write `env.NAME`".to_owned(),
-            _ if FUNCTIONS.iter().any(|function| function.name == dotted) => ": it is a function".to_owned(),
-            (_, Some(name)) | (Some(name), None) => format!(": did you mean `{name}`?"),
-            (None, None) => String::new(),
-        };
-        self.mistake(self.span(id), format!("unknown name `{dotted}`{hint}"))
-    }
-
     /// Checks `of.member`. The longest name of the vocabulary wins: `path.in_workspace` is one, though `path` is a string.
     fn member(&mut self, id: NodeId, of: NodeId, member: &str) -> Typed {
         if let Some(dotted) = self.dotted(id).filter(|dotted| self.variable(dotted).is_none()) {
             let beginnings = dotted.match_indices('.').rev().map(|(dot, _)| &dotted[..dot]);
             match beginnings.filter_map(vocabulary::find).next() {
-                Some(known) if vocabulary::find(&dotted).is_none() && !has_names_below(known.name) => {}
+                Some(known) if vocabulary::find(&dotted).is_none() && !vocabulary::has_names_below(known.name) => {}
                 _ => return self.name(id),
             }
         }
@@ -323,13 +311,4 @@ impl<'a> Checker<'a> {
         let is_possible = name.values.is_empty() || name.values.contains(&text);
         (!is_possible).then(|| format!("`{shown}` is never \"{text}\": it is one of {}", name.values.join(", ")))
     }
-}
-
-/// Returns true if `name` begins with all of `dotted` and a dot.
-fn is_below(name: &str, dotted: &str) -> bool {
-    name.strip_prefix(dotted).is_some_and(|rest| rest.starts_with('.'))
-}
-
-fn has_names_below(dotted: &str) -> bool {
-    NAMES.iter().any(|name| is_below(name.name, dotted))
 }
