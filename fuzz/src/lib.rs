@@ -3,6 +3,7 @@
 //! The fuzzer calls them from `fuzz_targets/`. The tests of this crate call them with the files in `corpus/`, so that a fixed bug stays
 //! fixed. `cargo xtask fuzz` runs the fuzzer; `docs/maintaining.md` explains it.
 
+mod conditions;
 mod configuration;
 mod frames;
 mod guest;
@@ -18,6 +19,7 @@ mod schemas;
 mod session;
 mod shell;
 
+pub use conditions::conditions;
 pub use configuration::configuration;
 pub use frames::frames;
 pub use hostile::{hostile, hostile_is_refused};
@@ -35,7 +37,7 @@ pub use shell::shell;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     ("loader", loader),
     ("components", components),
     ("hostile", hostile),
@@ -49,4 +51,5 @@ pub const TARGETS: [Target; 13] = [
     ("messages", messages),
     ("frames", frames),
     ("mcp", mcp),
+    ("conditions", conditions),
 ];
