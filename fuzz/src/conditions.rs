@@ -1,6 +1,6 @@
 //! Conditions of rules, as a person or a model writes them.
 
-use rule_conditions::{Condition, Fact, Facts, Truth, Value};
+use hookhost_conditions::{Condition, Fact, Facts, Truth, Value};
 use serde_json::json;
 
 /// Reads `FACT` and an expression. The first byte says what is known of the facts.

@@ -1,7 +1,7 @@
 //! Bounds of expressions, patterns and evaluations.
 
 use super::truth;
-use rule_conditions::{Condition, Fact, Facts, MAX_EXPRESSION, MAX_LEVELS, MAX_LIST, MAX_NODES, Truth, Value};
+use hookhost_conditions::{Condition, Fact, Facts, MAX_EXPRESSION, MAX_LEVELS, MAX_LIST, MAX_NODES, Truth, Value};
 
 #[track_caller]
 fn message(text: &str) -> String {

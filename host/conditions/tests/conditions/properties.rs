@@ -2,7 +2,7 @@
 
 use super::Event;
 use proptest::prelude::*;
-use rule_conditions::{Condition, Fact, Facts, Truth, Value, url};
+use hookhost_conditions::{Condition, Fact, Facts, Truth, Value, url};
 
 /// Texts that are often almost expressions.
 fn almost_expressions() -> impl Strategy<Value = String> {

@@ -4,7 +4,7 @@
 use super::{Event, compiled};
 use cel::{Context, Program, Value as CelValue};
 use proptest::prelude::*;
-use rule_conditions::Truth;
+use hookhost_conditions::Truth;
 
 fn numbers() -> BoxedStrategy<String> {
     let leaf = prop_oneof![(-9_i64..10).prop_map(|number| format!("({number})")), Just("session.depth".to_owned())];
@@ -63,7 +63,7 @@ proptest! {
 
     #[test]
     fn an_expression_means_what_it_means_in_cel(text in conditions()) {
-        prop_assume!(text.len() <= rule_conditions::MAX_EXPRESSION);
+        prop_assume!(text.len() <= hookhost_conditions::MAX_EXPRESSION);
         let mut context = Context::default();
         let branch = std::collections::HashMap::from([("branch", "main")]);
         let depth = std::collections::HashMap::from([("depth", 2_i64)]);

@@ -1,8 +1,8 @@
 //! What a condition needs of the host.
 
 use super::compiled;
-use rule_conditions::vocabulary::{Capability, FUNCTIONS, NAMES};
-use rule_conditions::{Condition, Use};
+use hookhost_conditions::vocabulary::{Capability, FUNCTIONS, NAMES};
+use hookhost_conditions::{Condition, Use};
 
 #[test]
 fn a_condition_names_what_it_needs_once() {

@@ -1,7 +1,7 @@
 //! Facts that are not there, and facts that cannot be read. `aws.profile` is absent, and `kube.context` is unreadable.
 
 use super::assert_all;
-use rule_conditions::Truth::{False, True, Unreadable};
+use hookhost_conditions::Truth::{False, True, Unreadable};
 
 #[test]
 fn comparisons_with_an_absent_value_are_false() {

@@ -9,7 +9,7 @@ mod properties;
 mod url;
 mod uses;
 
-use rule_conditions::{Condition, Fact, Facts, Truth, Value};
+use hookhost_conditions::{Condition, Fact, Facts, Truth, Value};
 use serde_json::json;
 use std::cell::RefCell;
 

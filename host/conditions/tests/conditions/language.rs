@@ -1,7 +1,7 @@
 //! What expressions mean.
 
 use super::{Event, assert_all, compiled};
-use rule_conditions::Truth::{False, True};
+use hookhost_conditions::Truth::{False, True};
 
 #[test]
 fn operators_bind_as_in_cel() {

@@ -1,6 +1,6 @@
 //! Mistakes, with their place and their sentence.
 
-use rule_conditions::Condition;
+use hookhost_conditions::Condition;
 
 /// Checks that the mistakes of `text` are at these parts of it, with these sentences.
 #[track_caller]

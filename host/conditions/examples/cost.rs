@@ -1,6 +1,6 @@
-//! Prints what typical conditions cost: `cargo run --release -p rule-conditions --example cost`.
+//! Prints what typical conditions cost: `cargo run --release -p hookhost-conditions --example cost`.
 
-use rule_conditions::{Condition, Fact, Facts, Value};
+use hookhost_conditions::{Condition, Fact, Facts, Value};
 use serde_json::json;
 use std::hint::black_box;
 use std::time::Instant;

@@ -4,7 +4,7 @@
 //! [`Facts`] only for what the result depends on.
 //!
 //! ```
-//! use rule_conditions::{Condition, Fact, Facts, Truth, Value};
+//! use hookhost_conditions::{Condition, Fact, Facts, Truth, Value};
 //!
 //! struct OnMain;
 //!

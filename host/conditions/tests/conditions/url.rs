@@ -1,6 +1,6 @@
 //! The host of an address.
 
-use rule_conditions::url::host;
+use hookhost_conditions::url::host;
 
 #[test]
 fn the_host_is_the_one_that_a_program_connects_to() {
