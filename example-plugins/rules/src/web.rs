@@ -44,6 +44,7 @@ pub(crate) fn requests(read: &ReadCall<'_>, call: &ToolCall, programs: &Programs
         Action::Fetch(url) => found.push(Request::of_url(url)),
         Action::Other(kind) if kind == "fetch" => found.push(Request::default()),
         Action::Mcp(_) | Action::Other(_) => patch::visit(&read.arguments, "", &mut |_, text| {
+            let text = text.trim_start();
             let begins =
                 |scheme: &str| text.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme));
             found.extend(["http://", "https://"].into_iter().any(begins).then(|| Request::of_url(text)));

@@ -48,6 +48,7 @@ fn a_file_is_not_read_in_any_spelling_except_where_it_is_allowed() {
             "cp .env x",
             "mv .env x",
             "git show HEAD:.env",
+            "git show -m HEAD:.env",
             "dd if=.env of=x",
             "cat .e*",
             "cat .en?",
@@ -76,6 +77,8 @@ fn a_file_is_not_read_in_any_spelling_except_where_it_is_allowed() {
             "scp host:.env x",
             "test -f .env",
             "find . -name .env",
+            "git -C a commit -m .env",
+            "tar cz --exclude .env --exclude=.env.x src",
             "ls -la .env",
         ],
     );
