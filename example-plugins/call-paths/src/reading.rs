@@ -93,8 +93,16 @@ fn has_messages(command: &Command) -> bool {
     }
 }
 
-/// Returns the words that a command writes. A word that it gives another name can be read under the other name.
+/// Returns the words that a command writes without showing or keeping their content. A file that gets another name can be read under that
+/// name.
 fn written(command: &Command) -> Vec<Word> {
+    const SHOWING: [&str; 16] = [
+        "vi", "vim", "nvim", "nano", "emacs", "pico", "joe", "micro", "hx", "kak", "ed", "ex", "gzip", "gunzip",
+        "bzip2", "xz",
+    ];
+    if SHOWING.contains(&command.program.as_str()) {
+        return Vec::new();
+    }
     let is_only_written = |write: &Write| write.extent != Extent::Moved;
     command.writes().into_iter().filter(is_only_written).map(|write| write.path).collect()
 }

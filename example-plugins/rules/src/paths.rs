@@ -3,14 +3,12 @@
 use call_paths::{Patterns, Touch, Touched};
 use hookhost_contract::rule::{RuleOn, RuleRow};
 
-/// Returns the way of touching files that a row is about.
-pub(crate) fn touch(on: &RuleOn) -> Option<Touch> {
-    match on {
-        RuleOn::Write => Some(Touch::Writes),
-        RuleOn::Read => Some(Touch::Reads),
-        RuleOn::Delete => Some(Touch::Deletes),
-        _ => None,
-    }
+/// The ways of touching files, in the order of [`touch`].
+pub(crate) const TOUCHES: [Touch; 3] = [Touch::WRITES, Touch::READS, Touch::DELETES];
+
+/// Returns the number of the way of touching files that a row is about.
+pub(crate) fn touch(on: &RuleOn) -> Option<usize> {
+    [RuleOn::Write, RuleOn::Read, RuleOn::Delete].iter().position(|one| one == on)
 }
 
 /// Compiles the patterns of a row. Returns `None` if the row has none, so that every path matches.
@@ -30,13 +28,15 @@ pub(crate) fn patterns(row: &RuleRow) -> Result<Option<Patterns>, String> {
     Patterns::new(&wanted, &excepted, true).map(Some)
 }
 
-/// Returns the first path that a row matches, as the call spells it, and the pattern.
+/// Returns the paths that a row matches, as the call spells them, each with the pattern.
 pub(crate) fn matching<'a>(
     patterns: Option<&'a Patterns>,
     touched: &'a Touched,
-    workspace: &str,
-) -> Option<(&'a str, &'a str)> {
-    let mut targets = touched.targets.iter().chain(&touched.made_private);
-    let Some(patterns) = patterns else { return targets.next().map(|(path, _)| (path.as_str(), "")) };
-    targets.find_map(|(path, target)| Some((path.as_str(), patterns.protecting(target, workspace)?)))
+    workspace: &'a str,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let targets = touched.targets.iter().chain(&touched.made_private);
+    targets.filter_map(move |(path, target)| {
+        let pattern = patterns.map_or(Some(""), |patterns| patterns.protecting(target, workspace))?;
+        Some((path.as_str(), pattern))
+    })
 }
