@@ -9,7 +9,7 @@ mod reading;
 mod touch;
 
 pub use command_line::{CommandLine, Touched};
-pub use patterns::{Patterns, Target, WILDCARDS};
+pub use patterns::{Patterns, Spellings, Target};
 pub use reading::file_words;
 pub use touch::Touch;
 

@@ -2,9 +2,10 @@
 
 use crate::compile::{CompiledRow, RuleSet};
 use crate::hosts::Request;
+use crate::paths::Files;
 use crate::shell::Miss;
 use crate::{paths, web};
-use call_paths::{CommandLine, ReadCall, Touched};
+use call_paths::{CommandLine, ReadCall};
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
 use shell_reader::{Command, is_known_program, leave, lower};
@@ -71,7 +72,7 @@ struct Subject<'a> {
     session: &'a Session,
     call: &'a ToolCall,
     read: ReadCall<'a>,
-    touched: [OnceCell<Touched>; 3],
+    files: [OnceCell<Files>; 3],
     requests: OnceCell<Vec<Request>>,
 }
 
@@ -80,15 +81,16 @@ impl RuleSet {
     pub(crate) fn hits(&self, session: &Session, call: &ToolCall, is_asked: &dyn Fn(usize) -> bool) -> Vec<Hit<'_>> {
         let read = ReadCall::new(session, call);
         let subject =
-            Subject { rules: self, session, call, read, touched: Default::default(), requests: OnceCell::new() };
+            Subject { rules: self, session, call, read, files: Default::default(), requests: OnceCell::new() };
         let mut of_commands = subject.commands(is_asked);
+        let is_unread = subject.is_unread();
         let mut hits = Vec::new();
         for (at, row) in self.rows.iter().enumerate().filter(|(at, _)| is_asked(*at)) {
             let of_command = of_commands.iter().position(|(other, _)| *other == at);
             let found = of_command
                 .map(|place| of_commands.swap_remove(place).1)
                 .or_else(|| row.on.iter().find_map(|on| subject.matching(row, on)))
-                .or_else(|| subject.unreadable(row));
+                .or_else(|| is_unread.then(|| subject.unreadable(row)).flatten());
             hits.extend(found.map(|found| Hit { row, found }));
         }
         leave(subject);
@@ -221,8 +223,9 @@ impl Subject<'_> {
     fn path(&self, row: &CompiledRow, on: &RuleOn) -> Option<Found> {
         let touch = paths::touch(on)?;
         let found = self.with_command(row.matching_names(self.call)?);
-        let touched = self.touched[touch].get_or_init(|| self.read.touched(paths::TOUCHES[touch]));
-        let matching = paths::matching(row.path.as_ref(), touched, &self.session.workspace);
+        let workspace = &self.session.workspace;
+        let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), workspace);
+        let matching = self.files[touch].get_or_init(files).matching(row.path.as_ref(), workspace);
         let mut of_path = matching.map(|(path, pattern)| {
             let found = Found { path: Some(path.to_owned()), ..found.clone() };
             if pattern.is_empty() { found } else { found.held("path", pattern) }
@@ -242,6 +245,12 @@ impl Subject<'_> {
             if row.host.is_empty() && row.url.is_empty() { found } else { found.held(key, value) }
         });
         of_request.find(|found| row.conditions.hold(found))
+    }
+
+    /// Returns true if a part of the call cannot be read.
+    fn is_unread(&self) -> bool {
+        let is_unnamed = matches!(&self.call.action, Action::Other(kind) if !kind.is_empty());
+        self.read.has_too_many || is_unnamed || self.read.lines.iter().any(|line| line.unreadable().is_some())
     }
 
     /// Returns a question of a row whose answer stops calls, if a part of the call cannot be read and names what the row is about.

@@ -1,6 +1,6 @@
 //! Compares the files that a call touches with `path`.
 
-use call_paths::{Patterns, Touch, Touched};
+use call_paths::{Patterns, Spellings, Target, Touch, Touched};
 use hookhost_contract::rule::{RuleOn, RuleRow};
 
 /// The ways of touching files, in the order of [`touch`].
@@ -28,15 +28,37 @@ pub(crate) fn patterns(row: &RuleRow) -> Result<Option<Patterns>, String> {
     Patterns::new(&wanted, &excepted, true).map(Some)
 }
 
-/// Returns the paths that a row matches, as the call spells them, each with the pattern.
-pub(crate) fn matching<'a>(
-    patterns: Option<&'a Patterns>,
-    touched: &'a Touched,
-    workspace: &'a str,
-) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let targets = touched.targets.iter().chain(&touched.made_private);
-    targets.filter_map(move |(path, target)| {
-        let pattern = patterns.map_or(Some(""), |patterns| patterns.protecting(target, workspace))?;
-        Some((path.as_str(), pattern))
-    })
+/// The files that a call touches in one way, ready to be compared with many rows.
+#[derive(Debug)]
+pub(crate) struct Files(Vec<File>);
+
+#[derive(Debug)]
+struct File {
+    /// The path as the call spells it.
+    written: String,
+    target: Target,
+    spellings: Spellings,
+}
+
+impl Files {
+    pub(crate) fn new(touched: Touched, workspace: &str) -> Self {
+        let targets = touched.targets.into_iter().chain(touched.made_private);
+        let files = targets.map(|(written, target)| {
+            let spellings = Spellings::new(&target, workspace);
+            File { written, target, spellings }
+        });
+        Self(files.collect())
+    }
+
+    /// Returns the paths that a row matches, as the call spells them, each with the pattern.
+    pub(crate) fn matching<'a>(
+        &'a self,
+        patterns: Option<&'a Patterns>,
+        workspace: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.0.iter().filter_map(move |File { written, target, spellings }| {
+            let matching = |patterns: &'a Patterns| patterns.matching(target, spellings, workspace);
+            Some((written.as_str(), patterns.map_or(Some(""), matching)?))
+        })
+    }
 }
