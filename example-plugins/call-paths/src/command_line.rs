@@ -150,14 +150,14 @@ impl Touched {
                 self.unreadable.get_or_insert_with(|| TOO_OFTEN.into());
                 return;
             }
-            for (change, write) in touch.by(command) {
+            for (change, write) in (touch.by_command)(command) {
                 self.add(command, &write, change, &directories, context);
             }
             let input = command.input.as_ref().filter(|input| patched != Some(input));
             patched = input.or(patched);
             let is_patch = matches!(command.program.as_str(), "apply_patch" | "applypatch");
             for text in input.into_iter().chain(command.args.iter().filter(|_| is_patch)) {
-                for path in touch.by_patch(&text.text).iter().flat_map(|path| meant_by(path, command)) {
+                for path in (touch.by_patch)(&text.text).iter().flat_map(|path| meant_by(path, command)) {
                     let write = Write { path: Word::literal(path), extent: Extent::Whole, supposed: false };
                     self.add(command, &write, Change::Made, &directories, context);
                 }

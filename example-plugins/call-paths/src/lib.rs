@@ -9,7 +9,7 @@ mod reading;
 mod touch;
 
 pub use command_line::{CommandLine, Touched};
-pub use patterns::{Patterns, Target, WILDCARDS};
+pub use patterns::{Patterns, Spellings, Target};
 pub use reading::file_words;
 pub use touch::Touch;
 
@@ -40,7 +40,7 @@ pub struct ReadCall<'a> {
 /// Returns the files that a call writes.
 #[must_use]
 pub fn written(session: &Session, call: &ToolCall) -> Touched {
-    ReadCall::new(session, call).touched(Touch::Writes)
+    ReadCall::new(session, call).touched(Touch::WRITES)
 }
 
 impl<'a> ReadCall<'a> {
@@ -82,11 +82,7 @@ impl<'a> ReadCall<'a> {
         if self.has_too_many {
             touched.unreadable = Some("its arguments may hold too many commands to be read".into());
         }
-        let paths = match touch {
-            Touch::Writes => self.written(),
-            Touch::Reads => self.read(),
-            Touch::Deletes => self.deleted(),
-        };
+        let paths = (touch.by_call)(self);
         for named in &paths {
             touched.targets.extend(self.targets(named));
         }
@@ -96,7 +92,7 @@ impl<'a> ReadCall<'a> {
         touched
     }
 
-    fn written(&self) -> Vec<Named> {
+    pub(crate) fn written(&self) -> Vec<Named> {
         let whole = arguments::takes_all(&self.call.name, &self.arguments);
         let named = |path: &String| Named { path: path.clone(), whole, is_called_so: true };
         let mut paths: Vec<Named> = self.call.action.written_paths().iter().map(named).collect();
@@ -109,7 +105,7 @@ impl<'a> ReadCall<'a> {
         paths
     }
 
-    fn read(&self) -> Vec<Named> {
+    pub(crate) fn read(&self) -> Vec<Named> {
         let named = |path: &str| Named { path: path.to_owned(), whole: false, is_called_so: true };
         match self.call.action.read_path() {
             Some(path) => vec![named(path)],
@@ -118,7 +114,7 @@ impl<'a> ReadCall<'a> {
         }
     }
 
-    fn deleted(&self) -> Vec<Named> {
+    pub(crate) fn deleted(&self) -> Vec<Named> {
         if self.call.action.shell().is_none() && arguments::deletes(&self.call.name, &self.arguments) {
             return self.written();
         }
@@ -152,7 +148,7 @@ impl<'a> ReadCall<'a> {
         match &self.call.action {
             _ if ends_early => Some("a path has a NUL character in it, where some programs end it"),
             Action::Other(kind) if kind == "shell" => Some("the command cannot be found in the call's arguments"),
-            Action::Other(kind) if kind == "write-files" && touch == Touch::Writes && called_so.next().is_none() => {
+            Action::Other(kind) if kind == "write-files" && touch.is_writing && called_so.next().is_none() => {
                 Some("what would be written cannot be told from the call's arguments")
             }
             _ => None,

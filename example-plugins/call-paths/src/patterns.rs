@@ -13,7 +13,7 @@ use shell_reader::path::{self, Normal};
 const OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
 
-pub const WILDCARDS: [char; 3] = ['*', '?', '['];
+const WILDCARDS: [char; 3] = ['*', '?', '['];
 /// Maximum number of wildcards in a word of a shell command. A word with more wildcards is refused.
 const MAX_WILDCARDS: usize = 32;
 
@@ -25,6 +25,8 @@ struct PathPattern {
     forms: Vec<Pattern>,
     /// The directories before the first wildcard. Removing one of these directories removes protected files.
     stem: String,
+    /// A part that each matching path contains.
+    part: String,
     ignore_case: bool,
 }
 
@@ -44,6 +46,30 @@ pub struct Target {
     pub spares_dots: bool,
 }
 
+/// The spellings of a path: the path itself, and the path relative to the workspace.
+#[derive(Clone, Debug, Default)]
+pub struct Spellings {
+    exact: Vec<String>,
+    lower: Vec<String>,
+}
+
+impl Spellings {
+    /// Returns the spellings of a target.
+    #[must_use]
+    pub fn new(target: &Target, workspace: &str) -> Self {
+        let exact = spellings(&target.path, workspace);
+        let lower = exact.iter().map(|path| path.to_lowercase()).collect();
+        Self { exact, lower }
+    }
+}
+
+impl Target {
+    /// Returns true if other files than the path itself may be touched, too.
+    fn reaches_others(&self) -> bool {
+        self.reach.wild || self.reach.extent.is_whole()
+    }
+}
+
 impl Patterns {
     /// # Errors
     /// Returns an error if a pattern is not a valid glob. The error names the pattern.
@@ -54,9 +80,14 @@ impl Patterns {
 
     /// Returns the pattern that matches `target`, if the target is not an exception.
     pub fn protecting(&self, target: &Target, workspace: &str) -> Option<&str> {
-        let spellings = spellings(&target.path, workspace);
+        self.matching(target, &Spellings::new(target, workspace), workspace)
+    }
+
+    /// Does the same as [`Patterns::protecting`], with spellings that were made before.
+    pub fn matching(&self, target: &Target, spellings: &Spellings, workspace: &str) -> Option<&str> {
         let found = self.protected.iter().find(|pattern| {
-            spellings.iter().any(|path| pattern.matches(path) || pattern.stem_lies_in(path, target, workspace))
+            let reaches = |path: &String| pattern.stem_lies_in(path, target, workspace);
+            pattern.match_any(spellings) || (target.reaches_others() && spellings.exact.iter().any(reaches))
         })?;
         (!self.is_excepted(target, workspace)).then_some(found.written.as_str())
     }
@@ -70,14 +101,18 @@ impl Patterns {
     fn is_allowed(&self, path: &Normal, workspace: &str) -> bool {
         let Normal::Absolute(absolute) = path else { return false };
         let relative = path::relative(absolute, workspace);
-        self.allowed.iter().any(|pattern| pattern.matches(absolute) || pattern.matches(&relative))
+        let spellings = Spellings { lower: Vec::new(), exact: vec![absolute.clone(), relative] };
+        self.allowed.iter().any(|pattern| pattern.match_any(&spellings))
     }
 }
 
 impl PathPattern {
-    fn matches(&self, path: &str) -> bool {
-        let path = self.fold(path);
-        !path.is_empty() && self.forms.iter().any(|form| form.matches_with(&path, OPTIONS))
+    /// Returns true if one of the spellings of a path matches.
+    fn match_any(&self, spellings: &Spellings) -> bool {
+        let spellings = if self.ignore_case { &spellings.lower } else { &spellings.exact };
+        // The search for the part is much faster than the comparison.
+        let fits = |path: &String| self.forms.iter().any(|form| form.matches_with(path, OPTIONS));
+        spellings.iter().any(|path| !path.is_empty() && path.contains(&self.part) && fits(path))
     }
 
     /// Returns true if the write affects the stem. The target is then a directory above the stem, or its wildcards match the stem.
@@ -211,7 +246,8 @@ fn pattern(written: &str, ignore_case: bool) -> Result<PathPattern, String> {
     let compile =
         |form: &String| Pattern::new(form).map_err(|error| format!("the pattern `{written}` is no glob: {error}"));
     let compiled = forms.iter().map(compile).collect::<Result<_, _>>()?;
-    Ok(PathPattern { written: written.to_owned(), forms: compiled, stem: stem(base), ignore_case })
+    let part = part(base.strip_prefix("~/").unwrap_or(base)).to_owned();
+    Ok(PathPattern { written: written.to_owned(), forms: compiled, stem: stem(base), part, ignore_case })
 }
 
 /// Returns the directories before the first wildcard. If the pattern is a single name, returns the text of the name before the wildcard.
@@ -219,6 +255,12 @@ fn stem(base: &str) -> String {
     let Some(wildcard) = base.find(WILDCARDS) else { return base.to_owned() };
     let fixed = &base[..wildcard];
     fixed.rsplit_once('/').map_or(fixed, |(directories, _)| directories).to_owned()
+}
+
+/// Returns the longest part of a pattern without wildcards. What follows a class of characters is left out.
+fn part(base: &str) -> &str {
+    let fixed = base.split('[').next().unwrap_or_default();
+    fixed.split(WILDCARDS).max_by_key(|part| part.len()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -66,18 +66,43 @@ pub fn file_words(command: &Command) -> impl Iterator<Item = &Word> {
     let operands = |word: &&Word| !word.text.starts_with('-');
     let first = command.args.iter().find(operands).filter(|_| has_code);
     let code = command.code().or(first);
-    let speaks = matches!(command.program.as_str(), "git" | "gh" | "glab" | "hg" | "jj");
-    let is_message =
-        move |at: usize| at.checked_sub(1).is_some_and(|before| MESSAGES.contains(&command.args[before].text.as_str()));
+    let speaks = has_messages(command);
+    let is_spoken = move |before: &str| (speaks && MESSAGES.contains(&before)) || before.starts_with("--exclude");
     let args = if only_prints(&command.program) { &[] } else { command.args.as_slice() };
     args.iter().enumerate().filter_map(move |(at, word)| {
         let is_code = code.is_some_and(|code| std::ptr::eq(code, word));
-        (!is_code && !(speaks && is_message(at))).then_some(word)
+        let is_spoken = at.checked_sub(1).is_some_and(|before| is_spoken(&args[before].text));
+        let is_left_out = word.text.starts_with("--exclude=");
+        (!(is_code || is_spoken || is_left_out)).then_some(word)
     })
 }
 
-/// Returns the words that a command writes. A word that it gives another name can be read under the other name.
+/// Returns true if the options in [`MESSAGES`] are texts for people. In `git show -m`, the option has no value.
+fn has_messages(command: &Command) -> bool {
+    let mut words = command.args.iter().map(|word| word.text.as_str());
+    match command.program.as_str() {
+        "gh" | "glab" => true,
+        "git" | "hg" | "jj" => {
+            let mut subcommand = words.next();
+            while let Some(option) = subcommand.filter(|word| word.starts_with('-')) {
+                subcommand = if matches!(option, "-C" | "-c") { words.nth(1) } else { words.next() };
+            }
+            matches!(subcommand, Some("commit" | "ci" | "tag" | "stash" | "merge" | "notes" | "describe"))
+        }
+        _ => false,
+    }
+}
+
+/// Returns the words that a command writes without showing or keeping their content. A file that gets another name can be read under that
+/// name.
 fn written(command: &Command) -> Vec<Word> {
+    const SHOWING: [&str; 16] = [
+        "vi", "vim", "nvim", "nano", "emacs", "pico", "joe", "micro", "hx", "kak", "ed", "ex", "gzip", "gunzip",
+        "bzip2", "xz",
+    ];
+    if SHOWING.contains(&command.program.as_str()) {
+        return Vec::new();
+    }
     let is_only_written = |write: &Write| write.extent != Extent::Moved;
     command.writes().into_iter().filter(is_only_written).map(|write| write.path).collect()
 }

@@ -1,18 +1,33 @@
 //! The ways in which a command touches files.
 
-use crate::{patch, reading};
+use crate::arguments::Named;
+use crate::{ReadCall, patch, reading};
 use hookhost_contract::action::paths_of_patch;
 use shell_reader::{Command, Extent, Word, Write, lower};
 
-/// A way in which a call touches files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Touch {
+/// A way in which a call touches files. It is a table of functions, so that a component contains only the ways that it uses.
+#[derive(Clone, Copy, Debug)]
+pub struct Touch {
+    /// Returns the files that a simple command touches.
+    pub(crate) by_command: fn(&Command) -> Vec<(Change, Write)>,
+    /// Returns the files that a patch in a command touches.
+    pub(crate) by_patch: fn(&str) -> Vec<String>,
+    /// Returns the arguments of a call that name files which the call touches.
+    pub(crate) by_call: fn(&ReadCall<'_>) -> Vec<Named>,
+    /// True if a call that changes files must name them.
+    pub(crate) is_writing: bool,
+}
+
+impl Touch {
     /// Creates, changes or deletes.
-    Writes,
+    pub const WRITES: Self =
+        Self { by_command: written, by_patch: paths_of_patch, by_call: |call| call.written(), is_writing: true };
     /// Reads, or passes to a program that may read.
-    Reads,
+    pub const READS: Self =
+        Self { by_command: read, by_patch: |_| Vec::new(), by_call: |call| call.read(), is_writing: false };
     /// Deletes.
-    Deletes,
+    pub const DELETES: Self =
+        Self { by_command: deleted, by_patch: patch::deleted, by_call: |call| call.deleted(), is_writing: false };
 }
 
 /// What a command does with a file.
@@ -25,33 +40,22 @@ pub(crate) enum Change {
     Read,
 }
 
-impl Touch {
-    /// Returns the files that a simple command touches.
-    pub(crate) fn by(self, command: &Command) -> Vec<(Change, Write)> {
-        let as_change = |change| move |write| (change, write);
-        match self {
-            Self::Writes => {
-                let change = if command.makes_private() { Change::MadePrivate } else { Change::Made };
-                let written = command.writes().into_iter().map(as_change(change));
-                written.chain(command.exposes().into_iter().map(as_change(Change::Exposed))).collect()
-            }
-            Self::Reads => reading::read(command).into_iter().map(as_change(Change::Read)).collect(),
-            Self::Deletes => deleted(command).into_iter().map(as_change(Change::Made)).collect(),
-        }
-    }
+fn written(command: &Command) -> Vec<(Change, Write)> {
+    let change = if command.makes_private() { Change::MadePrivate } else { Change::Made };
+    let written = command.writes().into_iter().map(|write| (change, write));
+    written.chain(command.exposes().into_iter().map(|write| (Change::Exposed, write))).collect()
+}
 
-    /// Returns the files that a patch in a text touches.
-    pub(crate) fn by_patch(self, text: &str) -> Vec<String> {
-        match self {
-            Self::Writes => paths_of_patch(text),
-            Self::Reads => Vec::new(),
-            Self::Deletes => patch::deleted(text),
-        }
-    }
+fn read(command: &Command) -> Vec<(Change, Write)> {
+    reading::read(command).into_iter().map(|read| (Change::Read, read)).collect()
+}
+
+fn deleted(command: &Command) -> Vec<(Change, Write)> {
+    removed(command).into_iter().map(|write| (Change::Made, write)).collect()
 }
 
 /// Returns the files that a simple command deletes.
-fn deleted(command: &Command) -> Vec<Write> {
+fn removed(command: &Command) -> Vec<Write> {
     let is_git = |wanted: &str| command.program == "git" && command.args.iter().any(|word| word.text == wanted);
     let deletes = match &*lower(&command.program) {
         "rm" | "grm" | "rmdir" | "unlink" | "shred" | "trash" | "srm" | "del" | "erase" | "rd" | "ri"

@@ -24,15 +24,10 @@ impl Answer {
     /// Returns the only answer of a valid row.
     pub(crate) fn of(row: &RuleRow) -> Option<Self> {
         let RuleRow { reject, ask, note, remind, change, redact, .. } = row;
-        let texts: [(&Option<String>, fn(String) -> Self); 5] = [
-            (reject, Self::Reject),
-            (ask, Self::Ask),
-            (note, Self::Note),
-            (remind, Self::Remind),
-            (redact, Self::Redact),
-        ];
-        let text = texts.into_iter().find_map(|(text, answer)| text.clone().map(answer));
-        text.or_else(|| change.clone().map(Self::Change))
+        let stopping = reject.clone().map(Self::Reject).or_else(|| ask.clone().map(Self::Ask));
+        let changing = || change.clone().map(Self::Change).or_else(|| redact.clone().map(Self::Redact));
+        let telling = || remind.clone().map(Self::Remind).or_else(|| note.clone().map(Self::Note));
+        stopping.or_else(changing).or_else(telling)
     }
 
     /// Returns the key of the answer, which is the action of its finding.

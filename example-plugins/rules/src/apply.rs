@@ -31,7 +31,7 @@ impl RuleSet {
             let Some((next, change)) = effective().find_map(|hit| hit.changed(&call)) else {
                 effective().for_each(Hit::remind);
                 // A question is about the call that would run, so the host asks again about a changed call.
-                return changed.map_or_else(|| question(effective()), |change: Change| change.verdict(call));
+                return changed.map_or_else(|| question(&hits), |change: Change| change.verdict(call));
             };
             if round > MAX_CHANGES {
                 break;
@@ -214,11 +214,11 @@ impl Hit<'_> {
 }
 
 /// Returns one question for all rows that ask. The rows of the user come first, and the code names the first row.
-fn question<'a>(hits: impl Iterator<Item = &'a Hit<'a>>) -> ToolCallVerdict {
-    let mut asking: Vec<(&Hit<'_>, String)> = hits.filter_map(|hit| Some((hit, hit.question()?))).collect();
-    asking.sort_by_key(|(hit, _)| hit.row.of_project);
-    let texts: Vec<&str> = asking.iter().map(|(_, text)| text.as_str()).collect();
-    let question = asking.first().map(|(first, _)| Escalation::new(texts.join("\n")).code(&first.row.id));
+fn question(hits: &[Hit<'_>]) -> ToolCallVerdict {
+    let of_layer = |of_project| hits.iter().filter(move |hit| hit.row.of_project == of_project && !hit.row.observe);
+    let asking = of_layer(false).chain(of_layer(true)).filter_map(|hit| Some((hit, hit.question()?)));
+    let (asking, texts): (Vec<&Hit<'_>>, Vec<String>) = asking.unzip();
+    let question = asking.first().map(|first| Escalation::new(texts.join("\n")).code(&first.row.id));
     question.map_or_else(Verdict::allow, Into::into)
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn mistakes(row: &RuleRow) -> Vec<Wrong> {
             wrong.extend(pattern_mistake(pattern).map(|message| Wrong::at(format!("on.{at}"), message)));
         }
     }
-    wrong.extend(texts(row).into_iter().flat_map(|(key, text)| unknown_names(key, text)));
+    wrong.extend(texts(row).into_iter().flat_map(|(key, text)| unknown_names(&key, text)));
     wrong
 }
 
@@ -122,12 +122,12 @@ fn strings(value: &Value) -> Vec<&str> {
     }
 }
 
-fn unknown_names(key: String, text: &str) -> Vec<Wrong> {
+fn unknown_names(key: &str, text: &str) -> Vec<Wrong> {
     let unknown = names(text).filter(|(_, name)| !NAMES.contains(name));
     let wrong = unknown.map(|(range, name)| {
         let known = NAMES.map(|name| format!("`{{{name}}}`")).join(", ");
         let message = format!("unknown name `{{{name}}}`: the names here are {known}");
-        Wrong { key: key.clone(), part: Some(range), message }
+        Wrong { key: key.to_owned(), part: Some(range), message }
     });
     wrong.collect()
 }

@@ -53,7 +53,7 @@ impl RuleSet {
     ///
     /// # Errors
     /// Returns all mistakes, in the order of the rows.
-    pub(crate) fn compile(config: RulesConfig) -> Result<Self, Vec<Mistake>> {
+    pub(crate) fn compile(config: &RulesConfig) -> Result<Self, Vec<Mistake>> {
         let mut mistakes = Vec::new();
         let mut rows = Vec::with_capacity(config.rule.len());
         for (at, LayeredRow { of_project, row }) in config.rule.iter().enumerate() {
@@ -88,7 +88,7 @@ impl RuleSet {
                 continue;
             }
             for name in names() {
-                let numbers = set.by_program.entry(lower(name).into_owned()).or_insert_with(Vec::new);
+                let numbers = set.by_program.entry(lower(name).into_owned()).or_default();
                 if numbers.last() != Some(&at) {
                     numbers.push(at);
                 }
@@ -140,7 +140,7 @@ impl CompiledRow {
 
 /// Returns the fixed parts of the most telling matcher of a row.
 fn hints(row: &RuleRow) -> Vec<String> {
-    let program = |program: &String| program.split(' ').next().unwrap_or_default().trim_end_matches('*').to_owned();
+    let program = |program: &String| program.split(' ').next().unwrap_or_default().to_owned();
     let matchers = [&row.path, &row.host, &row.url, &row.flags, &row.args];
     if !row.program.is_empty() {
         return row.program.iter().map(program).collect();
@@ -158,9 +158,27 @@ fn hints(row: &RuleRow) -> Vec<String> {
     hints.map(fixed).filter(|hint| !hint.is_empty()).collect()
 }
 
-/// Returns true if a text has a word, not as a part of a longer name.
+/// Returns true if a text has a word, not as a part of a longer name. `*` at the end of the word stands for any ending.
 fn has_word(text: &str, word: &str) -> bool {
     let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    text.match_indices(word)
-        .any(|(at, _)| !text[..at].ends_with(is_of_name) && !text[at + word.len()..].starts_with(is_of_name))
+    let begin = word.trim_end_matches('*');
+    text.match_indices(begin).any(|(at, _)| {
+        let is_end = begin.len() < word.len() || !text[at + begin.len()..].starts_with(is_of_name);
+        is_end && !text[..at].ends_with(is_of_name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_word;
+
+    #[test]
+    fn a_word_is_no_part_of_a_longer_name() {
+        for (text, word) in [("a;git x", "git"), ("git", "git"), ("mkfs.ext4 'x", "mkfs*"), ("(remove-x", "remove-*")] {
+            assert!(has_word(text, word), "{text}");
+        }
+        for (text, word) in [("legit", "git"), ("github", "git"), ("git-x", "git"), ("", "git")] {
+            assert!(!has_word(text, word), "{text}");
+        }
+    }
 }

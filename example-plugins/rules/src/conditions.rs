@@ -1,8 +1,9 @@
 //! The conditions of rows: `when` and `unless`.
 //!
-//! A condition is evaluated after all matchers of its row match. In an example, a condition counts as fulfilled unless the example gives the
+//! A condition is evaluated for each command, file, request, call or text that all matchers of its row match. In an example, a condition counts as fulfilled unless the example gives the
 //! facts that it needs.
 
+use crate::judge::Found;
 use hookhost_contract::rule::RuleRow;
 
 /// The conditions of a row.
@@ -26,8 +27,8 @@ impl Conditions {
         false
     }
 
-    /// Returns true if the row applies.
-    pub(crate) fn hold(&self) -> bool {
+    /// Returns true if the row applies to a command, file, request, call or text that its matchers found.
+    pub(crate) fn hold(&self, _found: &Found) -> bool {
         true
     }
 }

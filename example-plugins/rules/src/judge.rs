@@ -2,9 +2,10 @@
 
 use crate::compile::{CompiledRow, RuleSet};
 use crate::hosts::Request;
+use crate::paths::Files;
 use crate::shell::Miss;
 use crate::{paths, web};
-use call_paths::{CommandLine, ReadCall, Touched};
+use call_paths::{CommandLine, ReadCall};
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
 use shell_reader::{Command, is_known_program, leave, lower};
@@ -71,7 +72,7 @@ struct Subject<'a> {
     session: &'a Session,
     call: &'a ToolCall,
     read: ReadCall<'a>,
-    touched: [OnceCell<Touched>; 3],
+    files: [OnceCell<Files>; 3],
     requests: OnceCell<Vec<Request>>,
 }
 
@@ -80,25 +81,27 @@ impl RuleSet {
     pub(crate) fn hits(&self, session: &Session, call: &ToolCall, is_asked: &dyn Fn(usize) -> bool) -> Vec<Hit<'_>> {
         let read = ReadCall::new(session, call);
         let subject =
-            Subject { rules: self, session, call, read, touched: Default::default(), requests: OnceCell::new() };
-        let mut found: Vec<(usize, Found)> = subject.commands(is_asked);
+            Subject { rules: self, session, call, read, files: Default::default(), requests: OnceCell::new() };
+        let mut of_commands = subject.commands(is_asked);
+        let is_unread = subject.is_unread();
+        let mut hits = Vec::new();
         for (at, row) in self.rows.iter().enumerate().filter(|(at, _)| is_asked(*at)) {
-            let is_known = found.iter().any(|(other, _)| *other == at);
-            let hit = (!is_known).then(|| row.on.iter().find_map(|on| subject.matching(row, on))).flatten();
-            let hit = hit.or_else(|| (!is_known).then(|| subject.unreadable(row)).flatten());
-            found.extend(hit.map(|found| (at, found)));
+            let of_command = of_commands.iter().position(|(other, _)| *other == at);
+            let found = of_command
+                .map(|place| of_commands.swap_remove(place).1)
+                .or_else(|| row.on.iter().find_map(|on| subject.matching(row, on)))
+                .or_else(|| is_unread.then(|| subject.unreadable(row)).flatten());
+            hits.extend(found.map(|found| Hit { row, found }));
         }
         leave(subject);
-        found.sort_by_key(|(at, _)| *at);
-        let hits = found.into_iter().map(|(at, found)| Hit { row: &self.rows[at], found });
-        hits.filter(|hit| hit.row.conditions.hold()).collect()
+        hits
     }
 
     /// Returns the rows that match a text, in the order of the file.
     pub(crate) fn hits_of_text(&self, spoken: Spoken<'_>, is_asked: &dyn Fn(usize) -> bool) -> Vec<Hit<'_>> {
         let rows = self.rows.iter().enumerate().filter(|(at, row)| is_asked(*at) && row.on.contains(spoken.on));
         let hits = rows.filter_map(|(_, row)| Some(Hit { row, found: row.matching_text(spoken)? }));
-        hits.filter(|hit| hit.row.conditions.hold()).collect()
+        hits.filter(|hit| hit.row.conditions.hold(&hit.found)).collect()
     }
 
     /// Returns the numbers of the rows that may match a command, by its program.
@@ -174,11 +177,13 @@ impl Subject<'_> {
                     let likely = self.rules.programs.likely_arguments(command, certain).ok_or(miss)?;
                     row.shell.fits(command, &likely)
                 });
-                if let Ok(held) = held {
-                    let command = Some(line.text.clone());
-                    let of_row = Found { command, program: Some(held.program), ..Found::default() };
+                let Ok(held) = held else { continue };
+                let of_row =
+                    Found { command: Some(line.text.clone()), program: Some(held.program), ..Found::default() };
+                let of_row = of_row.held(held.key, held.value);
+                if row.conditions.hold(&of_row) {
                     seen.insert(at);
-                    found.push((at, of_row.held(held.key, held.value)));
+                    found.push((at, of_row));
                 }
             }
             leave(arguments);
@@ -188,9 +193,9 @@ impl Subject<'_> {
 
     /// Compares the call with a row for one of its subjects other than commands.
     fn matching(&self, row: &CompiledRow, on: &RuleOn) -> Option<Found> {
-        match on {
-            RuleOn::Write | RuleOn::Read | RuleOn::Delete => self.path(row, on),
-            RuleOn::Web => self.request(row),
+        let found = match on {
+            RuleOn::Write | RuleOn::Read | RuleOn::Delete => return self.path(row, on),
+            RuleOn::Web => return self.request(row),
             RuleOn::Mcp => self.call.action.mcp().and_then(|_| row.matching_names(self.call)),
             RuleOn::Tool(_) => {
                 let is_named = row.tools.match_any(&[&self.call.name]);
@@ -205,7 +210,8 @@ impl Subject<'_> {
                 _ => None,
             },
             _ => None,
-        }
+        };
+        found.filter(|found| row.conditions.hold(found))
     }
 
     /// Returns the text of the command, for the texts of rows.
@@ -213,24 +219,38 @@ impl Subject<'_> {
         Found { command: self.read.lines.first().map(|line| line.text.clone()), ..found }
     }
 
+    /// Returns the first file that the row is about.
     fn path(&self, row: &CompiledRow, on: &RuleOn) -> Option<Found> {
         let touch = paths::touch(on)?;
-        let found = row.matching_names(self.call)?;
-        let touched = self.touched[touch as usize].get_or_init(|| self.read.touched(touch));
-        let (path, pattern) = paths::matching(row.path.as_ref(), touched, &self.session.workspace)?;
-        let found = self.with_command(Found { path: Some(path.to_owned()), ..found });
-        Some(if pattern.is_empty() { found } else { found.held("path", pattern) })
+        let found = self.with_command(row.matching_names(self.call)?);
+        let workspace = &self.session.workspace;
+        let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), workspace);
+        let matching = self.files[touch].get_or_init(files).matching(row.path.as_ref(), workspace);
+        let mut of_path = matching.map(|(path, pattern)| {
+            let found = Found { path: Some(path.to_owned()), ..found.clone() };
+            if pattern.is_empty() { found } else { found.held("path", pattern) }
+        });
+        of_path.find(|found| row.conditions.hold(found))
     }
 
+    /// Returns the first request that the row is about.
     fn request(&self, row: &CompiledRow) -> Option<Found> {
-        let found = row.matching_names(self.call)?;
+        let found = self.with_command(row.matching_names(self.call)?);
         let requests = self.requests.get_or_init(|| web::requests(&self.read, self.call, &self.rules.programs));
-        let request = web::matching(&row.url, &row.host, requests)?;
-        let (url, host) = (request.urls.last().cloned(), request.hosts.last().cloned());
-        let held = if row.host.is_empty() { ("url", url.clone()) } else { ("host", host.clone()) };
-        let found = self.with_command(Found { url, host, ..found });
-        let has_matchers = !row.host.is_empty() || !row.url.is_empty();
-        Some(if has_matchers { found.held(held.0, held.1.unwrap_or_else(|| "unknown".to_owned())) } else { found })
+        let mut of_request = web::matching(&row.url, &row.host, requests).map(|request| {
+            let (url, host) = (request.urls.last().cloned(), request.hosts.last().cloned());
+            let (key, value) = if row.host.is_empty() { ("url", &url) } else { ("host", &host) };
+            let value = value.clone().unwrap_or_else(|| "unknown".to_owned());
+            let found = Found { url, host, ..found.clone() };
+            if row.host.is_empty() && row.url.is_empty() { found } else { found.held(key, value) }
+        });
+        of_request.find(|found| row.conditions.hold(found))
+    }
+
+    /// Returns true if a part of the call cannot be read.
+    fn is_unread(&self) -> bool {
+        let is_unnamed = matches!(&self.call.action, Action::Other(kind) if !kind.is_empty());
+        self.read.has_too_many || is_unnamed || self.read.lines.iter().any(|line| line.unreadable().is_some())
     }
 
     /// Returns a question of a row whose answer stops calls, if a part of the call cannot be read and names what the row is about.

@@ -121,7 +121,7 @@ pub struct Rules;
 impl Plugin for Rules {
     fn configure(config: RulesConfig) -> Result<(), String> {
         let lines = |mistakes: Vec<Mistake>| mistakes.iter().map(Mistake::to_string).collect::<Vec<_>>().join("\n");
-        RULES.set(RuleSet::compile(config).map_err(lines)?);
+        RULES.set(RuleSet::compile(&config).map_err(lines)?);
         Ok(())
     }
 

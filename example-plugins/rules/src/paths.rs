@@ -1,16 +1,14 @@
 //! Compares the files that a call touches with `path`.
 
-use call_paths::{Patterns, Touch, Touched};
+use call_paths::{Patterns, Spellings, Target, Touch, Touched};
 use hookhost_contract::rule::{RuleOn, RuleRow};
 
-/// Returns the way of touching files that a row is about.
-pub(crate) fn touch(on: &RuleOn) -> Option<Touch> {
-    match on {
-        RuleOn::Write => Some(Touch::Writes),
-        RuleOn::Read => Some(Touch::Reads),
-        RuleOn::Delete => Some(Touch::Deletes),
-        _ => None,
-    }
+/// The ways of touching files, in the order of [`touch`].
+pub(crate) const TOUCHES: [Touch; 3] = [Touch::WRITES, Touch::READS, Touch::DELETES];
+
+/// Returns the number of the way of touching files that a row is about.
+pub(crate) fn touch(on: &RuleOn) -> Option<usize> {
+    [RuleOn::Write, RuleOn::Read, RuleOn::Delete].iter().position(|one| one == on)
 }
 
 /// Compiles the patterns of a row. Returns `None` if the row has none, so that every path matches.
@@ -30,13 +28,37 @@ pub(crate) fn patterns(row: &RuleRow) -> Result<Option<Patterns>, String> {
     Patterns::new(&wanted, &excepted, true).map(Some)
 }
 
-/// Returns the first path that a row matches, as the call spells it, and the pattern.
-pub(crate) fn matching<'a>(
-    patterns: Option<&'a Patterns>,
-    touched: &'a Touched,
-    workspace: &str,
-) -> Option<(&'a str, &'a str)> {
-    let mut targets = touched.targets.iter().chain(&touched.made_private);
-    let Some(patterns) = patterns else { return targets.next().map(|(path, _)| (path.as_str(), "")) };
-    targets.find_map(|(path, target)| Some((path.as_str(), patterns.protecting(target, workspace)?)))
+/// The files that a call touches in one way, ready to be compared with many rows.
+#[derive(Debug)]
+pub(crate) struct Files(Vec<File>);
+
+#[derive(Debug)]
+struct File {
+    /// The path as the call spells it.
+    written: String,
+    target: Target,
+    spellings: Spellings,
+}
+
+impl Files {
+    pub(crate) fn new(touched: Touched, workspace: &str) -> Self {
+        let targets = touched.targets.into_iter().chain(touched.made_private);
+        let files = targets.map(|(written, target)| {
+            let spellings = Spellings::new(&target, workspace);
+            File { written, target, spellings }
+        });
+        Self(files.collect())
+    }
+
+    /// Returns the paths that a row matches, as the call spells them, each with the pattern.
+    pub(crate) fn matching<'a>(
+        &'a self,
+        patterns: Option<&'a Patterns>,
+        workspace: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.0.iter().filter_map(move |File { written, target, spellings }| {
+            let matching = |patterns: &'a Patterns| patterns.matching(target, spellings, workspace);
+            Some((written.as_str(), patterns.map_or(Some(""), matching)?))
+        })
+    }
 }

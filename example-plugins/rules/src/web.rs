@@ -44,6 +44,7 @@ pub(crate) fn requests(read: &ReadCall<'_>, call: &ToolCall, programs: &Programs
         Action::Fetch(url) => found.push(Request::of_url(url)),
         Action::Other(kind) if kind == "fetch" => found.push(Request::default()),
         Action::Mcp(_) | Action::Other(_) => patch::visit(&read.arguments, "", &mut |_, text| {
+            let text = text.trim_start();
             let begins =
                 |scheme: &str| text.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme));
             found.extend(["http://", "https://"].into_iter().any(begins).then(|| Request::of_url(text)));
@@ -141,9 +142,9 @@ fn addresses(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the first request that a row matches.
-pub(crate) fn matching<'a>(url: &Names, host: &Names, requests: &'a [Request]) -> Option<&'a Request> {
-    requests.iter().find(|request| {
+/// Returns the requests that a row matches.
+pub(crate) fn matching<'a>(url: &Names, host: &Names, requests: &'a [Request]) -> impl Iterator<Item = &'a Request> {
+    requests.iter().filter(|request| {
         let urls: Vec<&str> = request.urls.iter().map(String::as_str).collect();
         let hosts: Vec<&str> = request.hosts.iter().map(String::as_str).collect();
         url.match_any(&urls) && host.match_any(&hosts)
