@@ -2,6 +2,7 @@
 //!
 //! An example is a call of Claude Code in a session in [`WORKSPACE`], or a text.
 
+use crate::answer::Answer;
 use crate::compile::{CompiledRow, RuleSet};
 use crate::judge::{Hit, Spoken};
 use crate::shell::Miss;
@@ -10,7 +11,7 @@ use hookhost_guest::prelude::*;
 use serde_json::Value;
 
 /// The directory of examples, and their workspace.
-pub(crate) const WORKSPACE: &str = "/work/project";
+const WORKSPACE: &str = "/work/project";
 
 /// An example, as rows compare it.
 enum Example {
@@ -21,6 +22,18 @@ enum Example {
 /// Returns the examples that are not as their rows say, and the rows that an earlier row makes superfluous.
 pub(crate) fn mistakes(rules: &RuleSet, rows: &[LayeredRow]) -> Vec<Mistake> {
     (0..rows.len()).flat_map(|at| Row { rules, at, layered: &rows[at] }.mistakes()).collect()
+}
+
+/// A command that contains each kind of common syntax.
+const USUAL: &str = "cd src && cargo test --workspace 2>&1 | grep -n \"$X\" > 'out.log'; git commit -m \"$(date)\"";
+
+/// Judges a usual command. This first run sets up the parser and the allocator, and every event then starts with their memory.
+pub(crate) fn run_usual(rules: &RuleSet) {
+    let table = ExampleTable { command: Some(USUAL.to_owned()), ..ExampleTable::default() };
+    let session = session(&table);
+    if let Ok(call) = call_of(&RuleOn::Shell, &table, &session) {
+        rules.hits(&session, &call, &|_| true);
+    }
 }
 
 /// A row with its examples.
@@ -71,7 +84,7 @@ impl<'a> Row<'a> {
     fn shadowing(&self) -> Option<String> {
         let row = self.compiled();
         let rejects = |other: &CompiledRow| {
-            matches!(other.answer, crate::answer::Answer::Reject(_)) && !other.observe && !other.conditions.any()
+            matches!(other.answer, Answer::Reject(_)) && !other.observe && !other.conditions.any()
         };
         let may_shadow = |other: &CompiledRow| rejects(other) && other.of_project == row.of_project;
         let mut earlier: Vec<usize> = (0..self.at).filter(|at| may_shadow(&self.rules.rows[*at])).collect();
@@ -111,16 +124,7 @@ impl<'a> Row<'a> {
             RuleExample::Text(text) => of_text(&on, text),
             RuleExample::Table(table) => ExampleTable::clone(table),
         };
-        let cwd = table.cwd.clone().unwrap_or_else(|| WORKSPACE.to_owned());
-        let session = Session {
-            id: "example".into(),
-            agent: "claude-code".into(),
-            turn: 1,
-            depth: 0,
-            cwd,
-            workspace: WORKSPACE.into(),
-            interactive: true,
-        };
+        let session = session(&table);
         let example = match (&on, &table.text) {
             (RuleOn::Spawn, Some(text)) => {
                 Example::Call(Box::new(call("Task", &Value::Null, Action::SpawnAgent(text.clone()))))
@@ -151,6 +155,19 @@ impl<'a> Row<'a> {
             Some((Miss::Args, command)) => format!("it runs `{command}` without an argument like {}", list(&row.args)),
             None => format!("it is read as {}", shown(call)),
         }
+    }
+}
+
+/// Returns the session of an example.
+fn session(table: &ExampleTable) -> Session {
+    Session {
+        id: "example".into(),
+        agent: "claude-code".into(),
+        turn: 1,
+        depth: 0,
+        cwd: table.cwd.clone().unwrap_or_else(|| WORKSPACE.to_owned()),
+        workspace: WORKSPACE.into(),
+        interactive: true,
     }
 }
 

@@ -79,7 +79,7 @@ fn all_mistakes_of_all_rules_are_reported_at_once() {
         "#,
     );
     let keys: Vec<&str> = wrong.iter().map(|line| line.split(':').next().unwrap()).collect();
-    assert_eq!(keys, ["0.flags.0", "0.args.0", "0.on.1", "0.reject", "1.path"], "{wrong:?}");
+    assert_eq!(keys, ["0.flags.0", "0.args.0", "0.on.1", "0.reject", "1.path", "1.when"], "{wrong:?}");
 }
 
 #[test]
