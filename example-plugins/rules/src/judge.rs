@@ -5,7 +5,7 @@ use crate::hosts::Request;
 use crate::paths::Files;
 use crate::shell::Miss;
 use crate::{paths, web};
-use call_paths::{CommandLine, ReadCall};
+use call_paths::{CommandLine, ReadCall, arguments};
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
 use shell_reader::{Command, is_known_program, leave, lower};
@@ -79,18 +79,21 @@ struct Subject<'a> {
 impl RuleSet {
     /// Returns the rows that match a call, in the order of the file. Only rows for which `is_asked` is true are compared.
     pub(crate) fn hits(&self, session: &Session, call: &ToolCall, is_asked: &dyn Fn(usize) -> bool) -> Vec<Hit<'_>> {
-        let read = ReadCall::new(session, call);
+        let mut read = ReadCall::new(session, call);
+        if let (Action::Shell(shell), true) = (&call.action, read.lines.iter().any(|line| line.unreadable().is_some()))
+        {
+            read.lines = CommandLine::read_with_parts(shell, session);
+        }
         let subject =
             Subject { rules: self, session, call, read, files: Default::default(), requests: OnceCell::new() };
         let mut of_commands = subject.commands(is_asked);
-        let is_unread = subject.is_unread();
         let mut hits = Vec::new();
         for (at, row) in self.rows.iter().enumerate().filter(|(at, _)| is_asked(*at)) {
             let of_command = of_commands.iter().position(|(other, _)| *other == at);
             let found = of_command
                 .map(|place| of_commands.swap_remove(place).1)
                 .or_else(|| row.on.iter().find_map(|on| subject.matching(row, on)))
-                .or_else(|| is_unread.then(|| subject.unreadable(row)).flatten());
+                .or_else(|| subject.unreadable(row));
             hits.extend(found.map(|found| Hit { row, found }));
         }
         leave(subject);
@@ -237,7 +240,16 @@ impl Subject<'_> {
             let found = Found { path: Some(path.to_owned()), ..self.found(row) };
             if pattern.is_empty() { found } else { found.held("path", pattern) }
         });
-        of_path.find(|found| row.conditions.hold(found))
+        let of_tool = || self.deletes_elsewhere(row, on).then(|| self.found(row));
+        of_path
+            .find(|found| row.conditions.hold(found))
+            .or_else(|| of_tool().filter(|found| row.conditions.hold(found)))
+    }
+
+    /// Returns true if the call deletes something that is not a file, and the row is about all deletions.
+    fn deletes_elsewhere(&self, row: &CompiledRow, on: &RuleOn) -> bool {
+        let tool = self.call.action.mcp().filter(|_| *on == RuleOn::Delete && row.path.is_none());
+        tool.is_some_and(|mcp| arguments::deletes(&mcp.tool, &self.read.arguments))
     }
 
     /// Returns the first request that the row is about.
@@ -253,33 +265,34 @@ impl Subject<'_> {
         of_request.find(|found| row.conditions.hold(found))
     }
 
-    /// Returns true if a part of the call cannot be read.
-    fn is_unread(&self) -> bool {
-        let is_unnamed = matches!(&self.call.action, Action::Other(kind) if !kind.is_empty());
-        self.read.has_too_many || is_unnamed || self.read.lines.iter().any(|line| line.unreadable().is_some())
-    }
-
     /// Returns a question of a row whose answer stops calls, if a part of the call cannot be read and names what the row is about.
     fn unreadable(&self, row: &CompiledRow) -> Option<Found> {
-        if !row.answer.stops() || !row.tool.is_empty() {
+        if !row.answer.stops() || !row.is_about(self.call) {
             return None;
         }
-        let mut texts = self.read.lines.iter().filter(|line| line.is_certain);
-        let of_line = texts.find_map(|line| {
-            let why = line.unreadable()?;
-            row.is_hinted_at(&line.text).then(|| format!("the command cannot be read: {why}"))
-        });
-        let of_call = || {
-            let kind = match &self.call.action {
-                _ if self.read.has_too_many => "shell",
-                Action::Other(kind) => kind,
-                _ => return None,
-            };
-            let is_about = row.on.iter().any(|on| is_kind(on, kind)) && row.is_hinted_at(&self.call.arguments);
-            is_about.then(|| "the arguments of the call cannot be read".to_owned())
-        };
-        let why = of_line.or_else(of_call)?;
+        let why = self.unreadable_line(row).or_else(|| self.unreadable_arguments(row))?;
         Some(Found { unreadable: Some(why), ..self.found(row) })
+    }
+
+    /// Returns the reason why a command that may be about the row cannot be read.
+    fn unreadable_line(&self, row: &CompiledRow) -> Option<String> {
+        let files = row.on.iter().filter_map(paths::touch).filter_map(|touch| self.files[touch].get());
+        let of_files = files.filter_map(|files| files.unreadable.as_deref()).next();
+        self.read.lines.iter().filter(|line| line.is_certain).find_map(|line| {
+            let why = line.unreadable().or(of_files).filter(|_| row.is_hinted_at(&line.text))?;
+            Some(format!("the command cannot be read: {why}"))
+        })
+    }
+
+    /// Returns the reason why a call that may be about the row cannot be read.
+    fn unreadable_arguments(&self, row: &CompiledRow) -> Option<String> {
+        let kind = match &self.call.action {
+            _ if self.read.has_too_many => "shell",
+            Action::Other(kind) if !kind.is_empty() => kind,
+            _ => return None,
+        };
+        let is_about = row.on.iter().any(|on| is_kind(on, kind)) && row.is_hinted_at(&self.call.arguments);
+        is_about.then(|| "the arguments of the call cannot be read".to_owned())
     }
 }
 
