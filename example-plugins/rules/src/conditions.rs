@@ -1,7 +1,7 @@
 //! The conditions of rows: `when` and `unless`.
 //!
-//! A condition is evaluated for each command, file, request, call or text that all matchers of its row match. In an example, a condition counts as fulfilled unless the example gives the
-//! facts that it needs.
+//! A condition is evaluated for each command, file, request, call or text that all matchers of its row match. In an example, a condition
+//! counts as fulfilled unless the example gives the facts that it needs.
 
 use crate::checks::Wrong;
 use crate::judge::Found;

@@ -73,7 +73,11 @@ impl<'a> Row<'a> {
             Err(why) => return Some(why),
         };
         let hits = self.hits(&session, &example, &|at| at == self.at);
-        match (hits.first(), is_stopped) {
+        let hit = hits.first();
+        if let Some(why) = hit.and_then(|hit| hit.found.unreadable.as_ref()) {
+            return Some(format!("this example of `{id}` is no example, because {why}"));
+        }
+        match (hit, is_stopped) {
             (None, true) => Some(format!("`{id}` does not stop this example: {}", self.missed(&session, &example))),
             (Some(hit), false) => Some(format!("`{id}` stops this example: {}", held(hit))),
             _ => None,
@@ -142,18 +146,20 @@ impl<'a> Row<'a> {
     fn missed(&self, session: &Session, example: &Example) -> String {
         let list = |values: &[String]| values.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ");
         let row = &self.layered.row;
-        let Example::Call(call) = example else { return format!("it has none of {}", list(&row.text)) };
-        if !row.on.contains(&RuleOn::Shell) {
-            let keys = row.matchers().map(|(key, values)| format!("`{key}` is {}", list(values)));
-            let keys = keys.collect::<Vec<_>>().join(", and ");
-            let read = format!("it is read as {}", shown(call));
-            return if keys.is_empty() { read } else { format!("{read}, and {keys}") };
-        }
+        let read = match example {
+            Example::Call(call) => shown(call),
+            Example::Text(_, text, None) => format!("the text `{text}`"),
+            Example::Text(_, text, Some(call)) => format!("the text `{text}` of {}", shown(call)),
+        };
+        let (true, Example::Call(call)) = (row.on.contains(&RuleOn::Shell), example) else {
+            let keys = row.matchers().map(|(key, values)| format!(", and `{key}` is {}", list(values)));
+            return format!("it is read as {read}{}", keys.collect::<String>());
+        };
         match self.rules.miss(self.compiled(), session, call) {
             Some((Miss::Program, command)) => format!("it runs `{command}`, and `program` is {}", list(&row.program)),
             Some((Miss::Flags, command)) => format!("it runs `{command}` without one of {}", list(&row.flags)),
             Some((Miss::Args, command)) => format!("it runs `{command}` without an argument like {}", list(&row.args)),
-            None => format!("it is read as {}", shown(call)),
+            None => format!("it is read as {read}"),
         }
     }
 }
@@ -253,9 +259,6 @@ fn held(hit: &Hit<'_>) -> String {
         }
         Some((key @ ("host" | "server" | "tool" | "url"), value)) => format!("the {key} is `{value}`"),
         Some((_, part)) => format!("it has `{part}`"),
-        None => match &hit.found.unreadable {
-            Some(why) => why.clone(),
-            None => "it has no key that limits it".to_owned(),
-        },
+        None => "the rule has no key that leaves it out".to_owned(),
     }
 }
