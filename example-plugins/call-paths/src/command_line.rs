@@ -16,6 +16,9 @@ use std::collections::BTreeSet;
 const MAX_DIRECTORIES: usize = 32;
 const MAX_PATHS: usize = 1_000;
 
+/// Maximum number of parts of a command that are read one by one.
+const MAX_PARTS: usize = 100;
+
 const TOO_OFTEN: &str = "the command changes directories or writes files too often to be read";
 
 /// A command line that was read.
@@ -70,11 +73,19 @@ impl CommandLine {
             return vec![line];
         }
         line.is_certain = false;
-        let is_read = |text: &&str| Self::read_once(&shell.with_command(*text), session).unreadable().is_none();
-        let beginning = if is_unreadable { beginnings(&shell.command).find(is_read) } else { None };
-        let parts = shell.command.lines().filter(|_| is_unreadable && shell.command.contains('\n')).chain(beginning);
-        let parts = parts.flat_map(|part| Self::supposed(&shell.with_command(part), session));
+        let parts = if is_unreadable { parts(shell, session) } else { Vec::new() };
+        let parts = parts.into_iter().flat_map(|part| Self::supposed(&shell.with_command(part), session));
         std::iter::once(line).chain(parts).collect()
+    }
+
+    /// Reads the command of a shell. If it cannot be read, also reads its parts, because a shell runs the lines that precede a line that it
+    /// cannot read.
+    #[must_use]
+    pub fn read_with_parts(shell: &ShellCommand, session: &Session) -> Vec<Self> {
+        let line = Self::read(shell, session);
+        let parts = if line.unreadable().is_some() { parts(shell, session) } else { Vec::new() };
+        let parts = parts.into_iter().take(MAX_PARTS).map(|part| Self::read_once(&shell.with_command(part), session));
+        std::iter::once(line).chain(parts.filter(|part| part.unreadable().is_none())).collect()
     }
 
     fn read_once(shell: &ShellCommand, session: &Session) -> Self {
@@ -122,6 +133,13 @@ impl CommandLine {
         }
         touched
     }
+}
+
+/// Returns the lines of a text that cannot be read, and the longest beginning that can be read.
+fn parts<'a>(shell: &'a ShellCommand, session: &Session) -> Vec<&'a str> {
+    let is_read = |text: &&str| CommandLine::read_once(&shell.with_command(*text), session).unreadable().is_none();
+    let lines = shell.command.lines().filter(|_| shell.command.contains('\n'));
+    beginnings(&shell.command).find(is_read).into_iter().chain(lines).collect()
 }
 
 impl Touched {

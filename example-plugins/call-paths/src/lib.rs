@@ -1,5 +1,5 @@
-//! Finds the files that a tool call writes, reads or deletes, in any spelling, and compares them with patterns. The files may be named by an
-//! argument of a tool, by a patch, or by a shell command. Nothing here accesses a file system.
+//! Finds the files that a tool call writes, reads or deletes, in any spelling, and compares them with patterns. The files may be named by
+//! an argument of a tool, by a patch, or by a shell command. Nothing here accesses a file system.
 
 pub mod arguments;
 mod command_line;
@@ -29,7 +29,8 @@ const MAX_SUPPOSED: usize = 128;
 pub struct ReadCall<'a> {
     session: &'a Session,
     call: &'a ToolCall,
-    /// The arguments. Arguments that are not JSON have no members to check. In that case, only the action shows what the host found in them.
+    /// The arguments. Arguments that are not JSON have no members to check. In that case, only the action shows what the host found in
+    /// them.
     pub arguments: Value,
     /// The command lines that the call runs, or may run if the tool is unknown.
     pub lines: Vec<CommandLine>,

@@ -1,6 +1,7 @@
 //! Patterns of paths, and the check of paths against these patterns.
 //!
-//! `*` and `?` do not match a `/`, but `**` does, and `[a-z]` matches one character. A pattern stands for the named path and everything below it.
+//! `*` and `?` do not match a `/`, but `**` does, and `[a-z]` matches one character. A pattern stands for the named path and everything
+//! below it.
 //! A pattern without a slash is a name in any directory (`.env*`). A pattern with a slash is a path relative to the workspace. If it
 //! begins with a slash, it is an absolute path, and if it begins with `~/`, it is a path in any home directory.
 

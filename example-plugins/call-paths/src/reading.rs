@@ -17,8 +17,8 @@ const INTERPRETERS: [&str; 9] = ["python", "python2", "python3", "node", "deno",
 /// Options whose value is a text for people.
 const MESSAGES: [&str; 8] = ["-m", "--message", "--body", "--title", "--notes", "--subject", "-b", "-t"];
 
-/// Returns the files that a command may read: the sources of redirections, and the words and parts of words that may name files. A word that
-/// the command only writes, prints or searches for is left out.
+/// Returns the files that a command may read: the sources of redirections, and the words and parts of words that may name files. A word
+/// that the command only writes, prints or searches for is left out.
 pub(crate) fn read(command: &Command) -> Vec<Write> {
     let sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
     let mut found: Vec<Word> = sources.map(|redirect| redirect.target.clone()).collect();

@@ -20,10 +20,12 @@ impl RuleSet {
     /// that it knows mean, so it asks again about them.
     pub(crate) fn verdict(&self, session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let mut call = call.clone();
-        let mut changed = None;
+        let (mut changed, mut reported) = (None, Vec::new());
         for round in event::round().. {
             let hits = self.hits(session, &call, &|_| true);
-            report(&hits);
+            let is_new = |hit: &&Hit<'_>| !reported.contains(&&*hit.row.id);
+            report(hits.iter().filter(is_new));
+            reported.extend(hits.iter().map(|hit| &*hit.row.id));
             let effective = || hits.iter().filter(|hit| !hit.row.observe);
             if let Some(refusal) = effective().find_map(Hit::refusal) {
                 return refusal.into();
@@ -70,7 +72,7 @@ impl RuleSet {
     /// Judges the beginning of a session.
     pub(crate) fn begin(&self) {
         let hits = self.hits_of_text(Spoken { on: &RuleOn::Session, text: "", call: None }, &|_| true);
-        report(&hits);
+        report(hits.iter());
         hits.iter().filter(|hit| !hit.row.observe).for_each(Hit::remind);
     }
 
@@ -80,7 +82,7 @@ impl RuleSet {
             return Verdict::allow();
         }
         let hits = self.hits_of_text(Spoken { on: &RuleOn::TaskComplete, text: "", call: None }, &|_| true);
-        report(&hits);
+        report(hits.iter());
         let refusal = hits.iter().filter(|hit| !hit.row.observe).find_map(Hit::refusal);
         refusal.map_or_else(Verdict::allow, |refusal| CompletionVerdict::go_on([Task::new(refusal.reason)]))
     }
@@ -94,7 +96,7 @@ impl RuleSet {
         let is_new = |hit: &Hit<'_>| !hits.iter().any(|other| other.row.id == hit.row.id);
         let further: Vec<Hit<'_>> = in_raw.into_iter().filter(is_new).collect();
         hits.extend(further);
-        report(&hits);
+        report(hits.iter());
         let effective = || hits.iter().filter(|hit| !hit.row.observe);
         if let Some(refusal) = effective().find_map(Hit::refusal) {
             return Err(refusal);
@@ -223,6 +225,6 @@ fn question(hits: &[Hit<'_>]) -> ToolCallVerdict {
 }
 
 /// Reports a finding for each row that matches.
-fn report(hits: &[Hit<'_>]) {
-    hits.iter().for_each(|hit| effects::report(&hit.finding()));
+fn report<'a>(hits: impl Iterator<Item = &'a Hit<'a>>) {
+    hits.for_each(|hit| effects::report(&hit.finding()));
 }

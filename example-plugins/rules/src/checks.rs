@@ -3,7 +3,7 @@
 use crate::answer::{NAMES, names};
 use crate::paths;
 use glob::Pattern;
-use hookhost_contract::rule::{MAX_WILDCARDS, RuleOn, RuleRow};
+use hookhost_contract::rule::{MAX_WILDCARDS, Mistake, OneOrMany, RuleOn, RuleRow};
 use serde_json::Value;
 use std::ops::Range;
 
@@ -18,6 +18,12 @@ pub(crate) struct Wrong {
 impl Wrong {
     pub(crate) fn at(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self { key: key.into(), part: None, message: message.into() }
+    }
+
+    /// Returns the mistake with the number of its row.
+    pub(crate) fn in_row(self, row: usize) -> Mistake {
+        let Self { key, part, message } = self;
+        Mistake { row, key, part, message }
     }
 }
 
@@ -84,7 +90,7 @@ fn program_mistake(program: &str) -> Option<String> {
 }
 
 fn path_mistake(pattern: &str) -> Option<String> {
-    let row = RuleRow { path: hookhost_contract::rule::OneOrMany(vec![pattern.to_owned()]), ..RuleRow::default() };
+    let row = RuleRow { path: OneOrMany(vec![pattern.to_owned()]), ..RuleRow::default() };
     paths::patterns(&row).err()
 }
 

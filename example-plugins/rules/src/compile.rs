@@ -1,6 +1,7 @@
 //! Compiles the rows of a configuration.
 
 use crate::answer::Answer;
+use crate::checks::Wrong;
 use crate::conditions::Conditions;
 use crate::names::Names;
 use crate::shell::ShellMatcher;
@@ -57,24 +58,18 @@ impl RuleSet {
         let mut mistakes = Vec::new();
         let mut rows = Vec::with_capacity(config.rule.len());
         for (at, LayeredRow { of_project, row }) in config.rule.iter().enumerate() {
-            let wrong = checks::mistakes(row);
-            let compiled = if wrong.is_empty() { CompiledRow::new(row, *of_project) } else { Err(wrong) };
-            match compiled {
+            match CompiledRow::new(row, *of_project) {
                 Ok(row) => rows.push(row),
-                Err(wrong) => mistakes.extend(wrong.into_iter().map(|wrong| Mistake {
-                    row: at,
-                    key: wrong.key,
-                    part: wrong.part,
-                    message: wrong.message,
-                })),
+                Err(wrong) => mistakes.extend(wrong.into_iter().map(|wrong| wrong.in_row(at))),
             }
         }
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
-        let whole = |message| vec![Mistake { row: 0, key: String::new(), part: None, message }];
-        let set = Self::indexed(rows, Programs::embedded().map_err(whole)?);
+        let programs = Programs::embedded().map_err(|why| vec![Wrong::at("", why).in_row(0)])?;
+        let set = Self::indexed(rows, programs);
         let mistakes = examples::mistakes(&set, &config.rule);
+        examples::run_usual(&set);
         if mistakes.is_empty() { Ok(set) } else { Err(mistakes) }
     }
 
@@ -99,12 +94,14 @@ impl RuleSet {
 }
 
 impl CompiledRow {
-    fn new(row: &RuleRow, of_project: bool) -> Result<Self, Vec<checks::Wrong>> {
-        let conditions = Conditions::compile(row).map_err(|wrong| {
-            wrong.into_iter().map(|(key, message)| checks::Wrong::at(key, message)).collect::<Vec<_>>()
-        });
-        let path = paths::patterns(row).map_err(|message| vec![checks::Wrong::at("path", message)]);
-        let answer = Answer::of(row).ok_or_else(|| vec![checks::Wrong::at("", "the row has no answer".to_owned())]);
+    fn new(row: &RuleRow, of_project: bool) -> Result<Self, Vec<Wrong>> {
+        let mut wrong = checks::mistakes(row);
+        let conditions = Conditions::compile(row).map_err(|mistakes| wrong.extend(mistakes)).ok();
+        let answer = Answer::of(row);
+        if answer.is_none() {
+            wrong.push(Wrong::at("", "the row has no answer"));
+        }
+        let (Some(conditions), Some(answer), []) = (conditions, answer, &*wrong) else { return Err(wrong) };
         let tools = row.on.iter().filter_map(|on| if let RuleOn::Tool(pattern) = on { Some(pattern) } else { None });
         Ok(Self {
             id: row.id.clone(),
@@ -112,15 +109,15 @@ impl CompiledRow {
             observe: row.observe,
             on: row.on.to_vec(),
             shell: ShellMatcher::new(row),
-            path: path?,
+            path: paths::patterns(row).map_err(|message| vec![Wrong::at("path", message)])?,
             url: Names::new(&*row.url),
             host: Names::new(&*row.host),
             server: Names::new(&*row.server),
             tool: Names::new(&*row.tool),
             tools: Names::new(tools),
             texts: row.text.to_vec(),
-            conditions: conditions?,
-            answer: answer?,
+            conditions,
+            answer,
             instead: row.instead.clone(),
             hints: hints(row),
         })

@@ -1,8 +1,9 @@
 //! The conditions of rows: `when` and `unless`.
 //!
-//! A condition is evaluated for each command, file, request, call or text that all matchers of its row match. In an example, a condition counts as fulfilled unless the example gives the
-//! facts that it needs.
+//! A condition is evaluated for each command, file, request, call or text that all matchers of its row match. In an example, a condition
+//! counts as fulfilled unless the example gives the facts that it needs.
 
+use crate::checks::Wrong;
 use crate::judge::Found;
 use hookhost_contract::rule::RuleRow;
 
@@ -14,11 +15,11 @@ impl Conditions {
     /// Compiles the conditions of a row.
     ///
     /// # Errors
-    /// Returns the mistakes, each with its key.
-    pub(crate) fn compile(row: &RuleRow) -> Result<Self, Vec<(&'static str, String)>> {
+    /// Returns all mistakes.
+    pub(crate) fn compile(row: &RuleRow) -> Result<Self, Vec<Wrong>> {
         let given = [("when", &row.when), ("unless", &row.unless)];
         let mistakes = given.into_iter().filter(|(_, condition)| condition.is_some());
-        let mistakes: Vec<_> = mistakes.map(|(key, _)| (key, "conditions are not available yet".to_owned())).collect();
+        let mistakes: Vec<_> = mistakes.map(|(key, _)| Wrong::at(key, "conditions are not available yet")).collect();
         if mistakes.is_empty() { Ok(Self {}) } else { Err(mistakes) }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! An example is a call of Claude Code in a session in [`WORKSPACE`], or a text.
 
+use crate::answer::Answer;
 use crate::compile::{CompiledRow, RuleSet};
 use crate::judge::{Hit, Spoken};
 use crate::shell::Miss;
@@ -10,7 +11,7 @@ use hookhost_guest::prelude::*;
 use serde_json::Value;
 
 /// The directory of examples, and their workspace.
-pub(crate) const WORKSPACE: &str = "/work/project";
+const WORKSPACE: &str = "/work/project";
 
 /// An example, as rows compare it.
 enum Example {
@@ -21,6 +22,18 @@ enum Example {
 /// Returns the examples that are not as their rows say, and the rows that an earlier row makes superfluous.
 pub(crate) fn mistakes(rules: &RuleSet, rows: &[LayeredRow]) -> Vec<Mistake> {
     (0..rows.len()).flat_map(|at| Row { rules, at, layered: &rows[at] }.mistakes()).collect()
+}
+
+/// A command that contains each kind of common syntax.
+const USUAL: &str = "cd src && cargo test --workspace 2>&1 | grep -n \"$X\" > 'out.log'; git commit -m \"$(date)\"";
+
+/// Judges a usual command. This first run sets up the parser and the allocator, and every event then starts with their memory.
+pub(crate) fn run_usual(rules: &RuleSet) {
+    let table = ExampleTable { command: Some(USUAL.to_owned()), ..ExampleTable::default() };
+    let session = session(&table);
+    if let Ok(call) = call_of(&RuleOn::Shell, &table, &session) {
+        rules.hits(&session, &call, &|_| true);
+    }
 }
 
 /// A row with its examples.
@@ -60,7 +73,11 @@ impl<'a> Row<'a> {
             Err(why) => return Some(why),
         };
         let hits = self.hits(&session, &example, &|at| at == self.at);
-        match (hits.first(), is_stopped) {
+        let hit = hits.first();
+        if let Some(why) = hit.and_then(|hit| hit.found.unreadable.as_ref()) {
+            return Some(format!("this example of `{id}` is no example, because {why}"));
+        }
+        match (hit, is_stopped) {
             (None, true) => Some(format!("`{id}` does not stop this example: {}", self.missed(&session, &example))),
             (Some(hit), false) => Some(format!("`{id}` stops this example: {}", held(hit))),
             _ => None,
@@ -71,7 +88,7 @@ impl<'a> Row<'a> {
     fn shadowing(&self) -> Option<String> {
         let row = self.compiled();
         let rejects = |other: &CompiledRow| {
-            matches!(other.answer, crate::answer::Answer::Reject(_)) && !other.observe && !other.conditions.any()
+            matches!(other.answer, Answer::Reject(_)) && !other.observe && !other.conditions.any()
         };
         let may_shadow = |other: &CompiledRow| rejects(other) && other.of_project == row.of_project;
         let mut earlier: Vec<usize> = (0..self.at).filter(|at| may_shadow(&self.rules.rows[*at])).collect();
@@ -111,16 +128,7 @@ impl<'a> Row<'a> {
             RuleExample::Text(text) => of_text(&on, text),
             RuleExample::Table(table) => ExampleTable::clone(table),
         };
-        let cwd = table.cwd.clone().unwrap_or_else(|| WORKSPACE.to_owned());
-        let session = Session {
-            id: "example".into(),
-            agent: "claude-code".into(),
-            turn: 1,
-            depth: 0,
-            cwd,
-            workspace: WORKSPACE.into(),
-            interactive: true,
-        };
+        let session = session(&table);
         let example = match (&on, &table.text) {
             (RuleOn::Spawn, Some(text)) => {
                 Example::Call(Box::new(call("Task", &Value::Null, Action::SpawnAgent(text.clone()))))
@@ -138,19 +146,34 @@ impl<'a> Row<'a> {
     fn missed(&self, session: &Session, example: &Example) -> String {
         let list = |values: &[String]| values.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ");
         let row = &self.layered.row;
-        let Example::Call(call) = example else { return format!("it has none of {}", list(&row.text)) };
-        if !row.on.contains(&RuleOn::Shell) {
-            let keys = row.matchers().map(|(key, values)| format!("`{key}` is {}", list(values)));
-            let keys = keys.collect::<Vec<_>>().join(", and ");
-            let read = format!("it is read as {}", shown(call));
-            return if keys.is_empty() { read } else { format!("{read}, and {keys}") };
-        }
+        let read = match example {
+            Example::Call(call) => shown(call),
+            Example::Text(_, text, None) => format!("the text `{text}`"),
+            Example::Text(_, text, Some(call)) => format!("the text `{text}` of {}", shown(call)),
+        };
+        let (true, Example::Call(call)) = (row.on.contains(&RuleOn::Shell), example) else {
+            let keys = row.matchers().map(|(key, values)| format!(", and `{key}` is {}", list(values)));
+            return format!("it is read as {read}{}", keys.collect::<String>());
+        };
         match self.rules.miss(self.compiled(), session, call) {
             Some((Miss::Program, command)) => format!("it runs `{command}`, and `program` is {}", list(&row.program)),
             Some((Miss::Flags, command)) => format!("it runs `{command}` without one of {}", list(&row.flags)),
             Some((Miss::Args, command)) => format!("it runs `{command}` without an argument like {}", list(&row.args)),
-            None => format!("it is read as {}", shown(call)),
+            None => format!("it is read as {read}"),
         }
+    }
+}
+
+/// Returns the session of an example.
+fn session(table: &ExampleTable) -> Session {
+    Session {
+        id: "example".into(),
+        agent: "claude-code".into(),
+        turn: 1,
+        depth: 0,
+        cwd: table.cwd.clone().unwrap_or_else(|| WORKSPACE.to_owned()),
+        workspace: WORKSPACE.into(),
+        interactive: true,
     }
 }
 
@@ -236,9 +259,6 @@ fn held(hit: &Hit<'_>) -> String {
         }
         Some((key @ ("host" | "server" | "tool" | "url"), value)) => format!("the {key} is `{value}`"),
         Some((_, part)) => format!("it has `{part}`"),
-        None => match &hit.found.unreadable {
-            Some(why) => why.clone(),
-            None => "it has no key that limits it".to_owned(),
-        },
+        None => "the rule has no key that leaves it out".to_owned(),
     }
 }

@@ -5,7 +5,7 @@ use crate::hosts::Request;
 use crate::paths::Files;
 use crate::shell::Miss;
 use crate::{paths, web};
-use call_paths::{CommandLine, ReadCall};
+use call_paths::{CommandLine, ReadCall, arguments};
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
 use shell_reader::{Command, is_known_program, leave, lower};
@@ -79,18 +79,21 @@ struct Subject<'a> {
 impl RuleSet {
     /// Returns the rows that match a call, in the order of the file. Only rows for which `is_asked` is true are compared.
     pub(crate) fn hits(&self, session: &Session, call: &ToolCall, is_asked: &dyn Fn(usize) -> bool) -> Vec<Hit<'_>> {
-        let read = ReadCall::new(session, call);
+        let mut read = ReadCall::new(session, call);
+        if let (Action::Shell(shell), true) = (&call.action, read.lines.iter().any(|line| line.unreadable().is_some()))
+        {
+            read.lines = CommandLine::read_with_parts(shell, session);
+        }
         let subject =
             Subject { rules: self, session, call, read, files: Default::default(), requests: OnceCell::new() };
         let mut of_commands = subject.commands(is_asked);
-        let is_unread = subject.is_unread();
         let mut hits = Vec::new();
         for (at, row) in self.rows.iter().enumerate().filter(|(at, _)| is_asked(*at)) {
             let of_command = of_commands.iter().position(|(other, _)| *other == at);
             let found = of_command
                 .map(|place| of_commands.swap_remove(place).1)
                 .or_else(|| row.on.iter().find_map(|on| subject.matching(row, on)))
-                .or_else(|| is_unread.then(|| subject.unreadable(row)).flatten());
+                .or_else(|| subject.unreadable(row));
             hits.extend(found.map(|found| Hit { row, found }));
         }
         leave(subject);
@@ -126,8 +129,9 @@ impl RuleSet {
 impl CompiledRow {
     /// Compares a text with the row.
     fn matching_text(&self, spoken: Spoken<'_>) -> Option<Found> {
-        let found = spoken.call.map_or_else(|| Some(Found::default()), |call| self.matching_names(call))?;
-        self.matching_part(spoken.text, found)
+        let is_about = spoken.call.is_none_or(|call| self.is_about(call));
+        let found = || spoken.call.map_or_else(Found::default, |call| self.with_names(call));
+        if is_about { self.matching_part(spoken.text, found()) } else { None }
     }
 
     /// Compares the parts of a text with `text`.
@@ -140,19 +144,24 @@ impl CompiledRow {
     }
 
     /// Compares the names of a call's tool and server with `tool` and `server`.
-    fn matching_names(&self, call: &ToolCall) -> Option<Found> {
+    fn is_about(&self, call: &ToolCall) -> bool {
+        let mcp = call.action.mcp();
+        let server = mcp.and_then(|mcp| mcp.server.as_deref());
+        let tool = mcp.map_or(&call.name, |mcp| &mcp.tool);
+        self.server.match_any(server.as_slice()) && self.tool.match_any(&[tool])
+    }
+
+    /// Returns the names of a call's tool and server, which the row is about.
+    fn with_names(&self, call: &ToolCall) -> Found {
         let mcp = call.action.mcp();
         let server = mcp.and_then(|mcp| mcp.server.clone());
-        let tool = mcp.map_or(&call.name, |mcp| &mcp.tool);
-        let mut found = Found { server, tool: Some(tool.clone()), ..Found::default() };
-        let server: Vec<&str> = found.server.as_deref().into_iter().collect();
-        if !self.server.match_any(&server) || !self.tool.match_any(&[tool]) {
-            return None;
-        }
-        if !self.server.is_empty() {
-            found = found.clone().held("server", found.server.unwrap_or_default());
-        }
-        Some(if self.tool.is_empty() { found } else { found.held("tool", tool) })
+        let tool = mcp.map_or(&call.name, |mcp| &mcp.tool).clone();
+        let held = match (self.tool.is_empty(), self.server.is_empty()) {
+            (false, _) => Some(("tool", tool.clone())),
+            (true, false) => server.clone().map(|server| ("server", server)),
+            (true, true) => None,
+        };
+        Found { server, tool: Some(tool), held, ..Found::default() }
     }
 }
 
@@ -193,14 +202,16 @@ impl Subject<'_> {
 
     /// Compares the call with a row for one of its subjects other than commands.
     fn matching(&self, row: &CompiledRow, on: &RuleOn) -> Option<Found> {
+        if !row.is_about(self.call) {
+            return None;
+        }
         let found = match on {
             RuleOn::Write | RuleOn::Read | RuleOn::Delete => return self.path(row, on),
             RuleOn::Web => return self.request(row),
-            RuleOn::Mcp => self.call.action.mcp().and_then(|_| row.matching_names(self.call)),
+            RuleOn::Mcp => self.call.action.mcp().map(|_| row.with_names(self.call)),
             RuleOn::Tool(_) => {
                 let is_named = row.tools.match_any(&[&self.call.name]);
-                let found = is_named.then(|| row.matching_names(self.call)).flatten()?;
-                Some(Found { tool: Some(self.call.name.clone()), ..found })
+                is_named.then(|| Found { tool: Some(self.call.name.clone()), ..row.with_names(self.call) })
             }
             RuleOn::Spawn => match &self.call.action {
                 Action::SpawnAgent(task) => row.matching_part(task, Found::default()),
@@ -214,66 +225,74 @@ impl Subject<'_> {
         found.filter(|found| row.conditions.hold(found))
     }
 
-    /// Returns the text of the command, for the texts of rows.
-    fn with_command(&self, found: Found) -> Found {
-        Found { command: self.read.lines.first().map(|line| line.text.clone()), ..found }
+    /// Returns what is known of the call itself, for the texts of rows.
+    fn found(&self, row: &CompiledRow) -> Found {
+        Found { command: self.read.lines.first().map(|line| line.text.clone()), ..row.with_names(self.call) }
     }
 
     /// Returns the first file that the row is about.
     fn path(&self, row: &CompiledRow, on: &RuleOn) -> Option<Found> {
         let touch = paths::touch(on)?;
-        let found = self.with_command(row.matching_names(self.call)?);
         let workspace = &self.session.workspace;
         let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), workspace);
         let matching = self.files[touch].get_or_init(files).matching(row.path.as_ref(), workspace);
         let mut of_path = matching.map(|(path, pattern)| {
-            let found = Found { path: Some(path.to_owned()), ..found.clone() };
+            let found = Found { path: Some(path.to_owned()), ..self.found(row) };
             if pattern.is_empty() { found } else { found.held("path", pattern) }
         });
-        of_path.find(|found| row.conditions.hold(found))
+        let of_tool = || self.deletes_elsewhere(row, on).then(|| self.found(row));
+        of_path
+            .find(|found| row.conditions.hold(found))
+            .or_else(|| of_tool().filter(|found| row.conditions.hold(found)))
+    }
+
+    /// Returns true if the call deletes something that is not a file, and the row is about all deletions.
+    fn deletes_elsewhere(&self, row: &CompiledRow, on: &RuleOn) -> bool {
+        let tool = self.call.action.mcp().filter(|_| *on == RuleOn::Delete && row.path.is_none());
+        tool.is_some_and(|mcp| arguments::deletes(&mcp.tool, &self.read.arguments))
     }
 
     /// Returns the first request that the row is about.
     fn request(&self, row: &CompiledRow) -> Option<Found> {
-        let found = self.with_command(row.matching_names(self.call)?);
         let requests = self.requests.get_or_init(|| web::requests(&self.read, self.call, &self.rules.programs));
         let mut of_request = web::matching(&row.url, &row.host, requests).map(|request| {
             let (url, host) = (request.urls.last().cloned(), request.hosts.last().cloned());
             let (key, value) = if row.host.is_empty() { ("url", &url) } else { ("host", &host) };
             let value = value.clone().unwrap_or_else(|| "unknown".to_owned());
-            let found = Found { url, host, ..found.clone() };
+            let found = Found { url, host, ..self.found(row) };
             if row.host.is_empty() && row.url.is_empty() { found } else { found.held(key, value) }
         });
         of_request.find(|found| row.conditions.hold(found))
     }
 
-    /// Returns true if a part of the call cannot be read.
-    fn is_unread(&self) -> bool {
-        let is_unnamed = matches!(&self.call.action, Action::Other(kind) if !kind.is_empty());
-        self.read.has_too_many || is_unnamed || self.read.lines.iter().any(|line| line.unreadable().is_some())
-    }
-
     /// Returns a question of a row whose answer stops calls, if a part of the call cannot be read and names what the row is about.
     fn unreadable(&self, row: &CompiledRow) -> Option<Found> {
-        if !row.answer.stops() || !row.tool.is_empty() {
+        if !row.answer.stops() || !row.is_about(self.call) {
             return None;
         }
-        let mut texts = self.read.lines.iter().filter(|line| line.is_certain);
-        let of_line = texts.find_map(|line| {
-            let why = line.unreadable()?;
-            row.is_hinted_at(&line.text).then(|| format!("the command cannot be read: {why}"))
-        });
-        let of_call = || {
-            let kind = match &self.call.action {
-                _ if self.read.has_too_many => "shell",
-                Action::Other(kind) => kind,
-                _ => return None,
-            };
-            let is_about = row.on.iter().any(|on| is_kind(on, kind)) && row.is_hinted_at(&self.call.arguments);
-            is_about.then(|| "the arguments of the call cannot be read".to_owned())
+        let why = self.unreadable_line(row).or_else(|| self.unreadable_arguments(row))?;
+        Some(Found { unreadable: Some(why), ..self.found(row) })
+    }
+
+    /// Returns the reason why a command that may be about the row cannot be read.
+    fn unreadable_line(&self, row: &CompiledRow) -> Option<String> {
+        let files = row.on.iter().filter_map(paths::touch).filter_map(|touch| self.files[touch].get());
+        let of_files = files.filter_map(|files| files.unreadable.as_deref()).next();
+        self.read.lines.iter().filter(|line| line.is_certain).find_map(|line| {
+            let why = line.unreadable().or(of_files).filter(|_| row.is_hinted_at(&line.text))?;
+            Some(format!("the command cannot be read: {why}"))
+        })
+    }
+
+    /// Returns the reason why a call that may be about the row cannot be read.
+    fn unreadable_arguments(&self, row: &CompiledRow) -> Option<String> {
+        let kind = match &self.call.action {
+            _ if self.read.has_too_many => "shell",
+            Action::Other(kind) if !kind.is_empty() => kind,
+            _ => return None,
         };
-        let why = of_line.or_else(of_call)?;
-        Some(self.with_command(Found { unreadable: Some(why), ..Found::default() }))
+        let is_about = row.on.iter().any(|on| is_kind(on, kind)) && row.is_hinted_at(&self.call.arguments);
+        is_about.then(|| "the arguments of the call cannot be read".to_owned())
     }
 }
 

@@ -1,5 +1,5 @@
-//! Judges rules in words: the `[[rule]]` tables of `hookhost.toml`. The host supplies this plugin and its configuration for the rules of the
-//! user and of projects. A rule names what it is about, how it answers, and examples.
+//! Judges rules in words: the `[[rule]]` tables of `hookhost.toml`. The host supplies this plugin and its configuration for the rules of
+//! the user and of projects. A rule names what it is about, how it answers, and examples.
 //!
 //! ```toml
 //! [[rule]]
@@ -70,19 +70,22 @@
 //!
 //! # Examples
 //!
-//! When the plugin is loaded, each rule must match its `stops`, and none of its `passes`. An example is a command, a path, a URL, the name of
-//! a tool (`server/tool` for `mcp`) or a text, depending on the first word of `on`. A table says more. The directory is `/work/project`.
+//! When the plugin is loaded, each rule must match its `stops`, and none of its `passes`. An example is a command, a path, a URL, the name
+//! of a tool (`server/tool` for `mcp`) or a text, depending on the first word of `on`. A table says more. The directory is `/work/project`.
 //!
 //! # What is seen
 //!
 //! All matchers of a rule must hold for one simple command, path, request or call. Commands are parsed: quotes, lists, `$(…)`, `sh -c`,
-//! `sudo` and other wrappers, `git -C dir`. A part that only the shell knows (`$X`) satisfies neither `flags` nor `args`. For an unknown tool,
-//! the arguments that may be commands are compared as commands. If a command cannot be read, and it contains the program of a rule with
-//! `reject` or `ask`, this rule asks.
+//! `sudo` and other wrappers, `git -C dir`. A part that only the shell knows (`$X`) satisfies neither `flags` nor `args`. For an unknown
+//! tool,
+//! the arguments that may be commands are compared as commands. If a command cannot be read, its lines are read one by one, because a shell
+//! runs the lines before the one that it cannot read. If such a command contains the program of a rule with `reject` or `ask`, this rule
+//! asks.
 //!
 //! `write` finds the same files as path-guard. `read` finds the files that a tool reads, and in a command each word and option that names
 //! the file, unless the program only prints its words. `delete` finds the files that a patch, a command such as `rm` or `git clean`, or a
-//! tool such as `delete_file` deletes. Patterns of paths have the syntax of path-guard, and case does not matter.
+//! tool such as `delete_file` deletes. Without `path`, it also finds other deletions of MCP tools, such as `delete_customer`. Patterns of
+//! paths have the syntax of path-guard, and case does not matter.
 //!
 //! `web` finds the requests of tools, each URL in a command, and the hosts of `curl`, `wget`, `ssh`, `scp`, `rsync`, `nc`, `git push` and
 //! similar programs. A request whose host is unknown matches a rule without `host` and `url`, and it is never an exception.

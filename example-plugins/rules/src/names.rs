@@ -33,8 +33,8 @@ impl Names {
 
     /// Returns true if a thing that may have any of these names matches. A thing without a name is unknown, and an unknown thing is no
     /// exception.
-    pub(crate) fn match_any(&self, names: &[&str]) -> bool {
-        let fits = |patterns: &[Pattern], name: &str| patterns.iter().any(|one| one.matches_with(name, OPTIONS));
+    pub(crate) fn match_any<T: AsRef<str>>(&self, names: &[T]) -> bool {
+        let fits = |patterns: &[Pattern], name: &T| patterns.iter().any(|one| one.matches_with(name.as_ref(), OPTIONS));
         let is_wanted = self.wanted.is_empty() || names.iter().any(|name| fits(&self.wanted, name));
         let is_excepted = !names.is_empty() && names.iter().all(|name| fits(&self.excepted, name));
         is_wanted && !is_excepted

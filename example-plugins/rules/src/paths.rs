@@ -30,7 +30,11 @@ pub(crate) fn patterns(row: &RuleRow) -> Result<Option<Patterns>, String> {
 
 /// The files that a call touches in one way, ready to be compared with many rows.
 #[derive(Debug)]
-pub(crate) struct Files(Vec<File>);
+pub(crate) struct Files {
+    files: Vec<File>,
+    /// The reason why there may be further files.
+    pub(crate) unreadable: Option<String>,
+}
 
 #[derive(Debug)]
 struct File {
@@ -47,7 +51,7 @@ impl Files {
             let spellings = Spellings::new(&target, workspace);
             File { written, target, spellings }
         });
-        Self(files.collect())
+        Self { files: files.collect(), unreadable: touched.unreadable }
     }
 
     /// Returns the paths that a row matches, as the call spells them, each with the pattern.
@@ -56,7 +60,7 @@ impl Files {
         patterns: Option<&'a Patterns>,
         workspace: &'a str,
     ) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.0.iter().filter_map(move |File { written, target, spellings }| {
+        self.files.iter().filter_map(move |File { written, target, spellings }| {
             let matching = |patterns: &'a Patterns| patterns.matching(target, spellings, workspace);
             Some((written.as_str(), patterns.map_or(Some(""), matching)?))
         })

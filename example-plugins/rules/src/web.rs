@@ -144,9 +144,5 @@ fn addresses(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the requests that a row matches.
 pub(crate) fn matching<'a>(url: &Names, host: &Names, requests: &'a [Request]) -> impl Iterator<Item = &'a Request> {
-    requests.iter().filter(|request| {
-        let urls: Vec<&str> = request.urls.iter().map(String::as_str).collect();
-        let hosts: Vec<&str> = request.hosts.iter().map(String::as_str).collect();
-        url.match_any(&urls) && host.match_any(&hosts)
-    })
+    requests.iter().filter(|request| url.match_any(&request.urls) && host.match_any(&request.hosts))
 }

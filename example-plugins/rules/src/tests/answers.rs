@@ -51,8 +51,9 @@ fn a_changed_command_is_compared_with_all_rules_again() {
     let ToolCallVerdict::Rewrite(Action::Shell(shell_command)) = ask(&shell("npm i")) else { panic!() };
     assert_eq!(shell_command.command, "pnpm install");
     assert_eq!(ask(&shell("pnpm install")), ToolCallVerdict::Allow);
-    rules(&(changes + &rejects));
+    rules(&(row("n", "note = \"N\"") + &changes + &rejects));
     assert_eq!(refusal(&shell("npm i")).code.as_deref(), Some("b"));
+    assert_eq!(findings(), [("n", "note"), ("a", "change"), ("b", "reject")].map(|(a, b)| (a.into(), b.into())));
 }
 
 #[test]

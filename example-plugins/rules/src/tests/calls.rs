@@ -96,6 +96,16 @@ fn a_file_is_not_read_in_any_spelling_except_where_it_is_allowed() {
 }
 
 #[test]
+fn a_command_with_too_many_directories_is_asked_about_if_it_names_the_file() {
+    rules(
+        "[[rule]]\nid = \"env\"\non = \"read\"\npath = \".env*\"\nreject = \"no\"\nstops = [\".env\"]\npasses = [\"x\"]",
+    );
+    let far: String = (0..40).map(|at| format!("cd d{at}; ")).collect();
+    assert!(question(&shell(&format!("{far}cat .env"))).question.contains("too often"));
+    assert_eq!(ask(&shell(&format!("{far}cat x"))), ToolCallVerdict::Allow);
+}
+
+#[test]
 fn a_file_is_not_written_with_any_tool() {
     rules(
         r#"
@@ -122,6 +132,8 @@ fn only_a_deletion_is_a_deletion() {
     let paths = Action::WriteFiles(vec!["a".into(), "b".into()]);
     assert_eq!(question(&call("apply_patch", json!({ "input": deletes }), paths)).question, "Delete b?");
     assert!(is_stopped(&mcp("files", "delete_file", json!({ "path": "x" }))));
+    assert!(is_stopped(&mcp("crm", "removeCustomer", json!({ "id": 5 }))));
+    assert!(!is_stopped(&mcp("crm", "get_customer", json!({ "id": 5 }))));
     assert!(is_stopped(&call("Delete", json!({ "path": "x" }), Action::WriteFiles(vec!["x".into()]))));
     assert!(!is_stopped(&write_files(["a"])) && !is_stopped(&mcp("files", "move_file", json!({ "path": "x" }))));
     stops_and_passes(
@@ -140,6 +152,24 @@ fn only_a_deletion_is_a_deletion() {
         ],
         &["touch a", "git mv a b", "find . -name x", "git add x", "echo rm x", "cp a b"],
     );
+}
+
+#[test]
+fn a_deletion_is_judged_by_its_path() {
+    rules(
+        r#"
+        [[rule]]
+        id = "migrations"
+        on = "delete"
+        path = "db/migrations/**"
+        reject = "no"
+        stops = ["db/migrations/1.sql", { command = "rm -r db" }, { command = "cd db && git rm migrations/*" }]
+        passes = ["db/x.sql", { command = "rm -r dbx" }, { command = "touch db/migrations/2.sql" }]
+        "#,
+    );
+    assert!(!is_stopped(&mcp("crm", "delete_customer", json!({ "id": 5 }))));
+    assert!(!is_stopped(&write_files(["db/migrations/1.sql"])));
+    stops_and_passes(&["find db -name '*.sql' -delete", "rm $X/db/migrations/1.sql"], &["rm x", "find db -name x"]);
 }
 
 #[test]

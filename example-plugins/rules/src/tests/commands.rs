@@ -131,6 +131,9 @@ fn a_command_that_cannot_be_read_is_asked_about_if_it_names_the_program() {
     rules(FORCE);
     let asked = question(&shell("git push 'x"));
     assert!(asked.question.contains("cannot be read") && asked.code.as_deref() == Some("force"), "{asked:?}");
+    // A shell runs the lines before the one that it cannot read.
+    assert!(is_stopped(&shell("g\\it push -f\necho 'x")));
+    assert!(is_stopped(&shell(&("g\\it push -f\necho 'x".to_owned() + &"\nx".repeat(20)))));
     assert_eq!(ask(&shell("echo 'x")), ToolCallVerdict::Allow);
     assert_eq!(ask(&shell("echo legit-x 'x")), ToolCallVerdict::Allow);
 }

@@ -30,7 +30,7 @@ fn an_example_that_is_not_stopped_says_which_key_does_not_hold() {
         ["0.stops.0: `r` does not stop this example: it is read as a call that writes `env`, and `path` is `.env`"]
     );
     let text = of_row("prompt", "text = \"x\"\nreject = \"no\"\nstops = [\"y\"]");
-    assert_eq!(text, ["0.stops.0: `r` does not stop this example: it has none of `x`"]);
+    assert_eq!(text, ["0.stops.0: `r` does not stop this example: it is read as the text `y`, and `text` is `x`"]);
 }
 
 #[test]
@@ -50,6 +50,14 @@ fn an_example_that_does_not_pass_says_which_key_holds() {
     ] {
         let expected = format!("0.passes.0: `r` stops this example: {why}");
         assert_eq!(of_row(on, &format!("{rest}\nreject = \"no\"")), [expected]);
+    }
+}
+
+#[test]
+fn an_example_that_cannot_be_read_is_no_example() {
+    for key in ["stops", "passes"] {
+        let wrong = of_row("shell", &format!("program = \"git\"\nreject = \"no\"\n{key} = [\"git push 'x\"]"));
+        assert!(wrong[0].starts_with(&format!("0.{key}.0: this example of `r` is no example")), "{wrong:?}");
     }
 }
 
@@ -79,7 +87,7 @@ fn all_mistakes_of_all_rules_are_reported_at_once() {
         "#,
     );
     let keys: Vec<&str> = wrong.iter().map(|line| line.split(':').next().unwrap()).collect();
-    assert_eq!(keys, ["0.flags.0", "0.args.0", "0.on.1", "0.reject", "1.path"], "{wrong:?}");
+    assert_eq!(keys, ["0.flags.0", "0.args.0", "0.on.1", "0.reject", "1.path", "1.when"], "{wrong:?}");
 }
 
 #[test]
