@@ -5,6 +5,7 @@
 use crate::answer::{Answer, change, filled, redacted, redacted_json, shown, strings_of};
 use crate::compile::RuleSet;
 use crate::judge::{Found, Hit, Spoken};
+use crate::world::OfEvent;
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
 use serde_json::Value;
@@ -22,7 +23,7 @@ impl RuleSet {
         let mut call = call.clone();
         let (mut changed, mut reported) = (None, Vec::new());
         for round in event::round().. {
-            let hits = self.hits(session, &call, &|_| true);
+            let hits = self.hits(&OfEvent, session, &call, &|_| true);
             let is_new = |hit: &&Hit<'_>| !reported.contains(&&*hit.row.id);
             report(hits.iter().filter(is_new));
             reported.extend(hits.iter().map(|hit| &*hit.row.id));
@@ -51,8 +52,8 @@ impl RuleSet {
     }
 
     /// Judges a prompt or a final text.
-    pub(crate) fn text_verdict(&self, on: &RuleOn, text: &str) -> TextVerdict {
-        match self.redacted(Spoken { on, text, call: None }, None) {
+    pub(crate) fn text_verdict(&self, session: &Session, on: &RuleOn, text: &str) -> TextVerdict {
+        match self.redacted(Spoken { world: &OfEvent, session, on, text, call: None }, None) {
             Err(refusal) => refusal.into(),
             Ok(Some((text, _))) => TextVerdict::replace(text),
             Ok(None) => Verdict::keep(),
@@ -60,8 +61,8 @@ impl RuleSet {
     }
 
     /// Judges the result of a tool.
-    pub(crate) fn result_verdict(&self, call: &ToolCall, result: &ToolResult) -> ToolResultVerdict {
-        let spoken = Spoken { on: &RuleOn::Result, text: &result.text, call: Some(call) };
+    pub(crate) fn result_verdict(&self, session: &Session, call: &ToolCall, result: &ToolResult) -> ToolResultVerdict {
+        let spoken = Spoken { world: &OfEvent, session, on: &RuleOn::Result, text: &result.text, call: Some(call) };
         match self.redacted(spoken, result.raw.as_deref()) {
             Err(refusal) => refusal.into(),
             Ok(Some((text, raw))) => ToolResultVerdict::replace(ToolResult { text, raw, is_error: result.is_error }),
@@ -70,18 +71,22 @@ impl RuleSet {
     }
 
     /// Judges the beginning of a session.
-    pub(crate) fn begin(&self) {
-        let hits = self.hits_of_text(Spoken { on: &RuleOn::Session, text: "", call: None }, &|_| true);
+    pub(crate) fn begin(&self, session: &Session) {
+        let hits = self
+            .hits_of_text(Spoken { world: &OfEvent, session, on: &RuleOn::Session, text: "", call: None }, &|_| true);
         report(hits.iter());
         hits.iter().filter(|hit| !hit.row.observe).for_each(Hit::remind);
     }
 
     /// Judges the end of a task. A rejection makes the agent continue.
-    pub(crate) fn completion_verdict(&self, completion: &Completion) -> CompletionVerdict {
+    pub(crate) fn completion_verdict(&self, session: &Session, completion: &Completion) -> CompletionVerdict {
         if completion.status != "success" {
             return Verdict::allow();
         }
-        let hits = self.hits_of_text(Spoken { on: &RuleOn::TaskComplete, text: "", call: None }, &|_| true);
+        let hits = self.hits_of_text(
+            Spoken { world: &OfEvent, session, on: &RuleOn::TaskComplete, text: "", call: None },
+            &|_| true,
+        );
         report(hits.iter());
         let refusal = hits.iter().filter(|hit| !hit.row.observe).find_map(Hit::refusal);
         refusal.map_or_else(Verdict::allow, |refusal| CompletionVerdict::go_on([Task::new(refusal.reason)]))

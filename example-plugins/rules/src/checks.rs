@@ -3,6 +3,7 @@
 use crate::answer::{NAMES, names};
 use crate::paths;
 use glob::Pattern;
+use hookhost_conditions::vocabulary;
 use hookhost_contract::rule::{MAX_WILDCARDS, Mistake, OneOrMany, RuleOn, RuleRow};
 use serde_json::Value;
 use std::ops::Range;
@@ -119,6 +120,18 @@ fn texts(row: &RuleRow) -> Vec<(String, &str)> {
     texts.chain(changed).collect()
 }
 
+/// Returns the names in the texts of a row that are in the vocabulary of conditions.
+pub(crate) fn facts_in_texts(row: &RuleRow) -> Vec<String> {
+    let mut facts: Vec<String> = Vec::new();
+    for (_, text) in texts(row) {
+        let of_text = names(text).map(|(_, name)| name).filter(|name| !NAMES.contains(name));
+        facts.extend(of_text.map(str::to_owned));
+    }
+    facts.sort();
+    facts.dedup();
+    facts
+}
+
 fn strings(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
@@ -129,11 +142,12 @@ fn strings(value: &Value) -> Vec<&str> {
 }
 
 fn unknown_names(key: &str, text: &str) -> Vec<Wrong> {
-    let unknown = names(text).filter(|(_, name)| !NAMES.contains(name));
-    let wrong = unknown.map(|(range, name)| {
-        let known = NAMES.map(|name| format!("`{{{name}}}`")).join(", ");
-        let message = format!("unknown name `{{{name}}}`: the names here are {known}");
-        Wrong { key: key.to_owned(), part: Some(range), message }
+    let is_known = |name: &str| NAMES.contains(&name) || vocabulary::find(name).is_some();
+    let unknown = names(text).filter(|(_, name)| !is_known(name));
+    let wrong = unknown.map(|(range, name)| Wrong {
+        key: key.to_owned(),
+        part: Some(range),
+        message: vocabulary::unknown(name),
     });
     wrong.collect()
 }

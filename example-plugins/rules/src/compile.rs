@@ -43,6 +43,8 @@ pub(crate) struct CompiledRow {
     pub(crate) tools: Names,
     pub(crate) texts: Vec<String>,
     pub(crate) conditions: Conditions,
+    /// The names in the row's texts that only a candidate can answer.
+    pub(crate) facts: Vec<String>,
     pub(crate) answer: Answer,
     pub(crate) instead: Option<String>,
     /// Parts of a text that show that a command that cannot be read may be one that the row is about.
@@ -117,6 +119,7 @@ impl CompiledRow {
             tools: Names::new(tools),
             texts: row.text.to_vec(),
             conditions,
+            facts: checks::facts_in_texts(row),
             answer,
             instead: row.instead.clone(),
             hints: hints(row),

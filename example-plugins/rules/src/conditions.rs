@@ -1,15 +1,18 @@
 //! The conditions of rows: `when` and `unless`.
 //!
-//! A condition is evaluated for each command, file, request, call or text that all matchers of its row match. In an example, a condition
-//! counts as fulfilled unless the example gives the facts that it needs.
+//! A condition is evaluated for each command, file, request, call or text that all matchers of its row match.
 
+use crate::candidate::Candidate;
 use crate::checks::Wrong;
-use crate::judge::Found;
+use hookhost_conditions::{Condition, Truth};
 use hookhost_contract::rule::RuleRow;
 
 /// The conditions of a row.
 #[derive(Debug, Default)]
-pub(crate) struct Conditions {}
+pub(crate) struct Conditions {
+    when: Option<Condition>,
+    unless: Option<Condition>,
+}
 
 impl Conditions {
     /// Compiles the conditions of a row.
@@ -17,19 +20,34 @@ impl Conditions {
     /// # Errors
     /// Returns all mistakes.
     pub(crate) fn compile(row: &RuleRow) -> Result<Self, Vec<Wrong>> {
-        let given = [("when", &row.when), ("unless", &row.unless)];
-        let mistakes = given.into_iter().filter(|(_, condition)| condition.is_some());
-        let mistakes: Vec<_> = mistakes.map(|(key, _)| Wrong::at(key, "conditions are not available yet")).collect();
-        if mistakes.is_empty() { Ok(Self {}) } else { Err(mistakes) }
+        let mut wrong = Vec::new();
+        let mut compile = |key: &str, text: &Option<String>| {
+            let compiled = Condition::compile(text.as_ref()?);
+            let at = |error: hookhost_conditions::ConditionError| Wrong {
+                key: key.to_owned(),
+                part: Some(error.range.clone()),
+                message: error.to_string(),
+            };
+            compiled.map_err(|errors| wrong.extend(errors.into_iter().map(at))).ok()
+        };
+        let (when, unless) = (compile("when", &row.when), compile("unless", &row.unless));
+        if wrong.is_empty() { Ok(Self { when, unless }) } else { Err(wrong) }
     }
 
     /// Returns true if the row has a condition.
     pub(crate) fn any(&self) -> bool {
-        false
+        self.when.is_some() || self.unless.is_some()
     }
 
-    /// Returns true if the row applies to a command, file, request, call or text that its matchers found.
-    pub(crate) fn hold(&self, _found: &Found) -> bool {
-        true
+    /// Returns true if the row applies to a candidate. If a fact cannot be read, a row that stops calls applies, and any other row does not.
+    pub(crate) fn hold(&self, candidate: &Candidate<'_>, stops: bool) -> bool {
+        let in_doubt = stops || candidate.world.assumes();
+        let is_true = |condition: &Condition, in_doubt| match condition.evaluate(candidate) {
+            Truth::True => true,
+            Truth::False => false,
+            Truth::Unreadable => in_doubt,
+        };
+        self.when.as_ref().is_none_or(|when| is_true(when, in_doubt))
+            && !self.unless.as_ref().is_some_and(|unless| is_true(unless, !in_doubt))
     }
 }

@@ -6,6 +6,7 @@ use crate::answer::Answer;
 use crate::compile::{CompiledRow, RuleSet};
 use crate::judge::{Hit, Spoken};
 use crate::shell::Miss;
+use crate::world::{OfExample, World};
 use hookhost_contract::rule::{ExampleTable, LayeredRow, Mistake, RuleExample, RuleOn};
 use hookhost_guest::prelude::*;
 use serde_json::Value;
@@ -32,7 +33,7 @@ pub(crate) fn run_usual(rules: &RuleSet) {
     let table = ExampleTable { command: Some(USUAL.to_owned()), ..ExampleTable::default() };
     let session = session(&table);
     if let Ok(call) = call_of(&RuleOn::Shell, &table, &session) {
-        rules.hits(&session, &call, &|_| true);
+        rules.hits(&OfExample(&table.facts), &session, &call, &|_| true);
     }
 }
 
@@ -68,11 +69,11 @@ impl<'a> Row<'a> {
     /// Returns the reason why an example is not as it should be.
     fn mistake(&self, example: &RuleExample, is_stopped: bool) -> Option<String> {
         let id = &self.layered.row.id;
-        let (session, example) = match self.read(example) {
+        let (table, session, example) = match self.read(example) {
             Ok(read) => read,
             Err(why) => return Some(why),
         };
-        let hits = self.hits(&session, &example, &|at| at == self.at);
+        let hits = self.hits(&OfExample(&table.facts), &session, &example, &|at| at == self.at);
         let hit = hits.first();
         if let Some(why) = hit.and_then(|hit| hit.found.unreadable.as_ref()) {
             return Some(format!("this example of `{id}` is no example, because {why}"));
@@ -99,8 +100,8 @@ impl<'a> Row<'a> {
             if earlier.is_empty() {
                 return None;
             }
-            let (session, example) = self.read(example).ok()?;
-            let hits = self.hits(&session, &example, &|at| earlier.contains(&at));
+            let (table, session, example) = self.read(example).ok()?;
+            let hits = self.hits(&OfExample(&table.facts), &session, &example, &|at| earlier.contains(&at));
             let ids: Vec<String> = hits.iter().map(|hit| hit.row.id.clone()).collect();
             earlier.retain(|at| ids.contains(&self.rules.rows[*at].id));
         }
@@ -112,17 +113,23 @@ impl<'a> Row<'a> {
         ))
     }
 
-    fn hits(&self, session: &Session, example: &Example, is_asked: &dyn Fn(usize) -> bool) -> Vec<Hit<'a>> {
+    fn hits(
+        &self,
+        world: &dyn World,
+        session: &Session,
+        example: &Example,
+        is_asked: &dyn Fn(usize) -> bool,
+    ) -> Vec<Hit<'a>> {
         match example {
-            Example::Call(call) => self.rules.hits(session, call, is_asked),
+            Example::Call(call) => self.rules.hits(world, session, call, is_asked),
             Example::Text(on, text, call) => {
-                self.rules.hits_of_text(Spoken { on, text, call: call.as_deref() }, is_asked)
+                self.rules.hits_of_text(Spoken { world, session, on, text, call: call.as_deref() }, is_asked)
             }
         }
     }
 
     /// Makes the call or text of an example.
-    fn read(&self, example: &RuleExample) -> Result<(Session, Example), String> {
+    fn read(&self, example: &RuleExample) -> Result<(ExampleTable, Session, Example), String> {
         let on = self.layered.row.on.first().cloned().unwrap_or(RuleOn::Shell);
         let table = match example {
             RuleExample::Text(text) => of_text(&on, text),
@@ -139,7 +146,7 @@ impl<'a> Row<'a> {
             }
             _ => Example::Call(Box::new(call_of(&on, &table, &session)?)),
         };
-        Ok((session, example))
+        Ok((table, session, example))
     }
 
     /// Says which key of the row does not hold for an example.

@@ -1,11 +1,14 @@
 //! Finds the rows that match a call or a text. Nothing here has an effect.
 
+use crate::candidate::Candidate;
 use crate::compile::{CompiledRow, RuleSet};
 use crate::hosts::Request;
-use crate::paths::Files;
+use crate::paths::{Files, MatchedFile};
 use crate::shell::Miss;
+use crate::world::World;
 use crate::{paths, web};
 use call_paths::{CommandLine, ReadCall, arguments};
+use hookhost_conditions::{Fact, Facts as _, Value};
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
 use shell_reader::{Command, is_known_program, leave, lower};
@@ -16,6 +19,8 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) path: Option<String>,
+    /// The absolute form of `path`, if it is known.
+    pub(crate) absolute: Option<String>,
     pub(crate) command: Option<String>,
     pub(crate) program: Option<String>,
     pub(crate) url: Option<String>,
@@ -26,6 +31,8 @@ pub(crate) struct Found {
     pub(crate) held: Option<(&'static str, String)>,
     /// The reason why the call could not be read. The row then asks.
     pub(crate) unreadable: Option<String>,
+    /// The values of further names in the row's texts.
+    pub(crate) facts: Vec<(String, String)>,
 }
 
 impl Found {
@@ -39,7 +46,10 @@ impl Found {
             "host" => &self.host,
             "server" => &self.server,
             "tool" => &self.tool,
-            _ => &None,
+            _ => {
+                let fact = self.facts.iter().find(|(fact, _)| fact == name);
+                return fact.map(|(_, value)| value.as_str());
+            }
         };
         value.as_deref()
     }
@@ -58,8 +68,10 @@ pub(crate) struct Hit<'a> {
 }
 
 /// A text of the user, the model or a tool.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Spoken<'a> {
+    pub(crate) world: &'a dyn World,
+    pub(crate) session: &'a Session,
     pub(crate) on: &'a RuleOn,
     pub(crate) text: &'a str,
     /// The call whose result the text is.
@@ -67,7 +79,8 @@ pub(crate) struct Spoken<'a> {
 }
 
 /// A call, with everything that several rows need.
-struct Subject<'a> {
+pub(crate) struct Subject<'a> {
+    world: &'a dyn World,
     rules: &'a RuleSet,
     session: &'a Session,
     call: &'a ToolCall,
@@ -78,14 +91,20 @@ struct Subject<'a> {
 
 impl RuleSet {
     /// Returns the rows that match a call, in the order of the file. Only rows for which `is_asked` is true are compared.
-    pub(crate) fn hits(&self, session: &Session, call: &ToolCall, is_asked: &dyn Fn(usize) -> bool) -> Vec<Hit<'_>> {
+    pub(crate) fn hits(
+        &self,
+        world: &dyn World,
+        session: &Session,
+        call: &ToolCall,
+        is_asked: &dyn Fn(usize) -> bool,
+    ) -> Vec<Hit<'_>> {
         let mut read = ReadCall::new(session, call);
         if let (Action::Shell(shell), true) = (&call.action, read.lines.iter().any(|line| line.unreadable().is_some()))
         {
             read.lines = CommandLine::read_with_parts(shell, session);
         }
         let subject =
-            Subject { rules: self, session, call, read, files: Default::default(), requests: OnceCell::new() };
+            Subject { world, rules: self, session, call, read, files: Default::default(), requests: OnceCell::new() };
         let mut of_commands = subject.commands(is_asked);
         let mut hits = Vec::new();
         for (at, row) in self.rows.iter().enumerate().filter(|(at, _)| is_asked(*at)) {
@@ -103,8 +122,20 @@ impl RuleSet {
     /// Returns the rows that match a text, in the order of the file.
     pub(crate) fn hits_of_text(&self, spoken: Spoken<'_>, is_asked: &dyn Fn(usize) -> bool) -> Vec<Hit<'_>> {
         let rows = self.rows.iter().enumerate().filter(|(at, row)| is_asked(*at) && row.on.contains(spoken.on));
-        let hits = rows.filter_map(|(_, row)| Some(Hit { row, found: row.matching_text(spoken)? }));
-        hits.filter(|hit| hit.row.conditions.hold(&hit.found)).collect()
+        let found = rows.filter_map(|(_, row)| Some((row, row.matching_text(spoken)?)));
+        let hits = found.filter_map(|(row, found)| {
+            let candidate = Candidate {
+                world: spoken.world,
+                session: spoken.session,
+                found: &found,
+                subject: None,
+                command: None,
+                text: Some(spoken.text),
+            };
+            let facts = row.admits(&candidate)?;
+            Some(Hit { row, found: Found { facts, ..found } })
+        });
+        hits.collect()
     }
 
     /// Returns the numbers of the rows that may match a command, by its program.
@@ -127,6 +158,20 @@ impl RuleSet {
 }
 
 impl CompiledRow {
+    /// Returns the values of the facts in the row's texts, if the row applies to a candidate.
+    fn admits(&self, candidate: &Candidate<'_>) -> Option<Vec<(String, String)>> {
+        if !self.conditions.hold(candidate, self.answer.stops()) {
+            return None;
+        }
+        let facts = self.facts.iter().filter_map(|name| match candidate.value(name) {
+            Fact::Is(Value::String(text)) => Some((name.clone(), text.into_owned())),
+            Fact::Is(Value::Bool(value)) => Some((name.clone(), value.to_string())),
+            Fact::Is(Value::Int(value)) => Some((name.clone(), value.to_string())),
+            _ => None,
+        });
+        Some(facts.collect())
+    }
+
     /// Compares a text with the row.
     fn matching_text(&self, spoken: Spoken<'_>) -> Option<Found> {
         let is_about = spoken.call.is_none_or(|call| self.is_about(call));
@@ -189,8 +234,7 @@ impl Subject<'_> {
                 let Ok(held) = held else { continue };
                 let of_row =
                     Found { command: Some(line.text.clone()), program: Some(held.program), ..Found::default() };
-                let of_row = of_row.held(held.key, held.value);
-                if row.conditions.hold(&of_row) {
+                if let Some(of_row) = self.admitted(row, of_row.held(held.key, held.value), Some(command)) {
                     seen.insert(at);
                     found.push((at, of_row));
                 }
@@ -222,7 +266,28 @@ impl Subject<'_> {
             },
             _ => None,
         };
-        found.filter(|found| row.conditions.hold(found))
+        self.admitted(row, found?, None)
+    }
+
+    /// Returns what a row found, if its conditions hold.
+    fn admitted(&self, row: &CompiledRow, found: Found, command: Option<&Command>) -> Option<Found> {
+        let (world, session) = (self.world, self.session);
+        let candidate = Candidate { world, session, found: &found, subject: Some(self), command, text: None };
+        let facts = row.admits(&candidate)?;
+        Some(Found { facts, ..found })
+    }
+
+    /// Returns the arguments of the call.
+    pub(crate) fn arguments(&self) -> &serde_json::Value {
+        &self.read.arguments
+    }
+
+    /// Returns the files that the call writes or reads, as the call spells them.
+    pub(crate) fn paths(&self, written: bool) -> impl Iterator<Item = &str> {
+        let touch = usize::from(!written);
+        let workspace = &self.session.workspace;
+        let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), workspace);
+        self.files[touch].get_or_init(files).matching(None, workspace).map(|file| file.written)
     }
 
     /// Returns what is known of the call itself, for the texts of rows.
@@ -236,14 +301,13 @@ impl Subject<'_> {
         let workspace = &self.session.workspace;
         let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), workspace);
         let matching = self.files[touch].get_or_init(files).matching(row.path.as_ref(), workspace);
-        let mut of_path = matching.map(|(path, pattern)| {
-            let found = Found { path: Some(path.to_owned()), ..self.found(row) };
+        let mut of_path = matching.map(|MatchedFile { written, absolute, pattern }| {
+            let (path, absolute) = (Some(written.to_owned()), absolute.map(str::to_owned));
+            let found = Found { path, absolute, ..self.found(row) };
             if pattern.is_empty() { found } else { found.held("path", pattern) }
         });
         let of_tool = || self.deletes_elsewhere(row, on).then(|| self.found(row));
-        of_path
-            .find(|found| row.conditions.hold(found))
-            .or_else(|| of_tool().filter(|found| row.conditions.hold(found)))
+        of_path.find_map(|found| self.admitted(row, found, None)).or_else(|| self.admitted(row, of_tool()?, None))
     }
 
     /// Returns true if the call deletes something that is not a file, and the row is about all deletions.
@@ -262,7 +326,7 @@ impl Subject<'_> {
             let found = Found { url, host, ..self.found(row) };
             if row.host.is_empty() && row.url.is_empty() { found } else { found.held(key, value) }
         });
-        of_request.find(|found| row.conditions.hold(found))
+        of_request.find_map(|found| self.admitted(row, found, None))
     }
 
     /// Returns a question of a row whose answer stops calls, if a part of the call cannot be read and names what the row is about.

@@ -50,6 +50,13 @@
 //! redact = "[codename]"
 //! ```
 //!
+//! # Conditions
+//!
+//! `when` and `unless` are expressions in CEL about one command, file, request, call or text that all matchers of the rule match. A rule
+//! applies if `when` is true and `unless` is not. `docs/rules.md` lists the names and functions. An absent fact satisfies no comparison. If
+//! a fact exists and cannot be read, a rule with `reject` or `ask` applies, and any other rule does not. A command can choose facts itself,
+//! such as `kubectl --context prod`.
+//!
 //! # Answers
 //!
 //! A rule has one of these answers. The text of an answer may contain `{path}`, `{command}`, `{program}`, `{url}`, `{host}`, `{server}` and
@@ -72,6 +79,7 @@
 //!
 //! When the plugin is loaded, each rule must match its `stops`, and none of its `passes`. An example is a command, a path, a URL, the name
 //! of a tool (`server/tool` for `mcp`) or a text, depending on the first word of `on`. A table says more. The directory is `/work/project`.
+//! `facts = { "git.branch" = "main" }` in such a table gives facts for the conditions. All other facts are as the conditions need them.
 //!
 //! # What is seen
 //!
@@ -99,6 +107,7 @@
 
 mod answer;
 mod apply;
+mod candidate;
 mod checks;
 mod compile;
 mod conditions;
@@ -109,6 +118,7 @@ mod names;
 mod paths;
 mod shell;
 mod web;
+mod world;
 
 use compile::RuleSet;
 use hookhost_contract::rule::{Mistake, RuleOn, RulesConfig};
@@ -128,13 +138,13 @@ impl Plugin for Rules {
         Ok(())
     }
 
-    fn session_start(_session: &Session) -> Vec<Task> {
-        RULES.get().begin();
+    fn session_start(session: &Session) -> Vec<Task> {
+        RULES.get().begin(session);
         Vec::new()
     }
 
-    fn prompt_submit(_session: &Session, prompt: &str) -> TextVerdict {
-        RULES.get().text_verdict(&RuleOn::Prompt, prompt)
+    fn prompt_submit(session: &Session, prompt: &str) -> TextVerdict {
+        RULES.get().text_verdict(session, &RuleOn::Prompt, prompt)
     }
 
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
@@ -143,20 +153,20 @@ impl Plugin for Rules {
     }
 
     fn after_tool_call(
-        _session: &Session,
+        session: &Session,
         call: &ToolCall,
         tool_result: &ToolResult,
         _source: ResultSource,
     ) -> ToolResultVerdict {
-        RULES.get().result_verdict(call, tool_result)
+        RULES.get().result_verdict(session, call, tool_result)
     }
 
-    fn finalize_content(_session: &Session, content: &str) -> TextVerdict {
-        RULES.get().text_verdict(&RuleOn::Text, content)
+    fn finalize_content(session: &Session, content: &str) -> TextVerdict {
+        RULES.get().text_verdict(session, &RuleOn::Text, content)
     }
 
-    fn task_complete(_session: &Session, completion: &Completion) -> CompletionVerdict {
-        RULES.get().completion_verdict(completion)
+    fn task_complete(session: &Session, completion: &Completion) -> CompletionVerdict {
+        RULES.get().completion_verdict(session, completion)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use call_paths::{Patterns, Spellings, Target, Touch, Touched};
 use hookhost_contract::rule::{RuleOn, RuleRow};
+use shell_reader::path::Normal;
 
 /// The ways of touching files, in the order of [`touch`].
 pub(crate) const TOUCHES: [Touch; 3] = [Touch::WRITES, Touch::READS, Touch::DELETES];
@@ -44,6 +45,16 @@ struct File {
     spellings: Spellings,
 }
 
+/// A file that a row matches.
+pub(crate) struct MatchedFile<'a> {
+    /// The path as the call spells it.
+    pub(crate) written: &'a str,
+    /// The absolute path, if it is known.
+    pub(crate) absolute: Option<&'a str>,
+    /// The pattern that matches; empty if the row has none.
+    pub(crate) pattern: &'a str,
+}
+
 impl Files {
     pub(crate) fn new(touched: Touched, workspace: &str) -> Self {
         let targets = touched.targets.into_iter().chain(touched.made_private);
@@ -54,15 +65,17 @@ impl Files {
         Self { files: files.collect(), unreadable: touched.unreadable }
     }
 
-    /// Returns the paths that a row matches, as the call spells them, each with the pattern.
+    /// Returns the files that a row matches.
     pub(crate) fn matching<'a>(
         &'a self,
         patterns: Option<&'a Patterns>,
         workspace: &'a str,
-    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+    ) -> impl Iterator<Item = MatchedFile<'a>> {
         self.files.iter().filter_map(move |File { written, target, spellings }| {
             let matching = |patterns: &'a Patterns| patterns.matching(target, spellings, workspace);
-            Some((written.as_str(), patterns.map_or(Some(""), matching)?))
+            let pattern = patterns.map_or(Some(""), matching)?;
+            let absolute = if let Normal::Absolute(path) = &target.path { Some(path.as_str()) } else { None };
+            Some(MatchedFile { written, absolute, pattern })
         })
     }
 }

@@ -3,6 +3,7 @@
 mod answers;
 mod calls;
 mod commands;
+mod conditions;
 mod mistakes;
 
 use crate::Rules;

@@ -3,8 +3,8 @@
 
 use super::{Event, compiled};
 use cel::{Context, Program, Value as CelValue};
-use proptest::prelude::*;
 use hookhost_conditions::Truth;
+use proptest::prelude::*;
 
 fn numbers() -> BoxedStrategy<String> {
     let leaf = prop_oneof![(-9_i64..10).prop_map(|number| format!("({number})")), Just("session.depth".to_owned())];

@@ -1,8 +1,8 @@
 //! What holds for all inputs.
 
 use super::Event;
-use proptest::prelude::*;
 use hookhost_conditions::{Condition, Fact, Facts, Truth, Value, url};
+use proptest::prelude::*;
 
 /// Texts that are often almost expressions.
 fn almost_expressions() -> impl Strategy<Value = String> {

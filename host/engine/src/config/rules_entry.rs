@@ -76,15 +76,13 @@ fn actions(rules: &[Rule]) -> Option<BTreeSet<ActionKind>> {
         actions.extend(match on {
             // The plugin is also called for unknown tools with a command among their arguments.
             RuleOn::Shell => &[ActionKind::Shell][..],
-            RuleOn::Write | RuleOn::Delete => {
-                &[ActionKind::Shell, ActionKind::WriteFiles, ActionKind::Mcp, ActionKind::Other]
-            }
             RuleOn::Read => &[ActionKind::Shell, ActionKind::ReadFile, ActionKind::Mcp, ActionKind::Other],
             RuleOn::Web => &[ActionKind::Shell, ActionKind::Fetch, ActionKind::Mcp, ActionKind::Other],
             RuleOn::Mcp => &[ActionKind::Mcp],
-            RuleOn::Spawn => &[ActionKind::SpawnAgent],
+            RuleOn::Spawn => &[ActionKind::SpawnAgent, ActionKind::Other],
             RuleOn::Prompt | RuleOn::Text | RuleOn::Session | RuleOn::TaskComplete => &[],
-            RuleOn::Tool(_) | RuleOn::Result => return None,
+            // A patch may be in any argument, and the name of any tool may say that it deletes.
+            RuleOn::Write | RuleOn::Delete | RuleOn::Tool(_) | RuleOn::Result => return None,
         });
     }
     (!actions.is_empty()).then_some(actions)

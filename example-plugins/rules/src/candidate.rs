@@ -1,0 +1,209 @@
+//! Answers what a condition asks about one command, file, request, call or text.
+
+use crate::judge::{Found, Subject};
+use crate::world::World;
+use hookhost_conditions::{Fact, Facts, Value};
+use hookhost_guest::prelude::*;
+use shell_reader::path::Normal;
+use shell_reader::{Command, PathContext, Word};
+
+/// What the matchers of a row have found, with everything that a condition can ask about it.
+pub(crate) struct Candidate<'a> {
+    pub(crate) world: &'a dyn World,
+    pub(crate) session: &'a Session,
+    pub(crate) found: &'a Found,
+    /// The call, unless the row is about a text.
+    pub(crate) subject: Option<&'a Subject<'a>>,
+    /// The simple command that the row is about.
+    pub(crate) command: Option<&'a Command>,
+    /// The prompt, text or result.
+    pub(crate) text: Option<&'a str>,
+}
+
+/// A fact that a command can choose itself: by an option with a value, or by a variable in front of the program.
+struct Choice {
+    fact: &'static str,
+    programs: &'static [&'static str],
+    options: &'static [&'static str],
+    variables: &'static [&'static str],
+    /// Variables that name other files, so that the host cannot know the fact.
+    files: &'static [&'static str],
+}
+
+const CHOICES: [Choice; 6] = [
+    Choice {
+        fact: "kube.context",
+        programs: &["kubectl", "helm", "k9s", "kustomize", "stern", "skaffold", "argocd"],
+        options: &["--context", "--kube-context"],
+        variables: &["HELM_KUBECONTEXT"],
+        files: &["KUBECONFIG"],
+    },
+    Choice {
+        fact: "kube.namespace",
+        programs: &["kubectl", "helm", "stern"],
+        options: &["--namespace", "-n"],
+        variables: &["HELM_NAMESPACE"],
+        files: &["KUBECONFIG"],
+    },
+    Choice {
+        fact: "aws.profile",
+        programs: &["aws", "cdk", "sam", "eksctl", "terraform"],
+        options: &["--profile"],
+        variables: &["AWS_PROFILE", "AWS_DEFAULT_PROFILE"],
+        files: &["AWS_CONFIG_FILE"],
+    },
+    Choice {
+        fact: "gcloud.project",
+        programs: &["gcloud", "gsutil", "bq"],
+        options: &["--project", "--project_id"],
+        variables: &["CLOUDSDK_CORE_PROJECT"],
+        files: &["CLOUDSDK_CONFIG", "CLOUDSDK_ACTIVE_CONFIG_NAME"],
+    },
+    Choice {
+        fact: "terraform.workspace",
+        programs: &["terraform", "tofu", "terragrunt"],
+        options: &[],
+        variables: &["TF_WORKSPACE"],
+        files: &["TF_DATA_DIR"],
+    },
+    Choice {
+        fact: "docker.context",
+        programs: &["docker", "docker-compose"],
+        options: &["--context", "-c"],
+        variables: &["DOCKER_CONTEXT", "DOCKER_HOST"],
+        files: &["DOCKER_CONFIG"],
+    },
+];
+
+impl Choice {
+    /// Returns the fact that the command chooses, or `None` if it chooses none.
+    fn of<'a>(&self, command: &'a Command) -> Option<Fact<'a>> {
+        if !self.programs.contains(&&*command.program) {
+            return None;
+        }
+        let fact = |word: &'a Word| if word.is_known() { Fact::Is(Value::from(&*word.text)) } else { Fact::Unreadable };
+        let mut variables = command.environment.iter();
+        if variables.clone().any(|(name, _)| self.files.contains(&&**name)) {
+            return Some(Fact::Unreadable);
+        }
+        let variable = variables.find(|(name, _)| self.variables.contains(&&**name)).map(|(_, word)| fact(word));
+        self.option(command).or(variable)
+    }
+
+    fn option<'a>(&self, command: &'a Command) -> Option<Fact<'a>> {
+        command.args.iter().enumerate().find_map(|(at, word)| {
+            let option = self.options.iter().find(|option| word.text.starts_with(**option))?;
+            let rest = &word.text[option.len()..];
+            let value = match rest.strip_prefix('=') {
+                Some(value) => value,
+                None if rest.is_empty() => &*command.args.get(at + 1)?.text,
+                // `-nproduction`
+                None if !option.starts_with("--") => rest,
+                None => return None,
+            };
+            let is_known =
+                word.is_known() && command.args.get(at + 1).is_none_or(|next| !rest.is_empty() || next.is_known());
+            Some(if is_known { Fact::Is(Value::from(value)) } else { Fact::Unreadable })
+        })
+    }
+}
+
+impl Candidate<'_> {
+    /// Returns the directory that a fact is about: that of the command.
+    fn directory(&self) -> &str {
+        self.command.and_then(|command| command.cwd.as_deref()).unwrap_or(&self.session.cwd)
+    }
+
+    /// Returns a path in its absolute form, if it is known.
+    fn absolute(&self, path: &str) -> Option<String> {
+        if self.found.path.as_deref() == Some(path) {
+            return self.found.absolute.clone();
+        }
+        match PathContext::new(&self.session.workspace).spelt(path, Some(self.directory())) {
+            Normal::Absolute(path) => Some(path),
+            Normal::Below(_) => None,
+        }
+    }
+
+    fn in_workspace(&self) -> Fact<'static> {
+        let Some(path) = &self.found.path else { return Fact::Absent };
+        let Some(path) = self.absolute(path) else { return Fact::Unreadable };
+        let rest = path.strip_prefix(self.session.workspace.trim_end_matches('/'));
+        Fact::Is(rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')).into())
+    }
+
+    /// Returns a fact of the simple command.
+    fn of_command(&self, name: &str) -> Fact<'_> {
+        let Some(command) = self.command else { return text(self.found.value(name)) };
+        let strings = |words: &mut dyn Iterator<Item = &'_ Word>| {
+            Fact::Is(Value::List(words.map(|word| Value::from(word.text.clone())).collect()))
+        };
+        match name {
+            "program" => Fact::Is(Value::from(&*command.program)),
+            "args" => strings(&mut command.args.iter()),
+            "flags" => strings(&mut command.args.iter().filter(|word| word.text.starts_with('-'))),
+            "redirects" => strings(&mut command.redirects.iter().map(|redirect| &redirect.target)),
+            _ => {
+                let words = command.args.iter().map(|word| &*word.text);
+                let line: Vec<&str> = std::iter::once(&*command.program).chain(words).collect();
+                Fact::Is(Value::from(line.join(" ")))
+            }
+        }
+    }
+
+    /// Returns a fact that the host reads, or that the command chooses.
+    fn of_host(&self, name: &str) -> Fact<'_> {
+        let chosen = CHOICES.iter().find(|choice| choice.fact == name);
+        let chosen = chosen.zip(self.command).and_then(|(choice, command)| choice.of(command));
+        chosen.unwrap_or_else(|| match (name, &self.found.path) {
+            ("path.is_tracked", None) => Fact::Absent,
+            ("path.is_tracked", Some(path)) => match self.absolute(path) {
+                Some(path) => self.world.fact(name, &path),
+                None => Fact::Unreadable,
+            },
+            _ => self.world.fact(name, self.directory()),
+        })
+    }
+}
+
+impl Facts for Candidate<'_> {
+    fn value(&self, name: &str) -> Fact<'_> {
+        if let Some(fact) = self.world.given(name) {
+            return fact;
+        }
+        match name {
+            "command" | "program" | "args" | "flags" | "redirects" => self.of_command(name),
+            "paths.read" | "paths.written" => self.subject.map_or(Fact::Absent, |subject| {
+                let paths = subject.paths(name == "paths.written").map(|path| Value::from(path.to_owned()));
+                Fact::Is(Value::List(paths.collect()))
+            }),
+            "path" | "url" | "host" | "server" | "tool" => text(self.found.value(name)),
+            "path.in_workspace" => self.in_workspace(),
+            "arguments" => match self.subject.map(Subject::arguments) {
+                Some(arguments) => Fact::Is(Value::from(arguments)),
+                None => Fact::Absent,
+            },
+            "text" => text(self.text),
+            "agent" => Fact::Is(Value::from(&*self.session.agent)),
+            "session.depth" => Fact::Is(Value::from(i64::from(self.session.depth))),
+            "session.headless" => Fact::Is(Value::from(!self.session.interactive)),
+            "cwd" => Fact::Is(Value::from(self.directory())),
+            "workspace" => Fact::Is(Value::from(&*self.session.workspace)),
+            _ => self.of_host(name),
+        }
+    }
+
+    fn call(&self, function: &str, arguments: &[Value<'_>]) -> Fact<'_> {
+        match (function, arguments) {
+            ("written_by_agent" | "created_by_agent", [Value::String(path)]) => match self.absolute(path) {
+                Some(path) => self.world.call(function, &[Value::from(path)]),
+                None => Fact::Unreadable,
+            },
+            _ => self.world.call(function, arguments),
+        }
+    }
+}
+
+fn text(value: Option<&str>) -> Fact<'_> {
+    value.map_or(Fact::Absent, |value| Fact::Is(Value::from(value)))
+}

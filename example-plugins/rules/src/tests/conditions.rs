@@ -1,0 +1,114 @@
+//! The conditions of rules: what they can ask, and what holds if a fact is missing.
+
+use super::{ask, is_stopped, mcp, mistakes::of_row, question, rules, stops_and_passes, try_rules};
+use crate::Rules;
+use hookhost_guest::prelude::*;
+use hookhost_guest::testing::{session, shell};
+
+/// One rule about a shell command with these conditions.
+fn rule(conditions: &str) -> String {
+    format!("[[rule]]\nid = \"r\"\non = \"shell\"\n{conditions}\nreject = \"no\"\n")
+}
+
+#[test]
+fn a_condition_asks_about_one_simple_command() {
+    rules(&rule("when = 'program == \"rm\" && \"-r\" in flags && size(args) == 2'"));
+    stops_and_passes(&["ls; sudo rm -r x"], &["rm x; ls -r y", "rm -r x y", "echo rm -r x"]);
+    rules(&rule("program = \"git\"\nwhen = 'any(args, \"release/*\")'\nunless = 'command.contains(\"--dry-run\")'"));
+    stops_and_passes(&["git push origin release/1"], &["git push origin main", "git push --dry-run origin release/1"]);
+}
+
+#[test]
+fn a_condition_sees_the_agent_and_its_sub_agents() {
+    rules(&rule("program = \"git push\"\nwhen = 'session.depth > 0'"));
+    let of = |depth| Rules::before_tool_call(&Session { depth, ..session() }, &shell("git push"));
+    assert!(matches!(of(0), ToolCallVerdict::Allow));
+    assert!(matches!(of(1), ToolCallVerdict::Reject(_)));
+    rules(&rule("when = 'agent == \"codex\" && session.headless && workspace == \"/w\"'"));
+    let codex = Session { agent: "codex".into(), interactive: false, workspace: "/w".into(), ..session() };
+    assert!(matches!(Rules::before_tool_call(&codex, &shell("ls")), ToolCallVerdict::Reject(_)));
+    assert!(!is_stopped(&shell("ls")));
+}
+
+#[test]
+fn a_condition_sees_the_arguments_of_a_tool() {
+    rules(
+        "[[rule]]\nid = \"r\"\non = \"mcp\"\nwhen = 'arguments.database.name.startsWith(\"prod\")'\nask = \"Use {tool}?\"\n",
+    );
+    assert_eq!(question(&mcp("db", "query", json!({ "database": { "name": "prod-1" } }))).question, "Use query?");
+    for arguments in [json!({ "database": { "name": "test" } }), json!({ "database": "prod" }), json!({})] {
+        assert!(!is_stopped(&mcp("db", "query", arguments)));
+    }
+}
+
+#[test]
+fn a_path_is_inside_or_outside_the_workspace_in_any_spelling() {
+    rules("[[rule]]\nid = \"r\"\non = \"write\"\nwhen = '!path.in_workspace'\nreject = \"{path}\"\n");
+    let Session { workspace, .. } = session();
+    stops_and_passes(&["touch /etc/x", "touch ../x", "cd / && rm etc/x"], &["touch a/b", "touch ./x"]);
+    assert!(!is_stopped(&shell(&format!("touch {workspace}/x"))));
+    assert!(is_stopped(&shell(&format!("touch {workspace}x"))));
+}
+
+#[test]
+fn a_command_chooses_its_own_context() {
+    rules(
+        "[[rule]]\nid = \"r\"\non = \"shell\"\nprogram = \"kubectl\"\nwhen = 'kube.context.startsWith(\"prod\")'\nask = \"In {kube.context}?\"\n",
+    );
+    for command in [
+        "kubectl --context prod-1 delete pod x",
+        "kubectl delete pod x --context=prod-1",
+        "sudo kubectl --context prod-1 get pods",
+    ] {
+        assert_eq!(question(&shell(command)).question, "In prod-1?", "{command}");
+    }
+    stops_and_passes(
+        &["kubectl --context $C delete pod x", "KUBECONFIG=other kubectl get pods"],
+        &["kubectl --context dev get pods", "kubectl get pods"],
+    );
+}
+
+#[test]
+fn an_absent_fact_satisfies_nothing() {
+    rules(&rule("when = 'url == \"x\" || url != \"x\" || text.contains(\"\")'"));
+    assert!(!is_stopped(&shell("ls")));
+    rules(&rule("when = 'url == null'"));
+    assert!(is_stopped(&shell("ls")));
+}
+
+#[test]
+fn an_example_gives_the_facts_that_it_is_about_and_all_others_are_as_the_rule_needs_them() {
+    let row = |stops: &str, passes: &str| {
+        let keys =
+            "program = \"git push\"\nwhen = 'git.branch == \"main\"'\nunless = 'session.depth > 0'\nreject = \"no\"";
+        of_row("shell", &format!("{keys}\nstops = [{stops}]\npasses = [{passes}]"))
+    };
+    assert_eq!(row("'git push'", "'git pull'"), [""; 0]);
+    let on = |branch: &str| format!("{{ command = 'git push', facts = {{ 'git.branch' = '{branch}' }} }}");
+    assert_eq!(row(&on("main"), &on("topic")), [""; 0]);
+    assert!(row(&on("topic"), "'git pull'")[0].starts_with("0.stops.0: `r` does not stop this example"));
+    assert!(row("'git push'", &on("main"))[0].starts_with("0.passes.0: `r` stops this example"));
+    assert_eq!(row("'git push'", "{ command = 'git push', facts = { 'session.depth' = 1 } }"), [""; 0]);
+    assert!(!row("'git push'", "'git push'").is_empty());
+}
+
+#[test]
+fn a_mistake_in_a_condition_is_marked_where_it_is() {
+    for (condition, part, message) in [
+        ("git.brnch == 'x'", 0..9, "did you mean `git.branch`?"),
+        ("true && program == 1", 8..20, "a string"),
+        ("program", 0..7, "true or false"),
+    ] {
+        let wrong = try_rules(&rule(&format!("when = \"{condition}\""))).unwrap_err();
+        assert_eq!(wrong.len(), 1, "{condition}: {wrong:?}");
+        assert_eq!((&*wrong[0].key, wrong[0].part.clone()), ("when", Some(part)), "{condition}: {wrong:?}");
+        assert!(wrong[0].message.contains(message), "{condition}: {wrong:?}");
+    }
+}
+
+#[test]
+fn a_text_of_a_rule_has_the_values_of_facts() {
+    rules(&rule("when = 'true'").replace("\"no\"", "\"{program} by {agent} in {git.branch}\""));
+    let ToolCallVerdict::Reject(refusal) = ask(&shell("ls")) else { panic!() };
+    assert_eq!(refusal.reason, format!("ls by {} in ?", session().agent));
+}
