@@ -30,6 +30,7 @@
 //! | `tree` | a document in which each key and value has its position in the text |
 //! | `toml` | the conversion of TOML into such a document |
 //! | `decode` | the conversion of a document into types |
+//! | `document` | other TOML files of a person |
 //! | `file` | one file |
 //! | `merged` | several files as one configuration |
 //! | `rules_digest` | the digest of all rules of a configuration |
@@ -62,6 +63,8 @@ mod decode;
 mod digest;
 #[cfg(feature = "config-file")]
 pub(crate) mod discover;
+#[cfg(feature = "config-file")]
+pub(crate) mod document;
 #[cfg(feature = "config-file")]
 pub(crate) mod edit;
 mod entry;
