@@ -1,4 +1,4 @@
-//! The command line of `audit` and `replay`.
+//! The command lines of `audit`, `why`, `report` and `replay`.
 
 use super::period::period;
 use super::{ConfigArgs, event};
@@ -127,6 +127,34 @@ pub(crate) struct VerifyArgs {
     /// A head that you noted elsewhere. The check fails if it is not in the log. Without a head, a log whose last records are missing passes
     #[arg(long, value_name = "HASH")]
     pub(crate) head: Option<Digest>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const WHY_EXAMPLES: &str = "\
+Examples:
+  hookhost why
+  hookhost why 42
+  hookhost why last --json | jq .today
+  hookhost why 42 --config stricter.toml";
+
+/// Explain one decision: who was asked, and what they answered
+///
+/// Shows the rules that matched and what they changed, and what your rules of today would decide.
+#[derive(Debug, Args)]
+#[command(after_help = WHY_EXAMPLES)]
+pub(crate) struct WhyArgs {
+    /// The number of a record, the identifier of an event, or `last` for the last event [default: the last event that did not simply pass]
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) configuration: ConfigArgs,
+
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 
     /// Print one JSON object
     #[arg(long)]
