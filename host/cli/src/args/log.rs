@@ -193,6 +193,7 @@ const REPLAY_EXAMPLES: &str = "\
 Examples:
   hookhost replay
   hookhost replay --plugin plugins/path_guard.wasm
+  hookhost replay --with stricter.toml
   hookhost replay last-week.jsonl --config stricter.toml --json | jq -c .
   hookhost replay --from all --since 30d
   hookhost replay --from claude-code,codex --config stricter.toml";
@@ -209,6 +210,10 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
+
+    /// Like --config, but list the events that differ by rule, each rule with the command that shows one
+    #[arg(long, value_name = "FILE", conflicts_with = "config")]
+    pub(crate) with: Option<PathBuf>,
 
     /// Replay without verification: a log that somebody has changed, or a part of a log
     #[arg(long)]
@@ -227,6 +232,14 @@ pub(crate) struct ReplayArgs {
     /// Print each difference, or each call that would not simply run, as one JSON object per line, and then the summary
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl ReplayArgs {
+    /// Returns the configuration to judge by.
+    pub(crate) fn rules(&self) -> ConfigArgs {
+        let ConfigArgs { config, plugins } = self.configuration.clone();
+        ConfigArgs { config: config.or_else(|| self.with.clone()), plugins }
+    }
 }
 
 /// Parses the name of an agent whose transcripts can be read.

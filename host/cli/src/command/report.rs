@@ -232,6 +232,9 @@ impl Report {
         for sentence in self.without_effect().into_iter().chain(self.unseen_sentences()) {
             let _ = writeln!(text, "{WARNING}{sentence}{WARNING:#}");
         }
+        if self.tally.total.decisions() > 0 {
+            output::next_step(&mut text, "hookhost why explains the last of these decisions");
+        }
         text
     }
 

@@ -80,7 +80,10 @@ fn subject(step: &Step) -> String {
     };
     match &step.shell {
         Some(command) => one_line(command),
-        None => anstream::adapter::strip_str(&format!("{} {}", step.event, subject_of(&value))).to_string(),
+        None => {
+            let shown = format!("{} {}", step.event, subject_of(&value));
+            anstream::adapter::strip_str(shown.trim_end()).to_string()
+        }
     }
 }
 
