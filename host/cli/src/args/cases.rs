@@ -58,7 +58,7 @@ const RECORD_EXAMPLES: &str = "\
 Examples:
   hookhost record --last 1h -o cases/today.toml
   hookhost record --agent claude-code --last 2d
-  hookhost record --session claude-code:5f2c -o cases/refactoring.toml && hookhost test cases/refactoring.toml";
+  hookhost record --session claude-code:5f2c > cases/refactoring.toml";
 
 /// Make a case file of what your agents did
 ///

@@ -283,10 +283,10 @@ impl Reader<'_> {
         });
         let mut steps: Vec<Step> = steps.collect();
         if let Some(first) = steps.first_mut() {
-            first.before.extend(before);
+            add(&mut first.before, before);
         }
         if let Some(last) = steps.last_mut() {
-            last.expected.after.extend(after);
+            add(&mut last.expected.after, after);
         }
         steps
     }
@@ -387,6 +387,16 @@ impl Reader<'_> {
             let advice = near.map_or_else(String::new, |near| format!(": did you mean `{near}`?"));
             let path = [path, &[key.to_owned(), plugin.clone()]].concat();
             self.mistakes.push(Mistake { path, message: format!("no plugin `{plugin}` is loaded here{advice}") });
+        }
+    }
+}
+
+/// Adds values to a state.
+fn add(state: &mut States, more: States) {
+    for (plugin, scopes) in more {
+        let of_plugin = state.entry(plugin).or_default();
+        for (scope, values) in scopes {
+            of_plugin.entry(scope).or_default().extend(values);
         }
     }
 }

@@ -41,6 +41,11 @@ impl CaseResult {
     pub(super) fn is_passed(&self) -> bool {
         self.steps.iter().all(StepResult::is_passed)
     }
+
+    /// Returns true if all events were dispatched, so that their outcomes are known.
+    pub(super) fn is_complete(&self) -> bool {
+        !self.steps.iter().any(|step| matches!(step, StepResult::Invalid(_)))
+    }
 }
 
 impl StepResult {
