@@ -214,6 +214,11 @@ fn update_writes_what_came_out_and_keeps_everything_else_of_the_file() {
         .replace("becomes = 'make'\n", "becomes = \"timeout 60 make\"\noutcome = \"changed\"\n")
         .replace("prompt = 'hello'\n", "prompt = 'hello'\noutcome = \"passed\"\n");
     assert_eq!(std::fs::read_to_string(user.project().join("cases/own.toml")).unwrap(), after);
+    // The state after several events is that of the case.
+    let state = "[[case]]\nname = 's'\nstate-after = { guard = { session = { n = 9 } } }\n[[case.event]]\nshell = 'count'\noutcome = 'rejected'\n";
+    tested(&user, state, &["--update"]).expect(0, &[]);
+    let updated = std::fs::read_to_string(user.project().join("cases/own.toml")).unwrap();
+    assert_eq!(updated, state.replace("{ n = 9 }", "{ n = 1 }"));
     let again = user.run(["test", ".", "--update"]);
     assert!(!again.expect(0, &[]).stderr.contains("updated"));
     user.run(["test", "."]).expect(0, &[]);
@@ -267,6 +272,12 @@ fn a_case_file_with_mistakes_is_refused_with_the_place_of_each_and_no_case_runs(
         ended.expect(WRONG, &[said]);
         assert_eq!(ended.stdout, "");
     }
+    user.write("cases/own.toml", b"\xff");
+    user.run(["test", "."]).expect(WRONG, &["the case file cases/own.toml cannot be read: it is not text in UTF-8"]);
+    let made = std::process::Command::new("mkfifo").arg(user.project().join("cases/pipe.toml")).status().unwrap();
+    assert!(made.success());
+    user.write("cases/own.toml", PASSING);
+    user.run(["test", "."]).expect(WRONG, &["cases/pipe.toml is not used, since "]);
     let no_cases = User::new();
     no_cases.configure("");
     no_cases.run(["test"]).expect(WRONG, &["there is no case file: ", "config/cases/*.toml", "try: hookhost record"]);

@@ -60,7 +60,8 @@ fn a_rejected_call_shows_who_was_asked_the_rule_that_matched_and_the_same_result
             "  today     the same\n",
         ],
     );
-    let id = user.records().iter().find(|record| record["seq"].to_string() == seq).unwrap()["id"].clone();
+    let number: u64 = seq.parse().unwrap();
+    let id = user.records().iter().find(|record| record["seq"] == json!(number)).unwrap()["id"].clone();
     assert_eq!(user.run(["why", id.as_str().unwrap()]).stdout, ended.stdout);
 }
 

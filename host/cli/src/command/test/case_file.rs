@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use hookhost::audit::{Bytes, Scope};
 use hookhost::command::{Document, Mistake};
 use hookhost::contract::EventKind;
+use hookhost::files::{self, FileError, Guard, Links};
 use hookhost::session::SessionSpec;
 use hookhost_agents::ToolUse;
 use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
@@ -15,6 +16,9 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+
+/// Maximum size of a case file, in bytes.
+const MAX_SIZE: u64 = 64 << 20;
 
 /// The directory of cases that name none. It is the same on every machine, so that the outcome is, too.
 const DIRECTORY: &str = "/work/project";
@@ -42,6 +46,15 @@ impl StateValue {
         match self {
             Self::Number(number) => number.to_string().into_bytes(),
             Self::Bytes(bytes) => bytes.0.clone(),
+        }
+    }
+
+    /// Returns a stored value in the form of this one, if that is possible.
+    pub(super) fn like(&self, stored: Vec<u8>) -> Self {
+        let number = || std::str::from_utf8(&stored).ok()?.parse().ok();
+        match (self, number()) {
+            (Self::Number(_), Some(number)) => Self::Number(number),
+            _ => Self::Bytes(Bytes(stored)),
         }
     }
 }
@@ -176,8 +189,7 @@ impl CaseFile {
     /// # Errors
     /// If the file cannot be read, or has mistakes.
     pub(super) fn read(path: &Path, plugins: &[&str], is_update: bool) -> Result<Self, CliError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| CliError::usage(format!("the case file {} cannot be read: {error}", path.display())))?;
+        let text = text(path)?;
         let wrong = |problems| CliError::usage(anyhow!("{problems}"));
         let document = Document::parse(path, &text).map_err(wrong)?;
         let raw: RawFile = document.read().map_err(wrong)?;
@@ -191,6 +203,18 @@ impl CaseFile {
         document.check(reader.mistakes).map_err(wrong)?;
         Ok(Self { path: path.to_owned(), cases })
     }
+}
+
+/// Reads the text of a case file. Whoever may write the file decides only what is expected.
+pub(super) fn text(path: &Path) -> Result<String, CliError> {
+    let unreadable =
+        |why: &dyn fmt::Display| CliError::usage(format!("the case file {} cannot be read: {why}", path.display()));
+    let bytes = match files::read(path, Guard::Anybodys, Links::Followed, MAX_SIZE) {
+        Ok(bytes) => bytes,
+        Err(FileError::Io(error)) => return Err(unreadable(&error)),
+        Err(FileError::Refused(refused)) => return Err(CliError::usage(refused)),
+    };
+    String::from_utf8(bytes).map_err(|_| unreadable(&"it is not text in UTF-8"))
 }
 
 impl Case {

@@ -102,6 +102,9 @@ impl Coverage {
 
     /// Returns a table with a row for each plugin and event, and the codes of the rules.
     pub(super) fn to_text(&self) -> String {
+        if self.verdicts.is_empty() {
+            return "no plugin is loaded, so there is no coverage\n".to_owned();
+        }
         let width = self.verdicts.keys().map(|(plugin, _)| plugin.len()).max().unwrap_or_default();
         let event_width = self.verdicts.keys().map(|(_, event)| event.name().len()).max().unwrap_or_default();
         let used = |verdict: &Verdict| self.verdicts.values().any(|row| row.contains_key(verdict));

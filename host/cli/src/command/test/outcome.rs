@@ -6,7 +6,7 @@ use crate::output::{
     truncate::{SHOWN, cut},
 };
 use crate::tally::{RuleName, deciding_rules};
-use hookhost::audit::{Bytes, CallRecord, EventRecord, Scope};
+use hookhost::audit::{CallRecord, EventRecord, Scope};
 use hookhost::contract::{Cause, EventKind, OutcomeKind};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -168,9 +168,7 @@ fn after(expected: &States, state: &impl Fn(&str, Scope, &str) -> Option<Vec<u8>
             let of_scope: &mut BTreeMap<_, _> = of_plugin.entry(*scope).or_default();
             for (key, expected) in values {
                 if let Some(stored) = state(plugin, *scope, key) {
-                    let same = if expected.stored() == stored { Some(expected.clone()) } else { None };
-                    let other = || super::case_file::StateValue::Bytes(Bytes(stored.clone()));
-                    of_scope.insert(key.clone(), same.unwrap_or_else(other));
+                    of_scope.insert(key.clone(), expected.like(stored));
                 }
             }
         }

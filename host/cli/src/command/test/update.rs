@@ -1,6 +1,6 @@
 //! Writes actual outcomes into case files. Comments, blank lines and all other keys stay.
 
-use super::case_file::{Case, CaseFile, Step};
+use super::case_file::{Case, CaseFile, Step, text};
 use super::outcome::{Actual, Mismatch};
 use super::run::{CaseResult, StepResult};
 use crate::command::record::toml_value;
@@ -9,6 +9,9 @@ use anyhow::anyhow;
 use hookhost::files::{self, NewFile};
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
+/// Number of keys and indices that lead to a case.
+const CASE_DEPTH: usize = 2;
+
 /// Writes the outcomes of the file's cases into the file. Returns the number of changed events.
 ///
 /// # Errors
@@ -16,14 +19,12 @@ use toml_edit::{DocumentMut, Item, TableLike, Value};
 pub(super) fn write(file: &CaseFile, results: &[CaseResult]) -> Result<usize, CliError> {
     let shown = file.path.display();
     let failed = |why: &dyn std::fmt::Display| CliError::from(anyhow!("{shown} cannot be updated: {why}"));
-    let text = std::fs::read_to_string(&file.path).map_err(|error| failed(&error))?;
-    let mut document: DocumentMut = text.parse().map_err(|error| failed(&error))?;
+    let mut document: DocumentMut = text(&file.path)?.parse().map_err(|error| failed(&error))?;
     let mut changed = 0;
     for (case, result) in file.cases.iter().zip(results) {
         for (step, actual, mismatches) in outdated(case, result) {
-            let table = find(document.as_item_mut(), &step.path);
-            let table = table.ok_or_else(|| failed(&"it was changed meanwhile"))?;
-            update(table, step, actual, mismatches);
+            let updated = update(document.as_item_mut(), step, actual, mismatches);
+            updated.ok_or_else(|| failed(&"it was changed meanwhile"))?;
             changed += 1;
         }
     }
@@ -53,15 +54,16 @@ fn find<'a>(item: &'a mut Item, path: &[String]) -> Option<&'a mut dyn TableLike
         Ok(index) => item.get_mut(index)?,
         Err(_) => item.get_mut(key)?,
     };
-    // The events of an array of inline tables are values, and not items.
     find(next, rest)
 }
 
-fn update(table: &mut dyn TableLike, step: &Step, actual: &Actual, mismatches: &[Mismatch]) {
+/// Updates the keys of an event. Returns `None` if the event is not there.
+fn update(document: &mut Item, step: &Step, actual: &Actual, mismatches: &[Mismatch]) -> Option<()> {
     if step.expected.outcome.is_none() {
-        set(table, "outcome", actual.outcome.name().into());
+        set(find(document, &step.path)?, "outcome", actual.outcome.name().into());
     }
     for mismatch in mismatches {
+        let table = table_of(document, &step.path, mismatch.key)?;
         match mismatch.key {
             "code" => set_or_remove(table, "code", actual.codes().next()),
             "plugin" => set_or_remove(table, "plugin", actual.plugins().next()),
@@ -72,6 +74,14 @@ fn update(table: &mut dyn TableLike, step: &Step, actual: &Actual, mismatches: &
             },
         }
     }
+    Some(())
+}
+
+/// Returns the table that has a key of an event. The state after the last event can be a key of the case.
+fn table_of<'a>(document: &'a mut Item, path: &[String], key: &str) -> Option<&'a mut dyn TableLike> {
+    let has_key = find(document, path)?.contains_key(key);
+    let case = path.get(..CASE_DEPTH).filter(|_| !has_key && key == "state-after");
+    find(document, case.unwrap_or(path))
 }
 
 fn set_or_remove(table: &mut dyn TableLike, key: &str, value: Option<&str>) {
