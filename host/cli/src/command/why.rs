@@ -193,7 +193,10 @@ impl Today {
 
     fn say(&self, text: &mut String, event: &EventRecord) {
         let says = match &self.0 {
-            Err(why) => format!("{WARNING}not judged again:{WARNING:#} {}", output::printable(why)),
+            Err(why) => {
+                let why = output::printable(why).replace('\n', &format!("\n{:1$}", "", WIDTH + 3));
+                format!("{WARNING}not judged again:{WARNING:#} {why}")
+            }
             Ok(Compared { again: None, not_replayable, .. }) => {
                 format!("{WARNING}not judged again:{WARNING:#} {}", one_line(&not_replayable.join("; ")))
             }
