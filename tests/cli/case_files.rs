@@ -302,6 +302,29 @@ fn junit_and_coverage_say_which_cases_failed_and_what_no_case_reached() {
     assert!(ended.stdout.contains("prompt-submit") && ended.stdout.contains("never asked\n"), "{}", ended.stdout);
 }
 
+#[test]
+fn state_that_a_plugin_read_before_a_recorded_event_is_part_of_the_case() {
+    let user = user();
+    let call = json!({ "id": "1", "name": "bash", "arguments": { "command": "count" } });
+    for _ in 0..2 {
+        user.dispatch("before-tool-call", &json!({ "call": call, "session": { "id": "s" } })).0.expect(3, &[]);
+    }
+    // The log begins after the first call.
+    let mut records = user.records();
+    let first = records.iter().position(|record| record["kind"] == "event").unwrap();
+    records.remove(first);
+    user.write("cut.jsonl", records.iter().map(|record| format!("{record}\n")).collect::<String>());
+    let record = ["record", "--log", "cut.jsonl", "--agent", "hookhost-dispatch", "-o", "cases/own.toml"];
+    user.run(record).expect(0, &["recorded 1 event of 1 session\n"]);
+    let text = std::fs::read_to_string(user.project().join("cases/own.toml")).unwrap();
+    assert!(text.contains("state = { guard = { session = { n = 1 }, plugin = { all = 1 } } }\n"), "{text}");
+    user.write(
+        "cases/own.toml",
+        text + "reason-contains = \"call 2\"\nstate-after = { guard = { session = { n = 2 } } }\n",
+    );
+    user.run(["test", "."]).expect(0, &[]);
+}
+
 /// Fails unless each tag of the document is closed in order, and each `&` begins a reference.
 fn assert_well_formed(xml: &str) {
     let mut open = Vec::new();

@@ -4,7 +4,7 @@ use super::mask::Masked;
 use crate::command::test::{CaseOutcome, StateValue, States};
 use crate::output::time;
 use crate::tally::{RuleName, deciding_rules};
-use hookhost::audit::{Bytes, CallRecord, EventRecord, Scope, SessionOpened, StateWrite, WrittenValue};
+use hookhost::audit::{CallRecord, EventRecord, Scope, SessionOpened, StateWrite, WrittenValue};
 use hookhost::contract::action::ActionMap;
 use hookhost::contract::{EventKind, ToolCall, ToolOrigin};
 use hookhost_agents::ToolUse;
@@ -96,7 +96,7 @@ impl SessionCase {
                 }
                 if let Some(value) = &value {
                     let of_scope = before.entry(call.plugin.clone()).or_default().entry(read.scope).or_default();
-                    of_scope.entry(read.key.clone()).or_insert_with(|| StateValue::Bytes(Bytes(value.clone())));
+                    of_scope.entry(read.key.clone()).or_insert_with(|| StateValue::of(value));
                 }
                 self.state.entry(place).or_insert(value);
             }

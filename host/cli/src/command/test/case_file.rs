@@ -49,12 +49,12 @@ impl StateValue {
         }
     }
 
-    /// Returns a stored value in the form of this one, if that is possible.
-    pub(super) fn like(&self, stored: Vec<u8>) -> Self {
-        let number = || std::str::from_utf8(&stored).ok()?.parse().ok();
-        match (self, number()) {
-            (Self::Number(_), Some(number)) => Self::Number(number),
-            _ => Self::Bytes(Bytes(stored)),
+    /// Returns a stored value: a number, if it is stored as `increment` does it.
+    pub(in crate::command) fn of(stored: &[u8]) -> Self {
+        let number = std::str::from_utf8(stored).ok().and_then(|text| text.parse::<i64>().ok());
+        match number.map(Self::Number) {
+            Some(number) if number.stored() == stored => number,
+            _ => Self::Bytes(Bytes(stored.to_owned())),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The outcome of an event in the words of case files, and its comparison with what is expected.
 
-use super::case_file::{Expectation, States};
+use super::case_file::{Expectation, StateValue, States};
 use crate::output::{
     difference, one_line,
     truncate::{SHOWN, cut},
@@ -168,7 +168,9 @@ fn after(expected: &States, state: &impl Fn(&str, Scope, &str) -> Option<Vec<u8>
             let of_scope: &mut BTreeMap<_, _> = of_plugin.entry(*scope).or_default();
             for (key, expected) in values {
                 if let Some(stored) = state(plugin, *scope, key) {
-                    of_scope.insert(key.clone(), expected.like(stored));
+                    let is_same = expected.stored() == stored;
+                    let value = if is_same { expected.clone() } else { StateValue::of(&stored) };
+                    of_scope.insert(key.clone(), value);
                 }
             }
         }
