@@ -155,7 +155,7 @@ fn no_cases(directories: &[PathBuf]) -> CliError {
     let places = directories.iter().map(|directory| directory.join(CASES).join("*.toml").display().to_string());
     let places = places.collect::<Vec<_>>().join(" or ");
     let places = if places.is_empty() { "here, because no hookhost.toml applies here".to_owned() } else { places };
-    let first = directories.first().map(PathBuf::as_path).unwrap_or(Path::new("")).join(CASES).join("first.toml");
+    let first = directories.first().map_or(Path::new(""), PathBuf::as_path).join(CASES).join("first.toml");
     CliError::usage(format!("there is no case file: {places}; hookhost test --help shows one"))
         .advise(format!("hookhost record --last 1d -o {}", quoted(&first.to_string_lossy())))
 }
