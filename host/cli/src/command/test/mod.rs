@@ -154,9 +154,10 @@ fn case_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
 fn no_cases(directories: &[PathBuf]) -> CliError {
     let places = directories.iter().map(|directory| directory.join(CASES).join("*.toml").display().to_string());
     let places = places.collect::<Vec<_>>().join(" or ");
-    let places = if places.is_empty() { "here, because no hookhost.toml applies here".to_owned() } else { places };
+    let why =
+        if places.is_empty() { ", because no hookhost.toml applies here".to_owned() } else { format!(": {places}") };
     let first = directories.first().map_or(Path::new(""), PathBuf::as_path).join(CASES).join("first.toml");
-    CliError::usage(format!("there is no case file: {places}; hookhost test --help shows one"))
+    CliError::usage(format!("there is no case file{why}; hookhost test --help shows one"))
         .advise(format!("hookhost record --last 1d -o {}", quoted(&first.to_string_lossy())))
 }
 
