@@ -135,6 +135,29 @@ fn another_configuration_can_be_tried_without_its_being_yours() {
     user.run(["replay", "--config", "nowhere.toml"]).expect(5, &["nowhere.toml"]);
 }
 
+#[test]
+fn another_configuration_names_exactly_the_events_that_differ_by_rule_and_the_command_that_shows_one() {
+    let user = user_with_a_log();
+    let reject = json!({ "verdict": "reject", "reason": "no", "code": "no.two" });
+    let (mut call, mut config) = (reject.clone(), counting());
+    call["when"] = json!({ "contains": "echo two" });
+    config["before-tool-call"].as_array_mut().unwrap().insert(0, call);
+    user.write("stricter.toml", guard(config.clone()).to_toml());
+    let ended = user.run(["replay", "--with", "stricter.toml"]);
+    ended.expect(DIFFERS, &[]);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    assert_eq!(lines[0], "guard [no.two]: 1 event, changed → rejected");
+    assert!(lines[1].ends_with("Z  bash command=\"echo two\""), "{}", ended.stdout);
+    let seq = lines[1].trim().split(' ').next().unwrap();
+    assert_eq!(lines[2], format!("  try: hookhost why {seq} --config stricter.toml"));
+    assert!(lines[3].is_empty() && lines[4].contains(" 1 different, "), "{}", ended.stdout);
+    let why = user.run(["why", seq, "--config", "stricter.toml"]);
+    assert!(why.expect(0, &[]).stdout.contains("  today     rejected by guard: "), "{}", why.stdout);
+    user.write("same.toml", guard(counting()).to_toml());
+    let ended = user.run(["replay", "--with", "same.toml"]);
+    assert_eq!(ended.expect(0, &[]).stdout.lines().count(), 1);
+}
+
 /// All that the database holds.
 fn content(user: &User) -> Vec<String> {
     let database = rusqlite::Connection::open(user.log_file()).unwrap();

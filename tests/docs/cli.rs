@@ -128,6 +128,18 @@ fn every_rule_that_needs_no_code_does_what_its_page_says() {
 }
 
 #[test]
+fn every_case_file_and_every_command_of_the_page_about_tests_does_what_the_page_says() {
+    let user = user_with(&["path_guard", "shell_guard", "tool_policy"]);
+    let page = crate::guide::page("docs/testing-rules.md");
+    for block in crate::guide::blocks(&page) {
+        if let Some(file) = &block.file {
+            user.write(file, &block.text);
+        }
+    }
+    follow(&user, "docs/testing-rules.md", 6);
+}
+
+#[test]
 fn the_reference_has_every_command_and_every_exit_code_of_the_help() {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md")).unwrap();
     let help = User::new().run(["--help"]).stdout;

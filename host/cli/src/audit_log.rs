@@ -17,6 +17,9 @@ const DATABASE: &str = "hookhost.db";
 /// Time that observing plugins get for their last events when a command ends.
 const OBSERVERS_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Time by which the times of neighbouring records may be out of order, in milliseconds.
+const CLOCK_DIFFERENCE: u64 = 60_000;
+
 /// Returns the path of the user's own log.
 pub(crate) fn path() -> Result<PathBuf, CliError> {
     Ok(configuration::places()?.state.join(DATABASE))
@@ -57,6 +60,27 @@ pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
         }
         error => unreadable(error),
     })
+}
+
+/// Returns the number of the last record before the period. A log can be much longer than the period, so this searches by bisection. The
+/// times of records ascend, except for a few seconds.
+pub(crate) fn first_since(log: &Log, since: u64) -> Result<u64, CliError> {
+    if log.is_export() {
+        return Ok(0);
+    }
+    let (mut before, mut after) = (0, log.last().map_err(unreadable)? + 1);
+    while after - before > 1 {
+        let middle = before + (after - before) / 2;
+        let line = log.lines_after(middle - 1).and_then(|mut lines| lines.next().transpose()).map_err(unreadable)?;
+        let time = line.and_then(|line| line.entry().ok()).map(|record| record.time());
+        // A record that cannot be read has no time, so the search continues before it.
+        if time.is_some_and(|time| time.saturating_add(CLOCK_DIFFERENCE) < since) {
+            before = middle;
+        } else {
+            after = middle;
+        }
+    }
+    Ok(before)
 }
 
 /// Warns of objects in the database that hookhost did not create. Commands that read the log without verifying it call this function.

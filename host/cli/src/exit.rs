@@ -12,13 +12,13 @@ pub(crate) const CODES: &str = "\
 Exit codes:
   0    done
   1    the agent, its provider or the system failed
-  2    the command line, or an event's payload, is wrong
+  2    the command line, an event's payload or a case file is wrong
   3    rejected, by a plugin or by a person
   4    rejected, because a plugin failed or timed out
   5    not loaded: the allowlist, a plugin's file or its digest is wrong, or the
        audit log cannot be used; nothing ran
-  6    the audit log is not as it was written, a replay had another outcome, or a
-       repository's files disable or remove hooks
+  6    the audit log is not as it was written, a replay or a case had another
+       outcome, or a repository's files disable or remove hooks
   130  interrupted (Ctrl-C, or a request to terminate)";
 
 /// The result of a command, as its exit code.
@@ -36,7 +36,8 @@ pub(crate) enum Exit {
     PluginFailed = 4,
     /// Nothing ran, because the allowlist or a plugin cannot be loaded, or the audit log cannot be used.
     NotLoaded = 5,
-    /// The audit log was changed, an outcome of a replay differs from the record, or a repository's files disable or remove hooks.
+    /// The audit log was changed, an outcome of a replay differs from the record, a case failed, or a repository's files disable or remove
+    /// hooks.
     Differs = 6,
     /// Ctrl-C, or a request to terminate.
     Interrupted = 130,

@@ -185,7 +185,6 @@ impl Tally {
             self.sessions.insert(top.to_owned());
         }
         let agent = self.agent(session);
-        let shape = record.event.shape();
         self.active.insert(record.header.time / ACTIVITY_SLOT);
         if record.event == EventKind::AfterToolCall {
             self.note_result(record);
@@ -200,23 +199,10 @@ impl Tally {
         if !record.calls.is_empty() {
             self.times.push(record.calls.iter().fold(0, |sum, call| sum.saturating_add(call.micros)));
         }
-        let (kind, rules) = match record.outcome {
-            OutcomeKind::Escalated => (DecisionKind::Asked, askers(&record.questions)),
-            OutcomeKind::Rejected if !record.questions.is_empty() => {
-                self.overridable.insert(record.id.clone());
-                (DecisionKind::Rejected, askers(&record.questions))
-            }
-            OutcomeKind::Rejected => (DecisionKind::Rejected, rejecters(record)),
-            OutcomeKind::Withheld => (DecisionKind::Withheld, rejecters(record)),
-            OutcomeKind::Responded => (DecisionKind::Changed, plugins(&record.by)),
-            OutcomeKind::Allowed if !record.changed_by.is_empty() => {
-                (DecisionKind::Changed, plugins(&record.changed_by))
-            }
-            OutcomeKind::Passed if !record.changed_by.is_empty() && shape == Shape::Transform => {
-                (DecisionKind::Masked, plugins(&record.changed_by))
-            }
-            _ => return,
-        };
+        let Some((kind, rules)) = decision(record) else { return };
+        if record.outcome == OutcomeKind::Rejected && !record.questions.is_empty() {
+            self.overridable.insert(record.id.clone());
+        }
         for rule in rules {
             self.by_rule.entry(rule).or_default().add(kind);
         }
@@ -307,7 +293,7 @@ impl Tally {
 }
 
 /// Returns true if the session contains only the calls by which `hookhost doctor` proves a hook.
-fn is_proof(session: &str) -> bool {
+pub(crate) fn is_proof(session: &str) -> bool {
     session.split_once(':').is_some_and(|(_, id)| canary::is_proof(id))
 }
 
@@ -315,6 +301,27 @@ fn is_proof(session: &str) -> bool {
 pub(crate) fn percentile(ascending: &[u64], percent: usize) -> Option<u64> {
     let last = ascending.len().checked_sub(1)?;
     ascending.get((ascending.len() * percent / 100).min(last)).copied()
+}
+
+/// Returns the rules that decided an event. There are none if no rule had anything to object.
+pub(crate) fn deciding_rules(record: &EventRecord) -> BTreeSet<RuleName> {
+    decision(record).map(|(_, rules)| rules).unwrap_or_default()
+}
+
+/// Returns the kind of a decision that differs from "nothing to object", and the rules that made it.
+fn decision(record: &EventRecord) -> Option<(DecisionKind, BTreeSet<RuleName>)> {
+    Some(match record.outcome {
+        OutcomeKind::Escalated => (DecisionKind::Asked, askers(&record.questions)),
+        OutcomeKind::Rejected if !record.questions.is_empty() => (DecisionKind::Rejected, askers(&record.questions)),
+        OutcomeKind::Rejected => (DecisionKind::Rejected, rejecters(record)),
+        OutcomeKind::Withheld => (DecisionKind::Withheld, rejecters(record)),
+        OutcomeKind::Responded => (DecisionKind::Changed, plugins(&record.by)),
+        OutcomeKind::Allowed if !record.changed_by.is_empty() => (DecisionKind::Changed, plugins(&record.changed_by)),
+        OutcomeKind::Passed if !record.changed_by.is_empty() && record.event.shape() == Shape::Transform => {
+            (DecisionKind::Masked, plugins(&record.changed_by))
+        }
+        _ => return None,
+    })
 }
 
 fn askers(questions: &[Question]) -> BTreeSet<RuleName> {

@@ -165,6 +165,8 @@ pub mod event_types {
 #[doc(hidden)]
 pub mod command {
     #[cfg(feature = "config-file")]
+    pub use crate::config::document::{Document, Mistake};
+    #[cfg(feature = "config-file")]
     pub use crate::config::edit::{Change, Edited, allow};
     #[cfg(feature = "config-file")]
     pub use crate::config::project_file::ProjectFile;
@@ -178,6 +180,8 @@ pub mod command {
     #[cfg(feature = "cache")]
     pub use crate::plugin::component_file::read;
     pub use crate::plugin::error::Advice;
+    #[cfg(feature = "replay")]
+    pub use crate::replay::replay_event;
 }
 
 pub use config::{Config, ConfigError};

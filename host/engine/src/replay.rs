@@ -215,6 +215,15 @@ impl ReplayedSession {
     }
 }
 
+/// Replays one event of the session `opened` with `host`. `seq` is the number of the event's record.
+pub async fn replay_event(host: &Host, opened: SessionOpened, seq: u64, recorded: EventRecord) -> Compared {
+    let lacks_schemas = !opened.without_schema.is_empty();
+    let id = opened.header.session.clone();
+    let session = ReplayedSession::Announced(Box::new(opened));
+    let mut sessions = HashMap::from([(id, RecordedSession { session, lacks_schemas, handles: 1 })]);
+    compare(host, &mut sessions, seq, recorded).await
+}
+
 fn spec(opened: &SessionOpened) -> SessionSpec {
     SessionSpec {
         id: Some(opened.header.session.clone()),

@@ -14,6 +14,7 @@ mod messages;
 mod observing;
 mod pausing;
 mod questions;
+mod recorded;
 mod replaced;
 mod resident_host;
 mod rules;

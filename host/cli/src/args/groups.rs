@@ -20,7 +20,8 @@ const GROUPS: &[CommandGroup] = &[
         commands: &["profile", "add", "allow", "trust", "approvals", "allow-once"],
         is_first: true,
     },
-    CommandGroup { title: "See what happened", commands: &["report", "audit", "replay"], is_first: true },
+    CommandGroup { title: "See what happened", commands: &["report", "why", "audit"], is_first: true },
+    CommandGroup { title: "Try rules", commands: &["test", "record", "replay", "dispatch", "rule"], is_first: false },
     CommandGroup {
         title: "Agents and servers",
         commands: &["agents", "install", "uninstall", "mcp", "acp", "serve", "hook"],
@@ -29,7 +30,7 @@ const GROUPS: &[CommandGroup] = &[
     CommandGroup { title: "hookhost's own agent", commands: &["run", "session", "tools", "auth"], is_first: false },
     CommandGroup {
         title: "For developers",
-        commands: &["dispatch", "rule", "hooks", "inspect", "check", "cache", "completions", "man"],
+        commands: &["hooks", "inspect", "check", "cache", "completions", "man"],
         is_first: false,
     },
 ];

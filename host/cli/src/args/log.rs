@@ -1,4 +1,4 @@
-//! The command line of `audit` and `replay`.
+//! The command lines of `audit`, `why`, `report` and `replay`.
 
 use super::period::period;
 use super::{ConfigArgs, event};
@@ -133,6 +133,34 @@ pub(crate) struct VerifyArgs {
     pub(crate) json: bool,
 }
 
+const WHY_EXAMPLES: &str = "\
+Examples:
+  hookhost why
+  hookhost why 42
+  hookhost why last --json | jq .today
+  hookhost why 42 --config stricter.toml";
+
+/// Explain one decision: who was asked, and what they answered
+///
+/// Shows the rules that matched and what they changed, and what your rules of today would decide.
+#[derive(Debug, Args)]
+#[command(after_help = WHY_EXAMPLES)]
+pub(crate) struct WhyArgs {
+    /// The number of a record, the identifier of an event, or `last` for the last event [default: the last event that did not simply pass]
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) configuration: ConfigArgs,
+
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 const REPORT_EXAMPLES: &str = "\
 Examples:
   hookhost report
@@ -165,6 +193,7 @@ const REPLAY_EXAMPLES: &str = "\
 Examples:
   hookhost replay
   hookhost replay --plugin plugins/path_guard.wasm
+  hookhost replay --with stricter.toml
   hookhost replay last-week.jsonl --config stricter.toml --json | jq -c .
   hookhost replay --from all --since 30d
   hookhost replay --from claude-code,codex --config stricter.toml";
@@ -181,6 +210,10 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
+
+    /// Like --config, but list the events that differ by rule, each rule with the command that shows one
+    #[arg(long, value_name = "FILE", conflicts_with = "config")]
+    pub(crate) with: Option<PathBuf>,
 
     /// Replay without verification: a log that somebody has changed, or a part of a log
     #[arg(long)]
@@ -199,6 +232,14 @@ pub(crate) struct ReplayArgs {
     /// Print each difference, or each call that would not simply run, as one JSON object per line, and then the summary
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl ReplayArgs {
+    /// Returns the configuration to judge by.
+    pub(crate) fn rules(&self) -> ConfigArgs {
+        let ConfigArgs { config, plugins } = self.configuration.clone();
+        ConfigArgs { config: config.or_else(|| self.with.clone()), plugins }
+    }
 }
 
 /// Parses the name of an agent whose transcripts can be read.

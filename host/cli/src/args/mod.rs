@@ -2,6 +2,7 @@
 
 mod acp;
 mod agents;
+mod cases;
 mod check;
 mod generated;
 mod groups;
@@ -16,10 +17,11 @@ mod session;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
+pub(crate) use cases::{RecordArgs, TestArgs};
 pub(crate) use check::CheckArgs;
 pub(crate) use generated::{CompletionsArgs, ManArgs};
 pub(crate) use log::{
-    AuditArgs, AuditCommand, FilterArgs, LogArgs, ReplayArgs, ReportArgs, ShowArgs, TailArgs, VerifyArgs,
+    AuditArgs, AuditCommand, FilterArgs, LogArgs, ReplayArgs, ReportArgs, ShowArgs, TailArgs, VerifyArgs, WhyArgs,
 };
 pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
 pub(crate) use on_off::{OffArgs, OnArgs};
@@ -126,7 +128,10 @@ pub(crate) enum Command {
     Approvals(ApprovalsArgs),
     AllowOnce(AllowOnceArgs),
     Audit(AuditArgs),
+    Why(WhyArgs),
     Replay(ReplayArgs),
+    Test(TestArgs),
+    Record(RecordArgs),
     Report(ReportArgs),
     Update(UpdateArgs),
     Cache(CacheArgs),

@@ -24,6 +24,7 @@ mod mcp;
 mod off;
 mod on;
 mod profile;
+mod record;
 mod relayed;
 mod repl;
 mod replay;
@@ -33,10 +34,12 @@ mod run;
 mod serve;
 mod session;
 mod table;
+mod test;
 mod tools;
 mod trust;
 mod uninstall;
 mod update;
+mod why;
 
 use crate::args::{Cli, Command, McpCommand, RuleCommand, SessionCommand};
 use crate::exit::{CliError, Exit};
@@ -92,6 +95,9 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Approvals(args) => wait_here_for(approvals::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),
         Command::Report(args) => report::run(&args),
+        Command::Why(args) => wait_for(why::run(&args)),
+        Command::Test(args) => wait_for(test::run(&args)),
+        Command::Record(args) => record::run(&args),
         Command::Replay(args) => wait_for(replay::run(&args)),
         Command::Update(args) => update::run(&args),
         Command::Cache(args) => cache::run(&args),

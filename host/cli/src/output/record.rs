@@ -136,15 +136,19 @@ fn outcome(outcome: OutcomeKind) -> String {
 
 /// Describes the subject of an event on one line: for a tool call, the tool's name and its arguments.
 pub(crate) fn subject(value: &RawValue) -> String {
-    let value = parsed(value);
-    if let Value::Object(fields) = &value {
+    subject_of(&parsed(value))
+}
+
+/// Like [`subject`], of a parsed value.
+pub(crate) fn subject_of(value: &Value) -> String {
+    if let Value::Object(fields) = value {
         // A result of a tool is described by its call.
         let call = fields.get("call").and_then(Value::as_object).unwrap_or(fields);
         if let (Some(Value::String(name)), Some(arguments)) = (call.get("name"), call.get("arguments")) {
             return format!("{NAME}{}{NAME:#} {}", tool(name), short(arguments));
         }
     }
-    short(&value)
+    short(value)
 }
 
 fn answered(text: &mut String, answer: &ApprovalRecord) {

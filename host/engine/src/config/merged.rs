@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    AskRule, ConfigError, Enforcement, Entry, Layer, Origin, Problem, Problems, Rule, Settings, Source,
+    AskRule, ConfigError, Enforcement, Entry, Grants, Layer, Origin, Problem, Problems, Rule, Settings, Source,
     decode::decode,
     entry_rules::check_program_entry,
     file::{self, ParsedFile, PlacedEntry},
@@ -213,11 +213,21 @@ impl Config {
     /// Returns the configuration for a replay of calls that an agent has already made. It has no entry whose plugin could write a
     /// file, send data to a server or ask a model. Also returns the names of these plugins.
     #[must_use]
-    pub fn for_replay(mut self) -> (Self, Vec<String>) {
-        let has_effects = |entry: &Entry| entry.grants.waits_for_others() || !entry.grants.write_dirs.is_empty();
+    pub fn for_replay(self) -> (Self, Vec<String>) {
+        self.leave_out(|grants| grants.waits_for_others() || !grants.write_dirs.is_empty())
+    }
+
+    /// Returns the configuration for tests of rules by a host without a model. It has no entry whose plugin could write a file or
+    /// send data to a server. Also returns the names of these plugins.
+    #[must_use]
+    pub fn for_tests(self) -> (Self, Vec<String>) {
+        self.leave_out(|grants| !grants.http.is_empty() || !grants.write_dirs.is_empty())
+    }
+
+    fn leave_out(mut self, has_effects: impl Fn(&Grants) -> bool) -> (Self, Vec<String>) {
         let entries = std::mem::take(&mut self.entries);
         let (left_out, kept): (Vec<_>, Vec<_>) =
-            entries.into_iter().partition(|entry| entry.enabled && has_effects(entry));
+            entries.into_iter().partition(|entry| entry.enabled && has_effects(&entry.grants));
         self.entries = kept;
         (self, left_out.into_iter().map(|entry| entry.name).collect())
     }

@@ -31,6 +31,7 @@
 //! | `toml` | the conversion of TOML into such a document |
 //! | `decode` | the conversion of a document into types |
 //! | `rule` | `[[rule]]` |
+//! | `document` | other TOML files of a person |
 //! | `file` | one file |
 //! | `merged` | several files as one configuration |
 //! | `rules_entry` | the entry of the plugin that judges the `[[rule]]` tables |
@@ -64,6 +65,8 @@ mod decode;
 mod digest;
 #[cfg(feature = "config-file")]
 pub(crate) mod discover;
+#[cfg(feature = "config-file")]
+pub(crate) mod document;
 #[cfg(feature = "config-file")]
 pub(crate) mod edit;
 mod entry;

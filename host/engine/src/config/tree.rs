@@ -91,15 +91,14 @@ impl FromIterator<(Key, Node)> for Table {
 }
 
 impl Node {
-    /// Returns the node under these keys; the key of an element of an array is its index. If there is no such node, returns the deepest existing node on the path to
-    /// it.
+    /// Returns the node under these keys and indices. If there is no such node, returns the deepest existing node on the
+    /// path to it.
     pub(super) fn nearest_to(&self, keys: &[&str]) -> &Self {
         let Some((key, rest)) = keys.split_first() else { return self };
         match &self.value {
             Value::Table(table) => table.get(key).map_or(self, |node| node.nearest_to(rest)),
-            Value::Array(nodes) => {
-                let node = key.parse().ok().and_then(|at: usize| nodes.get(at));
-                node.map_or(self, |node| node.nearest_to(rest))
+            Value::Array(items) => {
+                key.parse().ok().and_then(|index: usize| items.get(index)).map_or(self, |node| node.nearest_to(rest))
             }
             _ => self,
         }

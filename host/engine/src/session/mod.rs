@@ -23,6 +23,7 @@
 //! | `invocation` | one call of a plugin |
 //! | `dispatch` | the dispatch of one event: its chain, its record, its question and its observers |
 //! | `handle` | the handle of a session |
+//! | `plugin_state` | the state of plugins, as a test of rules sets and reads it |
 //! | `reminders` | reminders of plugins for the model |
 //! | `prepared` | a tool call, with the data that the host derives |
 //! | `checked` | a tool call that may run |
@@ -50,6 +51,7 @@ mod notice;
 mod observer_queue;
 mod options;
 mod payload;
+mod plugin_state;
 mod prepared;
 mod recorded_outcome;
 mod reminders;

@@ -5,6 +5,7 @@ mod failures;
 mod gate;
 mod plugin;
 mod proxy;
+mod recorded;
 mod resident;
 mod session;
 
@@ -33,6 +34,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "missing", check: failures::missing, needs_built: false },
     Case { name: "dead", check: failures::dead, needs_built: true },
     Case { name: "approvals", check: resident::approvals, needs_built: true },
+    Case { name: "recorded", check: recorded::recorded, needs_built: true },
     Case { name: "ways", check: resident::ways, needs_built: true },
     Case { name: "acp", check: acp::acp, needs_built: true },
     Case { name: "install", check: resident::install, needs_built: true },

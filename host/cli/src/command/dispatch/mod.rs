@@ -5,6 +5,8 @@ mod payload;
 mod snippet;
 mod verdict;
 
+pub(super) use verdict::findings;
+
 use crate::args::{ConfigArgs, DispatchArgs};
 use crate::audit_log;
 use crate::configuration;
@@ -192,6 +194,6 @@ fn exit(settled: &RecordedOutcome<Value>) -> Exit {
 }
 
 /// Returns the shell command that sends this payload.
-fn command(event: hookhost::contract::EventKind, payload: &str) -> String {
+pub(super) fn command(event: hookhost::contract::EventKind, payload: &str) -> String {
     format!("echo {} | hookhost dispatch {event} --payload -", quoted(payload))
 }

@@ -12,7 +12,7 @@ use crate::output::truncate::{short, words};
 use crate::output::wrap::wrapped;
 use crate::output::{self, one_line, printable};
 use hookhost::RecordedOutcome;
-use hookhost::audit::CallRecord;
+use hookhost::audit::{CallRecord, EventRecord};
 use hookhost::capability::{Finding, Severity};
 use hookhost::config::Mode;
 use serde_json::Value;
@@ -25,18 +25,8 @@ pub(super) fn describe(settled: &RecordedOutcome<Value>) -> String {
     let original = parsed(&settled.record.original);
     let Some(command) = command_of(&original) else { return headline(settled) };
     let mut text = headline(settled);
-    let mut shown = LocatedFinding::all(command, &settled.record.calls);
-    // What decided comes first.
-    let decided = |call: &CallRecord| call.mode == Mode::Enforce && settled.record.by.contains(&call.plugin);
-    shown.sort_by_key(|found| Reverse((decided(found.call), found.finding.severity)));
-    for (at, found) in shown.iter().enumerate() {
-        let is_said = shown.iter().take(at).any(|before| before.is_about_the_same(found));
-        if !is_said {
-            text.push('\n');
-            text.push_str(&found.part.as_ref().map(|part| snippet(&found.command, part)).unwrap_or_default());
-            shown.iter().skip(at).filter(|other| other.is_about_the_same(found)).for_each(|found| found.say(&mut text));
-        }
-    }
+    let shown = LocatedFinding::all(command, &settled.record);
+    LocatedFinding::say_all(&shown, &mut text);
     reason(&mut text, settled, &shown);
     // If a failure decided the outcome, the reason already shows the failure.
     let decided = matches!(cause(&settled.outcome), Some("failed" | "timed-out"));
@@ -45,6 +35,14 @@ pub(super) fn describe(settled: &RecordedOutcome<Value>) -> String {
     }
     becomes(&mut text, settled, command);
     asked(&mut text, settled, shown.is_empty() && !settled.kind().is_no());
+    text
+}
+
+/// Describes the findings of the plugins about an event, each below the part of the command that it is about.
+pub(in crate::command) fn findings(record: &EventRecord) -> String {
+    let original = parsed(&record.original);
+    let mut text = String::new();
+    LocatedFinding::say_all(&LocatedFinding::all(command_of(&original).unwrap_or_default(), record), &mut text);
     text
 }
 
@@ -78,12 +76,12 @@ struct LocatedFinding<'a> {
 }
 
 impl<'a> LocatedFinding<'a> {
-    /// Returns the findings of all plugin calls, without repetitions. Each finding is stored with the command as its plugin saw it, that
-    /// is, with the changes of the plugins before it.
-    fn all(command: &str, calls: &'a [CallRecord]) -> Vec<Self> {
+    /// Returns the findings of all plugin calls, without repetitions, those of the plugins that decided first. Each finding is stored with
+    /// the command as its plugin saw it, that is, with the changes of the plugins before it.
+    fn all(command: &str, record: &'a EventRecord) -> Vec<Self> {
         let mut command = command.to_owned();
         let mut all: Vec<Self> = Vec::new();
-        for call in calls {
+        for call in &record.calls {
             for finding in &call.findings {
                 let details = finding.details.as_deref().and_then(|details| serde_json::from_str(details).ok());
                 let details: Value = details.unwrap_or_default();
@@ -99,7 +97,21 @@ impl<'a> LocatedFinding<'a> {
                 command = changed;
             }
         }
+        let decided = |call: &CallRecord| call.mode == Mode::Enforce && record.by.contains(&call.plugin);
+        all.sort_by_key(|found| Reverse((decided(found.call), found.finding.severity)));
         all
+    }
+
+    /// Adds the findings to a text. Those about the same part of the command follow each other.
+    fn say_all(all: &[Self], text: &mut String) {
+        for (at, found) in all.iter().enumerate() {
+            let is_said = all.iter().take(at).any(|before| before.is_about_the_same(found));
+            if !is_said {
+                text.push('\n');
+                text.push_str(&found.part.as_ref().map(|part| snippet(&found.command, part)).unwrap_or_default());
+                all.iter().skip(at).filter(|other| other.is_about_the_same(found)).for_each(|found| found.say(text));
+            }
+        }
     }
 
     fn is_about_the_same(&self, other: &Self) -> bool {

@@ -1,6 +1,7 @@
 //! `hookhost replay`: asks plugins about what has already happened. With `--from`, these are the tool calls in the transcripts of the
 //! user's agents, otherwise the recorded events of the log.
 
+mod by_rule;
 mod judge;
 mod past;
 mod recorded;

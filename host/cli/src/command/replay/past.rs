@@ -31,9 +31,9 @@ pub(super) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
     if !args.from.iter().any(|agent| agent == "all") {
         query.agents.clone_from(&args.from);
     }
-    let chosen = &args.configuration;
+    let chosen = args.rules();
     if chosen.config.is_some() || !chosen.plugins.is_empty() {
-        query.rules = Some(loading::config(chosen, &configuration::cwd()?)?);
+        query.rules = Some(loading::config(&chosen, &configuration::cwd()?)?);
     }
     if args.json {
         let cancel = Arc::clone(&query.cancel);

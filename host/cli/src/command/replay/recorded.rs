@@ -1,5 +1,6 @@
 //! Asks the plugins again about recorded events, and shows the outcomes that differ from the record.
 
+use super::by_rule::DifferencesByRule;
 use crate::args::ReplayArgs;
 use crate::audit_log;
 use crate::configuration;
@@ -19,6 +20,7 @@ use hookhost::store::LogError;
 use hookhost_agents::canary;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 
 pub(super) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
@@ -26,9 +28,10 @@ pub(super) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
     if args.unverified {
         audit_log::warn_of_foreign(&log);
     }
-    let config = loading::config(&args.configuration, &configuration::cwd()?)?;
+    let config = loading::config(&args.rules(), &configuration::cwd()?)?;
     // The host has no store, no approver and no model, so it records nothing, asks no person and calls no model.
     let host = loading::host(config).await?;
+    let mut by_rule = DifferencesByRule::default();
     let mut failed = None;
     let unread = CancellationToken::new();
     let progress = Progress::start("replaying the log");
@@ -41,6 +44,9 @@ pub(super) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
         let is_canary = session.split_once(':').is_some_and(|(_, id)| canary::is_proof(id));
         if compared.is_same() || compared.again.is_none() || is_canary || unread.is_cancelled() {
             return;
+        }
+        if args.with.is_some() && !args.json {
+            return by_rule.add(compared);
         }
         match print(compared, args.json) {
             Ok(Reader::Reads) => {}
@@ -78,9 +84,19 @@ pub(super) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
         object["type"] = "summary".into();
         let _ = output::print_json_line(&object)?;
     } else {
-        output::print(&in_words(&summary))?;
+        let listed = by_rule.to_text(|seq| why(args, seq));
+        output::print(&(listed + &in_words(&summary)))?;
     }
     Ok(if summary.different == 0 { Exit::Done } else { Exit::Differs })
+}
+
+/// Returns the command that explains an event under the rules of this replay.
+fn why(args: &ReplayArgs, seq: u64) -> String {
+    let option = |name: &str, file: Option<&PathBuf>| {
+        file.map_or_else(String::new, |file| format!(" {name} {}", output::quoted(&file.to_string_lossy())))
+    };
+    let (config, log) = (option("--config", args.rules().config.as_ref()), option("--log", args.log.as_ref()));
+    format!("hookhost why {seq}{config}{log}")
 }
 
 fn print(compared: &Compared, json: bool) -> Result<Reader, CliError> {

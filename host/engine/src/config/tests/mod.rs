@@ -2,6 +2,7 @@
 
 mod asks;
 mod bad_input;
+mod documents;
 mod edits;
 mod generated;
 mod layers;
