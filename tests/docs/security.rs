@@ -65,7 +65,7 @@ fn load(import: &str) -> Result<(), String> {
 
 #[test]
 fn the_table_has_every_interface_of_the_contract() {
-    let wit = page("wit/capabilities.wit");
+    let wit = page("wit/0.1/capabilities.wit");
     let (_, world) = wit.split_once("world capabilities {").expect("a world");
     let imports = world.lines().filter_map(|line| line.trim().strip_prefix("import ")?.strip_suffix(';'));
     let of_contract: BTreeSet<String> = imports.filter(|name| *name != "types").map(str::to_owned).collect();

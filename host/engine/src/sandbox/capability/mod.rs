@@ -1,4 +1,4 @@
-//! The capabilities that the host offers to a guest: one file per capability of `wit/capabilities.wit`.
+//! The capabilities that the host offers to a guest: one file per capability of `wit/`.
 //!
 //! `bindgen!` generates the host traits from the WIT, in the module `generated`. Everything else here is written by
 //! hand. Capabilities of the contract and of an embedding program are loaded and linked through one trait,
@@ -33,7 +33,7 @@ use wasmtime::component::Linker;
 
 pub(crate) mod generated {
     wasmtime::component::bindgen!({
-        path: "wit",
+        path: "wit/0.1",
         world: "capabilities",
         imports: {
             "hookhost:hooks/model.complete": async | trappable,
