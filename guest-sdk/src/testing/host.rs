@@ -221,7 +221,7 @@ pub(crate) mod labels {
     use super::inspect;
 
     pub(crate) fn add(label: &str) {
-        inspect(|host| drop(host.labels.insert(label.to_owned())));
+        inspect(|host| host.labels.insert(label.to_owned()));
     }
 
     pub(crate) fn has(label: &str) -> bool {
