@@ -29,7 +29,7 @@ async fn host(entry: Entry) -> Host {
 async fn said(session: &Session, command: &str, agent: AgentContext) -> String {
     let decided = session.before_tool_call(bash(session, command).agent(agent)).await;
     match decided.outcome {
-        Decision::Rejected(rejection) => rejection.reason,
+        Decision::Rejected(rejection) => rejection.refusal.reason,
         other => panic!("{command}: {other:?}"),
     }
 }
@@ -53,8 +53,8 @@ async fn a_fact_is_recorded_and_is_the_same_in_a_replay_after_the_world_has_chan
     let (_directory, log, recorder) = recording(vec![reader(&[FactName::GitBranch])]);
     let host = recorder.build().await.unwrap();
     let session = host.open_session(SessionSpec::new("test", repository.path())).unwrap();
-    assert_eq!(said(&session, "fact git.branch", AgentContext::default()).await, r#"Text("main")"#);
-    assert_eq!(said(&session, "fact git.branch ..", AgentContext::default()).await, "Absent");
+    assert_eq!(said(&session, "fact git.branch", AgentContext::default()).await, r#"Fact::Text("main")"#);
+    assert_eq!(said(&session, "fact git.branch ..", AgentContext::default()).await, "Fact::Absent");
     drop(session);
     host.drain(Duration::from_secs(60)).await.unwrap();
     let reads: Vec<_> = written(&log)
@@ -124,14 +124,14 @@ async fn the_agents_own_facts_and_variables_come_with_the_event() {
     agent.version = Some("2.1".into());
     agent.process = Some(Arc::new(Hook));
     for (name, expected) in [
-        ("session.mode", r#"Text("plan")"#),
-        ("agent.version", r#"Text("2.1")"#),
-        ("docker.context", r#"Text("remote")"#),
-        ("user", r#"Text("ada")"#),
-        ("session.sandboxed", "Flag(true)"),
-        ("terraform.workspace", "Absent"),
+        ("session.mode", r#"Fact::Text("plan")"#),
+        ("agent.version", r#"Fact::Text("2.1")"#),
+        ("docker.context", r#"Fact::Text("remote")"#),
+        ("user", r#"Fact::Text("ada")"#),
+        ("session.sandboxed", "Fact::Flag(true)"),
+        ("terraform.workspace", "Fact::Absent"),
     ] {
         assert_eq!(said(&session, &format!("fact {name}"), agent.clone()).await, expected, "{name}");
     }
-    assert_eq!(said(&session, "fact session.mode", AgentContext::default()).await, "Absent");
+    assert_eq!(said(&session, "fact session.mode", AgentContext::default()).await, "Fact::Absent");
 }

@@ -21,7 +21,7 @@ fn plugin(name: &str) -> Entry {
 
 async fn said(session: &Session, command: &str) -> String {
     match session.before_tool_call(bash(session, command)).await.outcome {
-        Decision::Rejected(rejection) => rejection.reason,
+        Decision::Rejected(rejection) => rejection.refusal.reason,
         other => format!("{other:?}"),
     }
 }
@@ -71,13 +71,15 @@ async fn a_label_is_dropped_if_the_call_does_not_return_or_the_plugin_only_obser
         assert!(refused.contains("a label has 1 to 64 bytes"), "{refused}");
     }
 
-    let mut observes = plugin("a-observes");
+    let mut observes = plugin("p");
     observes.mode = Mode::Audit;
-    let reports = plugin("b-enforces");
-    let config = Config::from_entries(vec![observes, reports], Settings::default());
-    let session = builder(config.unwrap()).build().await.unwrap().session("test", "/work").unwrap();
-    // The plugin in audit mode is asked first, and adds the label as the other one does.
-    assert_eq!(said(&session, "add a").await, r#"["a"]"#);
+    let (_directory, log, recorder) = recording(vec![observes]);
+    let host = recorder.build().await.unwrap();
+    assert!(said(&open(&host, "s", None), "add a").await.starts_with("Allowed"));
+    host.drain(Duration::from_secs(60)).await.unwrap();
+    let enforces = Config::from_entries(vec![plugin("p")], Settings::default()).unwrap();
+    let host = builder(enforces).store(log).build().await.unwrap();
+    assert_eq!(said(&open(&host, "s", None), "list").await, "[]");
 }
 
 #[tokio::test]
