@@ -2,7 +2,7 @@
 
 use crate::json::Arguments;
 use crate::message::Unreadable;
-use hookhost_contract::{EventKind, Inference, Json, ToolOrigin, ToolResult};
+use hookhost_contract::{EventKind, Inference, Json, SessionMode, ToolOrigin, ToolResult};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -103,6 +103,8 @@ pub struct AgentSession {
     pub workspace: PathBuf,
     /// The agent's version, if the message contains it.
     pub version: Option<String>,
+    /// How the agent asks its user about tool calls, if the message contains it.
+    pub mode: Option<SessionMode>,
     /// False if the message says that no person is present, and otherwise true.
     pub interactive: bool,
 }
@@ -110,7 +112,7 @@ pub struct AgentSession {
 impl AgentSession {
     /// Creates the session `id` in `cwd`, which is also the project's root.
     pub fn new(id: Option<String>, cwd: PathBuf) -> Self {
-        Self { id, subagent: None, workspace: cwd.clone(), cwd, version: None, interactive: true }
+        Self { id, subagent: None, workspace: cwd.clone(), cwd, version: None, mode: None, interactive: true }
     }
 
     /// Returns an error message if the working directory is a Windows path and this hookhost runs on another system.

@@ -153,7 +153,8 @@ fn named(pointer: &Path, prefix: &str) -> Result<PathBuf, String> {
 
 /// Returns the last value of a key in the section `[kind "name"]`.
 fn last(text: &str, kind: &str, name: &str, key: &str) -> Option<String> {
-    let is_it = |setting: &Setting<'_>| setting.key.eq_ignore_ascii_case(key) && is_section(setting.section, kind, name);
+    let is_it =
+        |setting: &Setting<'_>| setting.key.eq_ignore_ascii_case(key) && is_section(setting.section, kind, name);
     ini::settings(text).filter(is_it).last().map(|setting| unquoted(setting.value))
 }
 

@@ -174,14 +174,12 @@ mod tests {
         let text = "apiVersion: v1\nclusters:\n- cluster:\n    server: https://x:6443\n  name: c\ncontexts:\n- context:\n    \
                     cluster: c\n    namespace: shop\n    user: u\n  name: prod\n- context:\n    cluster: c\n  name: 'dev'\n\
                     current-context: prod # now\nkind: Config\nusers:\n- name: u\n  user:\n    token: t\n    namespace: no\n";
-        let expected = KubeConfig {
-            current_context: "prod".into(),
-            contexts: vec![context("prod", "shop"), context("dev", "")],
-        };
-        assert_eq!(parse(text), Ok(expected));
-        let indented = "current-context: \"a\"\ncontexts:\n  - name: a\n    context:\n      namespace: b\n  -   name: c\n";
         let expected =
-            KubeConfig { current_context: "a".into(), contexts: vec![context("a", "b"), context("c", "")] };
+            KubeConfig { current_context: "prod".into(), contexts: vec![context("prod", "shop"), context("dev", "")] };
+        assert_eq!(parse(text), Ok(expected));
+        let indented =
+            "current-context: \"a\"\ncontexts:\n  - name: a\n    context:\n      namespace: b\n  -   name: c\n";
+        let expected = KubeConfig { current_context: "a".into(), contexts: vec![context("a", "b"), context("c", "")] };
         assert_eq!(parse(indented), Ok(expected));
     }
 

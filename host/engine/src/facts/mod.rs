@@ -31,9 +31,9 @@ mod reader;
 mod tools;
 
 pub use agent::{AgentContext, AgentProcess};
-pub use process::OwnProcess;
 #[cfg(target_os = "linux")]
 pub use process::OtherProcess;
+pub use process::{OwnProcess, UnknownProcess};
 
 pub(crate) use reader::FactReader;
 

@@ -27,6 +27,30 @@ impl AgentProcess for OwnProcess {
     }
 }
 
+/// A process that is not known, for example because the agent has sent its event over the network.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UnknownProcess;
+
+impl UnknownProcess {
+    fn unknown<T>() -> Result<T, String> {
+        Err("the agent's process is not known".to_owned())
+    }
+}
+
+impl AgentProcess for UnknownProcess {
+    fn variable(&self, _: &str) -> Result<Option<String>, String> {
+        Self::unknown()
+    }
+
+    fn user(&self) -> Result<Option<String>, String> {
+        Self::unknown()
+    }
+
+    fn is_sandboxed(&self) -> Result<Option<bool>, String> {
+        Self::unknown()
+    }
+}
+
 /// Returns the name of a user, according to `/etc/passwd`.
 fn user_name(user: u32) -> Result<String, String> {
     let number = user.to_string();
@@ -87,7 +111,8 @@ mod other {
                 Ok(None) | Err(_) => Err(self.gone()),
             };
             let environment = self.environment.get_or_init(read).as_ref().map_err(Clone::clone)?;
-            let value_of = |variable: &[u8]| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec);
+            let value_of =
+                |variable: &[u8]| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec);
             let value = environment.split(|byte| *byte == 0).find_map(value_of);
             value.map(String::from_utf8).transpose().map_err(|_| format!("the variable {name} is not UTF-8"))
         }

@@ -144,9 +144,14 @@ fn what_git_itself_makes_is_read() {
     assert_eq!(home.fact_at("path.is_tracked", Some("tree/sub/tracked-too")), Fact::Flag(true));
     for (format, version) in [("2", "2"), ("4", "4")] {
         home.git("repo", &["update-index", "--index-version", format]);
-        for (path, is_tracked) in
-            [("tracked", true), ("sub/tracked-too", true), ("sub", true), ("not", false), ("track", false), ("s", false)]
-        {
+        for (path, is_tracked) in [
+            ("tracked", true),
+            ("sub/tracked-too", true),
+            ("sub", true),
+            ("not", false),
+            ("track", false),
+            ("s", false),
+        ] {
             let path = format!("repo/{path}");
             assert_eq!(home.fact_at("path.is_tracked", Some(&path)), Fact::Flag(is_tracked), "{path} in {version}");
         }

@@ -10,8 +10,8 @@ mod open_record;
 mod pending;
 mod records;
 
-pub use pending::{OpenDecision, OpenOutcome, PendingApproval};
 pub(super) use effects::written_labels;
+pub use pending::{OpenDecision, OpenOutcome, PendingApproval};
 pub(super) use records::{Durability, RecordEffects};
 
 use super::inner::SessionInner;

@@ -42,18 +42,8 @@ pub(super) struct CallEffects {
 impl Invocation<'_> {
     /// Returns the inputs and limits of the guest.
     pub(super) fn setup(self) -> Box<GuestSetup> {
-        let Self {
-            session,
-            plugin,
-            facts,
-            round,
-            state,
-            labels,
-            is_recorded,
-            holds_turn,
-            replayed,
-            overload_deadline,
-        } = self;
+        let Self { session, plugin, facts, round, state, labels, is_recorded, holds_turn, replayed, overload_deadline } =
+            self;
         let quota = plugin.entry().grants.state.as_ref().map(|grant| grant.quota.get());
         let time = facts.time;
         let (preopens, servers) = plugin.outside();

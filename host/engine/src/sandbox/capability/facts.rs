@@ -27,13 +27,9 @@ impl From<Fact> for interface::Fact {
 /// The capability `facts`.
 pub(super) struct WorldFacts;
 
-of_the_contract!(
-    WorldFacts = wit_0_2::facts,
-    VERSION_0_2,
-    "facts",
-    Some(r#"facts = ["git.branch"]"#),
-    |grants| !grants.facts.is_empty()
-);
+of_the_contract!(WorldFacts = wit_0_2::facts, VERSION_0_2, "facts", Some(r#"facts = ["git.branch"]"#), |grants| {
+    !grants.facts.is_empty()
+});
 
 impl interface::Host for Guest {
     fn read(&mut self, name: String, at: Option<String>) -> wasmtime::Result<interface::Fact> {

@@ -159,7 +159,11 @@ pub(super) fn link(linker: &mut Linker<Guest>, LinkedCapabilities(given): Linked
 macro_rules! of_the_contract {
     ($type:ident = $interface:ident, $name:literal, $line:expr, $granted:expr) => {
         $crate::sandbox::capability::of_the_contract!(
-            $type = wit::$interface, $crate::contract::VERSION, $name, $line, $granted
+            $type = wit::$interface,
+            $crate::contract::VERSION,
+            $name,
+            $line,
+            $granted
         );
     };
     ($type:ident = $package:ident::$interface:ident, $version:expr, $name:literal, $line:expr, $granted:expr) => {
