@@ -23,7 +23,8 @@ fn the_table_of_versions_has_each_package() {
     let contract = page("docs/contract.md");
     for version in ["0.1", "0.2"] {
         let package = page(&format!("wit/{version}/capabilities.wit"));
-        let package = package.lines().find_map(|line| line.strip_prefix("package ")?.strip_suffix(';')).expect("a package");
+        let package =
+            package.lines().find_map(|line| line.strip_prefix("package ")?.strip_suffix(';')).expect("a package");
         assert!(contract.contains(&format!("| {version} | `{package}` |")), "{package}");
     }
 }

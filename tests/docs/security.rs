@@ -44,7 +44,8 @@ fn interface(import: &str) -> String {
     ];
     match import.strip_prefix("wasi:") {
         None => {
-            let version = if page("wit/0.1/capabilities.wit").contains(&format!("import {import};")) { "0.1" } else { "0.2" };
+            let version =
+                if page("wit/0.1/capabilities.wit").contains(&format!("import {import};")) { "0.1" } else { "0.2" };
             format!("hookhost:hooks/{import}@{version}.0")
         }
         Some(package) => {

@@ -86,6 +86,12 @@ words! {
         SessionSandboxed = "session.sandboxed",
         /// The version of the agent program.
         AgentVersion = "agent.version",
+        /// Whether the tool of the call only reads, as its server says.
+        ToolReadOnly = "tool.read_only",
+        /// Whether the tool of the call can destroy something, as its server says.
+        ToolDestructive = "tool.destructive",
+        /// Whether the tool of the call reaches the outside world, as its server says.
+        ToolOpenWorld = "tool.open_world",
     }
 }
 
@@ -103,6 +109,19 @@ words! {
         /// The agent itself decides about what it asks.
         Auto = "auto",
     }
+}
+
+/// The annotations that an MCP server gives one of its tools, if a person has approved the tool with them. An annotation
+/// that the server does not give is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct ToolHints {
+    /// `readOnlyHint`: the tool changes nothing.
+    pub read_only: Option<bool>,
+    /// `destructiveHint`: the tool can destroy something.
+    pub destructive: Option<bool>,
+    /// `openWorldHint`: the tool reaches something outside of the server.
+    pub open_world: Option<bool>,
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ mod types;
 pub use approval::{AnswerKind, Answered, Asker, Question};
 pub use declared::{ModelRef, ToolSpec};
 pub use event::Shape;
-pub use fact::{Fact, FactName, SessionMode};
+pub use fact::{Fact, FactName, SessionMode, ToolHints};
 pub use failure::{Failure, FailureKind};
 pub use generated::*;
 pub use json::{Json, canonical};

@@ -198,6 +198,7 @@ impl SessionEvent<'_> {
         let AgentSession { mode, version, .. } = &self.call.session;
         let mut agent = AgentContext::default();
         (agent.mode, agent.version, agent.process) = (*mode, version.clone(), Some(Arc::clone(self.process)));
+        agent.tool = self.call.event.tool().map(|call| call.hints).unwrap_or_default();
         agent
     }
 

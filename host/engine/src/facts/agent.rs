@@ -1,7 +1,7 @@
 //! What the sender of an event knows about the agent.
 
 use super::process::OwnProcess;
-use crate::contract::SessionMode;
+use crate::contract::{SessionMode, ToolHints};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ pub struct AgentContext {
     pub mode: Option<SessionMode>,
     /// The version of the agent program.
     pub version: Option<String>,
+    /// The annotations of the tool that the event is about.
+    pub tool: ToolHints,
     /// The agent's process, or a process that the agent has started in its own environment. If absent, it is this
     /// process.
     pub process: Option<Arc<dyn AgentProcess>>,

@@ -53,10 +53,13 @@ impl FactReader {
     }
 
     fn source(&self, name: FactName, at: &Path) -> Fact {
-        let AgentContext { mode, version, .. } = &self.agent;
+        let AgentContext { mode, version, tool, .. } = &self.agent;
         let process = self.agent.process();
         text(match name {
             FactName::PathIsTracked => return flag(git::is_tracked(at)),
+            FactName::ToolReadOnly => return flag(Ok(tool.read_only)),
+            FactName::ToolDestructive => return flag(Ok(tool.destructive)),
+            FactName::ToolOpenWorld => return flag(Ok(tool.open_world)),
             FactName::SessionSandboxed => return flag(process.is_sandboxed()),
             FactName::GitBranch => git::branch(at),
             FactName::GitRemote => git::remote(at),

@@ -1,7 +1,7 @@
 //! Each source, on files in a directory and with variables of a process that does not exist.
 
 use super::{AgentContext, AgentProcess, FactReader};
-use crate::contract::{Fact, FactName, Session, SessionMode};
+use crate::contract::{Fact, FactName, Session, SessionMode, ToolHints};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -57,8 +57,9 @@ impl Home {
     fn reader(&self) -> FactReader {
         let session = Session { cwd: self.0.path().to_str().unwrap().to_owned(), ..Session::default() };
         let process = Some(Arc::new(Variables(self.1.clone())) as Arc<dyn AgentProcess>);
+        let tool = ToolHints { destructive: Some(false), ..ToolHints::default() };
         let mode = Some(SessionMode::AcceptEdits);
-        FactReader::new(Arc::new(session), AgentContext { mode, version: None, process })
+        FactReader::new(Arc::new(session), AgentContext { mode, version: None, tool, process })
     }
 
     fn fact(&self, name: &str) -> Fact {
@@ -243,6 +244,7 @@ fn the_context_of_docker_is_found_in_its_own_order() {
 fn the_agents_own_facts_are_those_that_its_sender_knows() {
     let home = Home::new();
     assert_eq!((home.fact("session.mode"), home.fact("agent.version")), (text("accept-edits"), Fact::Absent));
+    assert_eq!((home.fact("tool.destructive"), home.fact("tool.open_world")), (Fact::Flag(false), Fact::Absent));
     assert_eq!(home.fact("user"), text("ada"));
     is_unreadable(&home.fact("session.sandboxed"), "has ended");
 }
