@@ -264,7 +264,7 @@ impl Contract {
     /// Reads the contract of the repository.
     fn of(has: impl Fn(&str) -> bool) -> Self {
         let mut resolve = Resolve::default();
-        let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
+        let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit/0.1");
         let (package, _) = resolve.push_dir(&wit).expect("the contract");
         let world = resolve.select_world(&[package], Some("all-events")).expect("the world of all events");
         let left_out = |resolve: &Resolve, item: &WorldItem| match item {

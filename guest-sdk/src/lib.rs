@@ -73,8 +73,10 @@
 //!
 //! # Capabilities
 //!
-//! Each capability of a plugin is a module: [`event`], [`log`], [`effects`], [`state`], [`transcript`] and [`model`]. A component imports
-//! only the capabilities that its code uses. The allowlist must grant `state`, `transcript` and `model`.
+//! Each capability of a plugin is a module: [`event`], [`log`], [`effects`], [`state`], [`transcript`], [`model`], [`facts`] and
+//! [`labels`]. A component imports only the capabilities that its code uses. The allowlist must grant all but the first three.
+//! [`facts`] and [`labels`] belong to version 0.2 of the contract, which is a draft; a component that uses neither is one of
+//! version 0.1.
 //!
 //! # Compile errors
 //!
@@ -131,10 +133,10 @@ pub mod testing;
 mod verdict;
 
 pub use call::{Tool, parse};
-pub use capabilities::{effects, event, log, model, state, transcript};
+pub use capabilities::{effects, event, facts, labels, log, model, state, transcript};
 pub use configured::{Configured, NoConfig};
-/// The contract's types, from `wit/types.wit`.
-pub use generated::hookhost::hooks::types;
+/// The contract's types, from `wit/0.1/types.wit`.
+pub use generated::v0_1::types;
 pub use hookhost_guest_macros::plugin;
 pub use plugin::Plugin;
 pub use serde_json::{self, json};
@@ -144,6 +146,6 @@ pub use verdict::Verdict;
 #[doc(hidden)]
 pub use configured::parse_config;
 #[doc(hidden)]
-pub use generated::hookhost::hooks as __bindings;
+pub use generated::hookhost as __bindings;
 #[doc(hidden)]
 pub use wit_bindgen;

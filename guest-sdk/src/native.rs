@@ -4,6 +4,7 @@
 //! During a call, the plugin can use capabilities only on the thread of the call.
 
 use crate::capabilities::effects::{Finding, Reminder};
+use crate::capabilities::facts::Fact;
 use crate::capabilities::log::Level;
 use crate::capabilities::model::{Error as ModelError, Request};
 use crate::capabilities::state::{Error as StateError, Scope};
@@ -34,6 +35,10 @@ pub trait Capabilities {
     fn transcript_length(&self) -> u32;
     fn read_transcript(&self, start: u32, count: u32) -> Vec<Message>;
     fn complete(&self, request: &Request) -> Result<String, ModelError>;
+    fn fact(&self, name: &str, at: Option<&str>) -> Fact;
+    fn add_label(&self, label: &str);
+    fn has_label(&self, label: &str) -> bool;
+    fn labels(&self) -> Vec<String>;
 }
 
 thread_local! {
@@ -120,3 +125,9 @@ answered!(transcript {
     read = read_transcript(start: u32, count: u32) -> Vec<Message>;
 });
 answered!(model { complete = complete(request: &Request) -> Result<String, ModelError>; });
+answered!(facts { read = fact(name: &str, at: Option<&str>) -> Fact; });
+answered!(labels {
+    add = add_label(label: &str);
+    has = has_label(label: &str) -> bool;
+    list = labels() -> Vec<String>;
+});

@@ -2,4 +2,6 @@
 
 pub use crate::effects::{Finding, Reminder, Severity};
 pub use crate::types::*;
-pub use crate::{Configured, Plugin, Tool, Verdict, effects, event, json, log, model, plugin, state, transcript};
+pub use crate::{
+    Configured, Plugin, Tool, Verdict, effects, event, facts, json, labels, log, model, plugin, state, transcript,
+};

@@ -1,5 +1,6 @@
 //! Example plugins as components in a host.
 
+mod frozen;
 mod path_guard;
 mod profiles;
 mod self_defence;

@@ -3,6 +3,7 @@
 mod acp;
 mod agents;
 mod cli;
+mod contract;
 mod embedding;
 mod glossary;
 mod growth;

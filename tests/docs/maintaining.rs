@@ -28,7 +28,7 @@ fn the_diff_that_adds_an_event_applies_and_touches_its_places() {
             "host/engine/src/event/session.rs",
             "host/engine/src/session/events.rs",
             "host/engine/src/session/typed.rs",
-            "wit/events.wit"
+            "wit/0.1/events.wit"
         ]
     );
 }

@@ -43,7 +43,11 @@ fn interface(import: &str) -> String {
         "sockets/tcp",
     ];
     match import.strip_prefix("wasi:") {
-        None => format!("hookhost:hooks/{import}@0.1.0"),
+        None => {
+            let version =
+                if page("wit/0.1/capabilities.wit").contains(&format!("import {import};")) { "0.1" } else { "0.2" };
+            format!("hookhost:hooks/{import}@{version}.0")
+        }
         Some(package) => {
             let of = of_wasi.iter().find(|interface| interface.starts_with(&format!("{package}/")));
             format!("wasi:{}@0.2.0", of.unwrap_or_else(|| panic!("an interface of wasi:{package}")))
@@ -65,10 +69,13 @@ fn load(import: &str) -> Result<(), String> {
 
 #[test]
 fn the_table_has_every_interface_of_the_contract() {
-    let wit = page("wit/capabilities.wit");
-    let (_, world) = wit.split_once("world capabilities {").expect("a world");
-    let imports = world.lines().filter_map(|line| line.trim().strip_prefix("import ")?.strip_suffix(';'));
-    let of_contract: BTreeSet<String> = imports.filter(|name| *name != "types").map(str::to_owned).collect();
+    let imports = ["0.1", "0.2"].map(|version| {
+        let wit = page(&format!("wit/{version}/capabilities.wit"));
+        let (_, world) = wit.split_once("world capabilities {").expect("a world");
+        let imports = world.lines().filter_map(|line| line.trim().strip_prefix("import ")?.strip_suffix(';'));
+        imports.filter(|name| *name != "types").map(str::to_owned).collect::<Vec<_>>()
+    });
+    let of_contract: BTreeSet<String> = imports.into_iter().flatten().collect();
     let listed = rows().into_iter().map(|row| row.import).filter(|import| !import.starts_with("wasi:"));
     assert_eq!(listed.collect::<BTreeSet<_>>(), of_contract);
 }

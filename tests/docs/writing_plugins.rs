@@ -190,7 +190,7 @@ fn every_piece_of_code_is_the_code_above() {
 
 #[test]
 fn the_table_of_events_is_the_contract() {
-    let contract = answers(&page("wit/events.wit"));
+    let contract = answers(&page("wit/0.1/events.wit"));
     let page = reference();
     let rows: BTreeMap<_, _> = page.lines().filter_map(row).collect();
     for event in EventKind::ALL {

@@ -279,20 +279,19 @@ fn native_constants(items: &PluginItems<'_>) -> [ImplItem; 4] {
 /// link.
 fn exports(plugin: &Type, contract: &Contract, items: &PluginItems<'_>) -> TokenStream {
     let mut interfaces: Vec<&str> = items.events.iter().map(|event| event.interface.as_str()).collect();
-    let mut glue: Vec<TokenStream> = items.events.iter().map(|event| event_glue(plugin, event)).collect();
+    let mut glue: Vec<TokenStream> = items.events.iter().map(|event| event_glue(plugin, contract, event)).collect();
     if items.configure.is_some() {
         interfaces.push("setup");
-        glue.push(setup_glue(plugin));
+        glue.push(setup_glue(plugin, contract));
     }
     if items.tools {
         interfaces.push("tools");
-        glue.push(tools_glue(plugin));
+        glue.push(tools_glue(plugin, contract));
     }
     let world = contract.world("plugin", &interfaces);
     let with = contract.imports.iter().map(|import| {
-        let interface = contract.qualified(import);
-        let module = module(import);
-        quote!(#interface: ::hookhost_guest::__bindings::#module)
+        let module = contract.module_of_import(import);
+        quote!(#import: ::hookhost_guest::__bindings::#module)
     });
     quote! {
         // The plugin's type is never constructed, because its functions take no `self`. Without this use of the type,
@@ -323,7 +322,8 @@ fn module(interface: &str) -> Ident {
     Ident::new(&interface.replace('-', "_"), Span::call_site())
 }
 
-fn event_glue(plugin: &Type, event: &Event) -> TokenStream {
+fn event_glue(plugin: &Type, contract: &Contract, event: &Event) -> TokenStream {
+    let package = contract.module_of_events();
     let interface = module(&event.interface);
     let parameters = event.parameters.iter().map(|parameter| {
         let (name, owned) = (&parameter.name, &parameter.owned);
@@ -335,7 +335,7 @@ fn event_glue(plugin: &Type, event: &Event) -> TokenStream {
     });
     let answer = event.answer.as_ref().map(|answer| quote!(-> #answer));
     quote! {
-        impl __hookhost_plugin::exports::hookhost::hooks::#interface::Guest for #plugin {
+        impl __hookhost_plugin::exports::hookhost::#package::#interface::Guest for #plugin {
             fn handle(#(#parameters),*) #answer {
                 <#plugin as ::hookhost_guest::Plugin>::#interface(#(#arguments),*)
             }
@@ -343,9 +343,10 @@ fn event_glue(plugin: &Type, event: &Event) -> TokenStream {
     }
 }
 
-fn setup_glue(plugin: &Type) -> TokenStream {
+fn setup_glue(plugin: &Type, contract: &Contract) -> TokenStream {
+    let package = contract.module_of_events();
     quote! {
-        impl __hookhost_plugin::exports::hookhost::hooks::setup::Guest for #plugin {
+        impl __hookhost_plugin::exports::hookhost::#package::setup::Guest for #plugin {
             fn configure(config: ::std::string::String) -> ::std::result::Result<(), ::std::string::String> {
                 <#plugin as ::hookhost_guest::Plugin>::configure(::hookhost_guest::parse_config(&config)?)
             }
@@ -353,14 +354,15 @@ fn setup_glue(plugin: &Type) -> TokenStream {
     }
 }
 
-fn tools_glue(plugin: &Type) -> TokenStream {
+fn tools_glue(plugin: &Type, contract: &Contract) -> TokenStream {
+    let package = contract.module_of_events();
     quote! {
-        impl __hookhost_plugin::exports::hookhost::hooks::tools::Guest for #plugin {
-            fn list() -> ::std::vec::Vec<__hookhost_plugin::exports::hookhost::hooks::tools::Tool> {
+        impl __hookhost_plugin::exports::hookhost::#package::tools::Guest for #plugin {
+            fn list() -> ::std::vec::Vec<__hookhost_plugin::exports::hookhost::#package::tools::Tool> {
                 <#plugin as ::hookhost_guest::Plugin>::tools()
                     .into_iter()
                     .map(|::hookhost_guest::Tool { name, description, input_schema }| {
-                        __hookhost_plugin::exports::hookhost::hooks::tools::Tool { name, description, input_schema }
+                        __hookhost_plugin::exports::hookhost::#package::tools::Tool { name, description, input_schema }
                     })
                     .collect()
             }

@@ -16,7 +16,7 @@ const NEUTRAL: [&str; 3] = ["allow", "keep", "finish"];
 pub(crate) fn bindings() -> TokenStream {
     from_contract(|contract| {
         let world = contract.world("sdk", &[]);
-        let selector = |ty: &Definition| format!("{}/{}", contract.qualified(&ty.interface), ty.name);
+        let selector = |ty: &Definition| format!("{}/{}", ty.interface, ty.name);
         let attributes = contract.types.iter().map(|ty| {
             let selector = selector(ty);
             // A floating-point number is not `Eq`, so a type that contains such a number derives fewer traits.

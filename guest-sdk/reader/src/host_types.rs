@@ -37,8 +37,9 @@ pub fn host_types() -> Result<String, String> {
     let contract = Contract::read()?;
     let resolve = &contract.resolve;
     let mut text = HEAD.to_owned();
-    let _ = write!(text, "\n/// The version of `{}` from which these types are generated.\n", contract.package);
-    let _ = writeln!(text, "pub const VERSION: &str = \"{}\";", contract.version);
+    let package = contract.of_events();
+    let _ = write!(text, "\n/// The version of `{}` from which these types are generated.\n", package.name);
+    let _ = writeln!(text, "pub const VERSION: &str = \"{}\";", package.version);
     let types = resolve.interfaces.iter().find(|(_, interface)| interface.name.as_deref() == Some("types"));
     let (_, types) = types.ok_or("the contract has no interface `types`")?;
     for (name, id) in &types.types {

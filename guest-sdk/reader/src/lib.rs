@@ -20,10 +20,17 @@ use quote::quote;
 use syn::Ident;
 use wit_parser::{Function, Interface, PackageId, Resolve, Type, TypeDefKind};
 
-const FILES: [&str; 3] =
-    [include_str!("../wit/types.wit"), include_str!("../wit/events.wit"), include_str!("../wit/capabilities.wit")];
+/// The packages of the contract, one for each version. The events and their types are in the first package.
+const PACKAGES: [&[&str]; 2] = [
+    &[
+        include_str!("../wit/0.1/types.wit"),
+        include_str!("../wit/0.1/events.wit"),
+        include_str!("../wit/0.1/capabilities.wit"),
+    ],
+    &[include_str!("../wit/0.2/capabilities.wit")],
+];
 
-/// The name of the world that contains everything that a plugin may import.
+/// The name of the world of each package that contains everything that a plugin may import.
 const CAPABILITIES: &str = "capabilities";
 /// The name of the function that an interface must have to be an event.
 const HANDLER: &str = "handle";
@@ -31,23 +38,29 @@ const HANDLER: &str = "handle";
 /// The part of the contract that a plugin uses.
 #[derive(Debug)]
 pub struct Contract {
-    /// The package: `hookhost:hooks`.
-    package: String,
-    /// The version: `0.1.0`.
-    version: String,
+    packages: Vec<Package>,
     resolve: Resolve,
     /// Every event, in the contract's order.
     pub events: Vec<Event>,
-    /// The interfaces that a plugin may import, including `types`.
+    /// The full names of the interfaces that a plugin may import, including `types`.
     pub imports: Vec<String>,
     /// The records, variants and enums that these interfaces define.
     pub types: Vec<Definition>,
 }
 
+/// One version of the contract.
+#[derive(Debug)]
+struct Package {
+    /// The name: `hookhost:hooks`.
+    name: String,
+    /// The version: `0.1.0`.
+    version: String,
+}
+
 /// A named type of the contract.
 #[derive(Debug)]
 pub struct Definition {
-    /// The name of the interface that defines the type: `effects`.
+    /// The full name of the interface that defines the type: `hookhost:hooks/effects@0.1.0`.
     pub interface: String,
     /// The name of the type: `finding`.
     pub name: String,
@@ -96,54 +109,97 @@ impl Contract {
     /// Returns an error if the WIT text does not parse, or if an event uses a kind of type that this crate does not
     /// support yet.
     pub fn read() -> Result<Self, String> {
-        let (package, version) = package_and_version()?;
+        let packages = PACKAGES.iter().map(|files| Package::of(files)).collect::<Result<Vec<_>, String>>()?;
         let mut resolve = Resolve::default();
-        let text = world(&package, &version, "contract", &[]);
+        let text = world(&packages, "contract", &[]);
         let main = resolve.push_str("contract.wit", &text).map_err(|error| format!("{error:#}"))?;
         let imports = imported_by_the_world(&resolve, main)?;
         let (mut events, mut types) = (Vec::new(), Vec::new());
-        for (_, interface) in &resolve.interfaces {
+        for (id, interface) in &resolve.interfaces {
             if let Some(handler) = interface.functions.get(HANDLER) {
                 events.push(event(&resolve, interface, handler)?);
             }
-            let name = interface.name.clone().unwrap_or_default();
-            if imports.contains(&name) {
+            if let Some(name) = resolve.id_of(id).filter(|name| imports.contains(name)) {
                 types.extend(definitions(&resolve, interface, &name));
             }
         }
-        Ok(Self { package, version, resolve, events, imports, types })
-    }
-
-    /// Returns the full name of an interface, which WIT uses outside of its package: `hookhost:hooks/types@0.1.0`.
-    #[must_use]
-    pub fn qualified(&self, interface: &str) -> String {
-        qualified(&self.package, &self.version, interface)
+        Ok(Self { packages, resolve, events, imports, types })
     }
 
     /// Returns the WIT text of a world, including the contract. The world imports every capability and exports
     /// `exports`. If several worlds are used in one component, they must have different names.
     #[must_use]
     pub fn world(&self, name: &str, exports: &[&str]) -> String {
-        world(&self.package, &self.version, name, exports)
+        world(&self.packages, name, exports)
+    }
+
+    /// Returns the version to which the events belong.
+    fn of_events(&self) -> &Package {
+        &self.packages[0]
+    }
+
+    /// Returns the name of the module in which the bindings of a world have the events.
+    #[must_use]
+    pub fn module_of_events(&self) -> Ident {
+        self.of_events().module()
+    }
+
+    /// Returns the path of the module in which the bindings of a world have an import with this full name.
+    #[must_use]
+    pub fn module_of_import(&self, import: &str) -> TokenStream {
+        let is_of = |package: &&Package| import == package.qualified(bare(import));
+        let package = self.packages.iter().find(is_of).unwrap_or(self.of_events()).module();
+        let interface = Ident::new(&bare(import).to_snake_case(), Span::call_site());
+        quote!(#package::#interface)
     }
 }
 
-fn qualified(package: &str, version: &str, interface: &str) -> String {
-    format!("{package}/{interface}@{version}")
+impl Package {
+    /// Reads the first line of the first file.
+    fn of(files: &[&str]) -> Result<Self, String> {
+        let line = files.iter().flat_map(|file| file.lines()).find_map(|line| line.strip_prefix("package "));
+        let (name, version) = line
+            .and_then(|line| line.trim_end().trim_end_matches(';').split_once('@'))
+            .ok_or("a package of the contract does not open with `package name@version;`")?;
+        Ok(Self { name: name.to_owned(), version: version.to_owned() })
+    }
+
+    /// Returns the full name of an interface, which WIT uses outside of its package: `hookhost:hooks/types@0.1.0`.
+    fn qualified(&self, interface: &str) -> String {
+        format!("{}/{interface}@{}", self.name, self.version)
+    }
+
+    /// Returns the name that wit-bindgen gives the module of a package of which the world has several versions.
+    fn module(&self) -> Ident {
+        let name = self.name.split_once(':').map_or(self.name.as_str(), |(_, name)| name).to_snake_case();
+        Ident::new(&format!("{name}{}", self.version.replace(['.', '-', '+'], "_")), Span::call_site())
+    }
 }
 
-fn world(package: &str, version: &str, name: &str, exports: &[&str]) -> String {
-    let mut text = format!("package {package}-{name};\nworld {name} {{\n");
-    text.push_str(&format!("  include {};\n", qualified(package, version, CAPABILITIES)));
+/// Returns the bare name of an interface: `types` for `hookhost:hooks/types@0.1.0`.
+fn bare(interface: &str) -> &str {
+    let name = interface.split_once('/').map_or(interface, |(_, name)| name);
+    name.split_once('@').map_or(name, |(name, _)| name)
+}
+
+fn world(packages: &[Package], name: &str, exports: &[&str]) -> String {
+    let of_events = &packages[0];
+    let mut text = format!("package {}-{name};\nworld {name} {{\n", of_events.name);
+    for package in packages {
+        text.push_str(&format!("  include {};\n", package.qualified(CAPABILITIES)));
+    }
     for export in exports {
-        text.push_str(&format!("  export {};\n", qualified(package, version, export)));
-    }
-    text.push_str(&format!("}}\npackage {package}@{version} {{\n"));
-    for line in FILES.iter().flat_map(|file| file.lines()).filter(|line| !line.starts_with("package ")) {
-        text.push_str(line);
-        text.push('\n');
+        text.push_str(&format!("  export {};\n", of_events.qualified(export)));
     }
     text.push_str("}\n");
+    for (package, files) in packages.iter().zip(PACKAGES) {
+        text.push_str(&format!("package {}@{} {{\n", package.name, package.version));
+        for line in files.iter().flat_map(|file| file.lines()).filter(|line| !line.starts_with("package ")) {
+            text.push_str(line);
+            text.push('\n');
+        }
+        text.push_str("}\n");
+    }
     text
 }
 
@@ -152,18 +208,10 @@ fn imported_by_the_world(resolve: &Resolve, main: PackageId) -> Result<Vec<Strin
     let imports = resolve.worlds[world].imports.values();
     Ok(imports
         .filter_map(|item| match item {
-            wit_parser::WorldItem::Interface { id, .. } => resolve.interfaces[*id].name.clone(),
+            wit_parser::WorldItem::Interface { id, .. } => resolve.id_of(*id),
             wit_parser::WorldItem::Function(_) | wit_parser::WorldItem::Type { .. } => None,
         })
         .collect())
-}
-
-fn package_and_version() -> Result<(String, String), String> {
-    let line = FILES[0].lines().find_map(|line| line.strip_prefix("package "));
-    let (package, version) = line
-        .and_then(|line| line.trim_end().trim_end_matches(';').split_once('@'))
-        .ok_or("the contract does not open with `package name@version;`")?;
-    Ok((package.to_owned(), version.to_owned()))
 }
 
 fn event(resolve: &Resolve, interface: &Interface, handler: &Function) -> Result<Event, String> {
@@ -268,7 +316,10 @@ mod tests {
         let names: Vec<_> = contract.events.iter().map(super::Event::method).collect();
         assert!(names.iter().any(|name| name == "before_tool_call"), "{names:?}");
         assert!(!names.iter().any(|name| name == "setup" || name == "tools"), "{names:?}");
-        assert!(contract.imports.iter().any(|name| name == "state"), "{:?}", contract.imports);
+        for import in ["hookhost:hooks/state@0.1.0", "hookhost:hooks/facts@0.2.0"] {
+            assert!(contract.imports.iter().any(|name| name == import), "{:?}", contract.imports);
+        }
+        assert_eq!(contract.module_of_import("hookhost:hooks/facts@0.2.0").to_string(), "hooks0_2_0 :: facts");
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //! has this capability. Effects are applied only if the call returns.
 
 #[cfg(target_arch = "wasm32")]
-use crate::generated::hookhost::hooks::effects as host;
+use crate::generated::v0_1::effects as host;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::effects as host;
 
-pub use crate::generated::hookhost::hooks::effects::{Finding, Reminder, Severity};
+pub use crate::generated::v0_1::effects::{Finding, Reminder, Severity};
 
 use serde::Serialize;
 

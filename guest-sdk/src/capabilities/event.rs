@@ -1,7 +1,7 @@
 //! Facts about the current event. Every plugin has this capability.
 
 #[cfg(target_arch = "wasm32")]
-use crate::generated::hookhost::hooks::event as host;
+use crate::generated::v0_1::event as host;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::event as host;
 

@@ -2,11 +2,11 @@
 //! host records their number.
 
 #[cfg(target_arch = "wasm32")]
-use crate::generated::hookhost::hooks::log as host;
+use crate::generated::v0_1::log as host;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::log as host;
 
-pub use crate::generated::hookhost::hooks::log::Level;
+pub use crate::generated::v0_1::log::Level;
 
 /// Writes one line.
 pub fn write(level: Level, message: impl AsRef<str>) {

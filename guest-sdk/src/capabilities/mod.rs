@@ -4,6 +4,8 @@
 
 pub mod effects;
 pub mod event;
+pub mod facts;
+pub mod labels;
 pub mod log;
 pub mod model;
 pub mod state;

@@ -1,11 +1,11 @@
 //! Calls to a language model, within the budget of the grant. This capability needs the grant `model`.
 
 #[cfg(target_arch = "wasm32")]
-use crate::generated::hookhost::hooks::model as host;
+use crate::generated::v0_1::model as host;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::model as host;
 
-pub use crate::generated::hookhost::hooks::model::{Error, Request};
+pub use crate::generated::v0_1::model::{Error, Request};
 
 /// Asks the model and waits for its answer. The waiting time is part of the time that the plugin's deadline limits.
 ///

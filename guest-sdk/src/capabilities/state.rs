@@ -4,11 +4,11 @@
 //! it has made itself.
 
 #[cfg(target_arch = "wasm32")]
-use crate::generated::hookhost::hooks::state as host;
+use crate::generated::v0_1::state as host;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::state as host;
 
-pub use crate::generated::hookhost::hooks::state::{Error, Scope};
+pub use crate::generated::v0_1::state::{Error, Scope};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

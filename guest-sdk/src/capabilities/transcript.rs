@@ -2,11 +2,11 @@
 //! `transcript`.
 
 #[cfg(target_arch = "wasm32")]
-use crate::generated::hookhost::hooks::transcript as host;
+use crate::generated::v0_1::transcript as host;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::transcript as host;
 
-pub use crate::generated::hookhost::hooks::transcript::Message;
+pub use crate::generated::v0_1::transcript::Message;
 
 /// Returns the number of messages so far.
 #[must_use]

@@ -2,12 +2,13 @@
 //! function with the same name as in the generated bindings.
 
 use crate::capabilities::effects::{Finding, Reminder};
+use crate::capabilities::facts::Fact;
 use crate::capabilities::log::Level;
 use crate::capabilities::model::{Error as ModelError, Request};
 use crate::capabilities::state::{Error as StateError, Scope};
 use crate::capabilities::transcript::Message;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The answers of the capabilities, and the calls that they received.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,10 @@ pub struct Host {
     pub state_error: Option<StateError>,
     /// Values by scope and key, each with the time at which it expires (in milliseconds since the Unix epoch).
     pub state: BTreeMap<(Scope, String), (Vec<u8>, Option<u64>)>,
+    /// Facts by name, whatever they are about. All other facts are absent.
+    pub facts: BTreeMap<String, Fact>,
+    /// The labels of the session.
+    pub labels: BTreeSet<String>,
     /// Lines written so far.
     pub log: Vec<(Level, String)>,
     /// Findings reported so far.
@@ -53,6 +58,8 @@ impl Default for Host {
             model_answers: VecDeque::new(),
             state_error: None,
             state: BTreeMap::new(),
+            facts: BTreeMap::new(),
+            labels: BTreeSet::new(),
             log: Vec::new(),
             findings: Vec::new(),
             reminders: Vec::new(),
@@ -199,6 +206,30 @@ pub(crate) mod model {
             let unprimed = || Err(ModelError::Failed("the test has set no further answer of the model".into()));
             host.model_answers.pop_front().unwrap_or_else(unprimed)
         })
+    }
+}
+
+pub(crate) mod facts {
+    use super::{Fact, inspect};
+
+    pub(crate) fn read(name: &str, _: Option<&str>) -> Fact {
+        inspect(|host| host.facts.get(name).cloned().unwrap_or(Fact::Absent))
+    }
+}
+
+pub(crate) mod labels {
+    use super::inspect;
+
+    pub(crate) fn add(label: &str) {
+        inspect(|host| host.labels.insert(label.to_owned()));
+    }
+
+    pub(crate) fn has(label: &str) -> bool {
+        inspect(|host| host.labels.contains(label))
+    }
+
+    pub(crate) fn list() -> Vec<String> {
+        inspect(|host| host.labels.iter().cloned().collect())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::json::Arguments;
 use crate::message::Unreadable;
-use hookhost_contract::{EventKind, Inference, Json, ToolOrigin, ToolResult};
+use hookhost_contract::{EventKind, Inference, Json, SessionMode, ToolHints, ToolOrigin, ToolResult};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -103,6 +103,8 @@ pub struct AgentSession {
     pub workspace: PathBuf,
     /// The agent's version, if the message contains it.
     pub version: Option<String>,
+    /// How the agent asks its user about tool calls, if the message contains it.
+    pub mode: Option<SessionMode>,
     /// False if the message says that no person is present, and otherwise true.
     pub interactive: bool,
 }
@@ -110,7 +112,7 @@ pub struct AgentSession {
 impl AgentSession {
     /// Creates the session `id` in `cwd`, which is also the project's root.
     pub fn new(id: Option<String>, cwd: PathBuf) -> Self {
-        Self { id, subagent: None, workspace: cwd.clone(), cwd, version: None, interactive: true }
+        Self { id, subagent: None, workspace: cwd.clone(), cwd, version: None, mode: None, interactive: true }
     }
 
     /// Returns an error message if the working directory is a Windows path and this hookhost runs on another system.
@@ -207,6 +209,14 @@ pub enum HookEvent {
 }
 
 impl HookEvent {
+    /// Returns the tool call that the event is about.
+    pub fn tool(&self) -> Option<&ToolUse> {
+        match self {
+            Self::BeforeToolCall(call) | Self::PermissionRequest(call) | Self::AfterToolCall { call, .. } => Some(call),
+            _ => None,
+        }
+    }
+
     /// Returns the kind of event that plugins get.
     pub fn kind(&self) -> EventKind {
         match self {
@@ -242,6 +252,8 @@ pub struct ToolUse {
     pub is_exact: bool,
     /// The provider of the tool.
     pub origin: ToolOrigin,
+    /// The annotations of the tool, if the message contains them.
+    pub hints: ToolHints,
 }
 
 impl ToolUse {
@@ -252,7 +264,7 @@ impl ToolUse {
         let Arguments { value: arguments, is_exact } = arguments.into();
         let server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map(|(server, _)| server);
         let origin = server.map_or(ToolOrigin::Builtin, |server| ToolOrigin::Mcp(server.to_owned()));
-        Self { id, name, arguments, is_exact, origin }
+        Self { id, name, arguments, is_exact, origin, hints: ToolHints::default() }
     }
 
     /// Sets the name of the MCP server that provides the tool.

@@ -9,7 +9,7 @@ use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::plan::{Context, NotInstallable, Plan};
 use crate::proxies;
-use hookhost_contract::{EventKind, ToolResult};
+use hookhost_contract::{EventKind, ToolHints, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -70,6 +70,9 @@ pub struct Event {
     /// - for a user's answer, the data about which the user was asked.
     #[serde(default)]
     pub arguments: Value,
+    /// The approved annotations of the tool.
+    #[serde(default)]
+    pub hints: ToolHints,
     /// The server's answer to the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ToolResult>,
@@ -114,7 +117,7 @@ pub static ADAPTER: &Adapter = &Adapter {
 };
 
 fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
-    let Event { point: kind, session, cwd, server, asks, id, method, tool, arguments, result, .. } =
+    let Event { point: kind, session, cwd, server, asks, id, method, tool, arguments, hints, result, .. } =
         proxies::event(fields)?;
     HookCall::decoded(fields.text("point")?, |_| {
         if !cwd.is_absolute() {
@@ -122,8 +125,10 @@ fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadabl
         }
         let mut session = AgentSession::new(Some(session), cwd);
         session.interactive = asks;
-        let call =
-            |arguments| ToolUse::new(Some(id), format!("mcp__{server}__{tool}"), arguments).of_server(server.clone());
+        let call = |arguments| {
+            let call = ToolUse::new(Some(id), format!("mcp__{server}__{tool}"), arguments).of_server(server.clone());
+            ToolUse { hints, ..call }
+        };
         let event = match kind {
             Point::Request => HookEvent::BeforeToolCall(call(arguments)),
             Point::Result => {

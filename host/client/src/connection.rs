@@ -389,15 +389,17 @@ pub fn peer(stream: &impl AsFd) -> io::Result<u32> {
     Ok(credentials.uid())
 }
 
-/// Returns the process at the other end of the connection. For a listening socket, this is the process that called `listen`.
+/// Returns the process at the other end of the connection. For a listening socket, this is the process that called `listen`. Returns
+/// `None` if the system does not report the process, or if the process is in another namespace.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) fn peer_process(stream: &impl AsFd) -> Option<u32> {
+pub fn peer_process(stream: &impl AsFd) -> Option<u32> {
     let credentials = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
-    u32::try_from(credentials.pid()).ok()
+    u32::try_from(credentials.pid()).ok().filter(|process| *process > 0)
 }
 
+/// Returns the process at the other end of the connection, which this system does not report.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) fn peer_process(_: &impl AsFd) -> Option<u32> {
+pub fn peer_process(_: &impl AsFd) -> Option<u32> {
     None
 }
 

@@ -19,6 +19,7 @@
 //! | `outcome` | the outcome of an event: [`Decision`], [`TransformOutcome`], [`Rejection`] |
 //! | `approval` | [`Question`]s to a person, and the answers |
 //! | `declared` | declarations of a session: [`ToolSpec`], [`ModelRef`] |
+//! | `fact` | facts that the host reads for plugins: [`FactName`], [`Fact`] |
 //! | [`rule`] | the shape of a rule in words |
 
 #![deny(missing_docs)]
@@ -30,6 +31,7 @@ mod approval;
 pub mod bytes;
 mod declared;
 mod event;
+mod fact;
 mod failure;
 mod json;
 mod outcome;
@@ -40,6 +42,7 @@ mod types;
 pub use approval::{AnswerKind, Answered, Asker, Question};
 pub use declared::{ModelRef, ToolSpec};
 pub use event::Shape;
+pub use fact::{Fact, FactName, SessionMode, ToolHints};
 pub use failure::{Failure, FailureKind};
 pub use generated::*;
 pub use json::{Json, canonical};

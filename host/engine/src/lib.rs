@@ -60,6 +60,7 @@
 //! | `callback` | calls into the embedding program: catches its panics, and detects events that would wait for themselves |
 //! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
 //! | `failure_policy` | the consequences of a failed call |
+//! | [`facts`] | facts about the world of an agent, which the host reads for plugins |
 //! | [`native`] | native rules: plugins that are part of the program |
 //! | [`config`] | the configuration: which plugins may load, and how |
 //! | [`schema`] | JSON Schemas of tools, bounded and compiled |
@@ -114,6 +115,7 @@ mod compose;
 pub mod config;
 mod engine;
 mod event;
+pub mod facts;
 mod failure_policy;
 mod host;
 mod locked;

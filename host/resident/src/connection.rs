@@ -5,7 +5,7 @@ use crate::deadlines::WaitCallback;
 use crate::settler::{Settler, proxy};
 use hookhost_agents::directories::DIRECTORY_VARIABLES;
 use hookhost_agents::{Message, by_name};
-use hookhost_client::connection::{is_trusted, peer};
+use hookhost_client::connection::{is_trusted, peer, peer_process};
 use hookhost_client::frame::{HookRequest, MAX_FRAME, NumberedRequest, Request, Response};
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -101,6 +101,7 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
         tracing::warn!("a process of another user has connected, and gets no answer");
         return Ok(());
     }
+    let process = peer_process(&stream);
     let (input, mut output) = stream.into_split();
     let mut input = Input { stream: input, bytes: Vec::new() };
     let body = match tokio::time::timeout(REQUEST_TIMEOUT, input.frame()).await {
@@ -131,11 +132,11 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
             let status = status.to_string();
             send(&mut output, &Response::Status(status)).await
         }
-        Ok(Request::Hook(request)) => hook(&shared, input, output, &request).await,
+        Ok(Request::Hook(request)) => hook(&shared, input, output, &request, process).await,
         Ok(Request::Keep) => {
             // A kept connection counts as active only while one of its messages is pending.
             drop(active);
-            keep(&shared, input, output).await
+            keep(&shared, input, output, process).await
         }
     }
 }
@@ -146,6 +147,7 @@ async fn hook(
     mut input: Input,
     mut output: OwnedWriteHalf,
     request: &HookRequest,
+    process: Option<u32>,
 ) -> io::Result<()> {
     let (sender, mut waits) = mpsc::unbounded_channel();
     let on_wait = |seconds| _ = sender.send(seconds);
@@ -154,7 +156,7 @@ async fn hook(
         // protocol.
         let _ = input.stream.read(&mut [0]).await;
     };
-    let mut settled = pin!(respond(shared, request, &on_wait, gone));
+    let mut settled = pin!(respond(shared, request, process, &on_wait, gone));
     let mut interval = waiting_interval();
     loop {
         tokio::select! {
@@ -187,7 +189,12 @@ type MessageFuture =
     Pin<Box<dyn Future<Output = (Option<OutgoingFrame>, mpsc::UnboundedSender<OutgoingFrame>)> + Send>>;
 
 /// Processes the messages of a kept connection concurrently, until the other side closes the connection or this process ends.
-async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf) -> io::Result<()> {
+async fn keep(
+    shared: &Arc<HostState>,
+    mut input: Input,
+    output: OwnedWriteHalf,
+    process: Option<u32>,
+) -> io::Result<()> {
     let (sender, mut outgoing) = mpsc::unbounded_channel();
     // `Some` as long as new messages are accepted.
     let mut sender = Some(sender);
@@ -258,7 +265,7 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
                         let frame = Response::Waiting { seconds }.to_numbered_frame(number);
                         let _ = sender.send(OutgoingFrame { frame, active: None });
                     };
-                    let response = respond(&shared, &request, &on_wait, gone).await;
+                    let response = respond(&shared, &request, process, &on_wait, gone).await;
                     pending.end(number);
                     let outgoing = |response: Response| OutgoingFrame {
                         frame: response.to_numbered_frame(number),
@@ -435,6 +442,7 @@ impl Input {
 async fn respond(
     shared: &HostState,
     request: &HookRequest,
+    process: Option<u32>,
     on_wait: WaitCallback<'_>,
     gone: impl Future<Output = ()>,
 ) -> Option<Response> {
@@ -450,6 +458,7 @@ async fn respond(
     let mut sent = Message::new(message, directory);
     sent.point = (!point.is_empty()).then_some(point.as_str());
     sent.variables = variables;
+    sent.process = process;
     tokio::select! {
         biased;
         reply = shared.settler.reply(adapter, &sent, on_wait) => Some(Response::Reply(reply)),

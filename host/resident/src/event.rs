@@ -13,13 +13,14 @@ use hookhost::event_types::{
     AfterCompaction, AfterInference, AfterToolCall, AgentError, BeforeCompaction, BeforeInference, CustomEvent,
     FinalizeContent, PromptSubmit, QueueEmpty, SessionEnd, SubagentEnd, SubagentStart, TaskComplete,
 };
+use hookhost::facts::{AgentContext, AgentProcess};
 use hookhost::session::DispatchOptions;
 use hookhost::{EventType, OpenOutcome, PendingApproval, RecordedOutcome};
-use hookhost_agents::{Abilities, Adapter, Answer, HookCall, HookEvent, Outcome, ToolUse, reason};
+use hookhost_agents::{Abilities, Adapter, AgentSession, Answer, HookCall, HookEvent, Outcome, ToolUse, reason};
 use serde::Serialize;
 use serde_json::Value;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The status of each task or sub-agent that has ended, because agents do not report the actual status.
@@ -29,6 +30,8 @@ const SUCCESS: &str = "success";
 pub(crate) struct SessionEvent<'a> {
     pub(crate) adapter: &'static Adapter,
     pub(crate) call: &'a HookCall,
+    /// The process that waits for the answer.
+    pub(crate) process: &'a Arc<dyn AgentProcess>,
     pub(crate) abilities: Abilities,
     pub(crate) handle: &'a SessionHandle,
     /// Notes for the user about the rules.
@@ -186,8 +189,17 @@ impl SessionEvent<'_> {
     /// Dispatches an event, but does not wait for a person.
     async fn begin<E: EventType>(&self, payload: E::Payload) -> RecordedOutcome<E::Outcome> {
         let mut options = DispatchOptions::default();
-        options.raw = Some(self.call.raw.clone());
+        (options.raw, options.agent) = (Some(self.call.raw.clone()), self.agent());
         self.handle.session.begin::<E>(payload, options).await
+    }
+
+    /// Returns the facts about the agent that are known only here.
+    fn agent(&self) -> AgentContext {
+        let AgentSession { mode, version, .. } = &self.call.session;
+        let mut agent = AgentContext::default();
+        (agent.mode, agent.version, agent.process) = (*mode, version.clone(), Some(Arc::clone(self.process)));
+        agent.tool = self.call.event.tool().map(|call| call.hints).unwrap_or_default();
+        agent
     }
 
     async fn observe<E: EventType<Outcome = ()>>(&self, payload: E::Payload) -> RecordedAnswer {
@@ -275,7 +287,7 @@ impl SessionEvent<'_> {
         let ToolUse { id, name, arguments, origin, .. } = tool;
         let session = &self.handle.session;
         let call = session.tool_call(id.as_deref().unwrap_or_default(), name, arguments, origin.clone());
-        let open = session.begin_before_tool_call(call.raw(self.call.raw.clone())).await;
+        let open = session.begin_before_tool_call(call.raw(self.call.raw.clone()).agent(self.agent())).await;
         let settled = match self.abilities.asks {
             true => match open.into_final() {
                 Ok(settled) => settled,
@@ -401,6 +413,7 @@ mod tests {
     use crate::canary_rules;
     use crate::sessions::SessionTable;
     use hookhost::audit::{MemoryLog, Record};
+    use hookhost::facts::{AgentProcess, OwnProcess};
     use hookhost::{Config, Host};
     use hookhost_agents::{AgentSession, by_name};
     use serde_json::json;
@@ -438,6 +451,7 @@ mod tests {
         let host = Host::builder(Config::empty()).audit(log.clone()).build().await.unwrap();
         let rules = canary_rules::load(&host).await.unwrap();
         let adapter = by_name("codex").unwrap();
+        let process: Arc<dyn AgentProcess> = Arc::new(OwnProcess);
         for event in events {
             let (kind, named) = (event.kind(), AgentSession::new(Some(format!("{event:?}")), "/work".into()));
             let handle = SessionTable::default().handle(&host, "codex", &named, &rules).unwrap();
@@ -445,6 +459,7 @@ mod tests {
             let event = SessionEvent {
                 adapter,
                 call: &call,
+                process: &process,
                 abilities: adapter.abilities(&call),
                 handle: &handle,
                 notes: &[],

@@ -10,6 +10,9 @@ use crate::rules::{ConfigurationSource, DirectoryRules, RulesByDirectory, real};
 use crate::sessions::{SessionHandle, SessionTable, directories};
 use hookhost::audit::DeliveryKind;
 use hookhost::contract::Usage;
+#[cfg(target_os = "linux")]
+use hookhost::facts::OtherProcess;
+use hookhost::facts::{AgentProcess, UnknownProcess};
 use hookhost::session::SessionError;
 use hookhost::{Host, Plugin, Session, SessionSpec, StoreError};
 use hookhost_agents::{
@@ -43,6 +46,8 @@ pub struct Settler {
 struct MessageContext<'a> {
     adapter: &'static Adapter,
     call: &'a HookCall,
+    /// The process that waits for the reply.
+    process: &'a Arc<dyn AgentProcess>,
     /// The deadline for decisions of people and plugins.
     deadline: Instant,
     on_wait: WaitCallback<'a>,
@@ -175,9 +180,11 @@ impl Settler {
             return self.unsettled(adapter, &call, &call.session.cwd, &why);
         }
         let deadlines = ReplyDeadlines::new(adapter, &call.point, message.within);
+        let process = waiting_process(message.process);
         let work = async {
             let rules = self.rules_of(&call).await?;
-            let context = MessageContext { adapter, call: &call, deadline: deadlines.decision, on_wait };
+            let (deadline, process) = (deadlines.decision, &process);
+            let context = MessageContext { adapter, call: &call, process, deadline, on_wait };
             self.outcomes(context, &rules).await
         };
         let mut shutdown = self.shutdown.subscribe();
@@ -291,7 +298,7 @@ impl Settler {
         context: MessageContext<'_>,
         rules: &DirectoryRules,
     ) -> Result<(CachedOutcome, Arc<SessionHandle>), String> {
-        let MessageContext { adapter, call, deadline, on_wait } = context;
+        let MessageContext { adapter, call, process, deadline, on_wait } = context;
         let call = &*in_own_session(call);
         let handle = self.sessions.handle(&self.host, adapter.agent().name, &call.session, rules);
         let handle = handle.map_err(|error| error.to_string())?;
@@ -302,6 +309,7 @@ impl Settler {
         let event = SessionEvent {
             adapter,
             call,
+            process,
             abilities: adapter.abilities(call),
             handle: &handle,
             notes: &rules.notes,
@@ -365,6 +373,15 @@ impl Settler {
 impl std::fmt::Debug for Settler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settler").field("sessions", &self.sessions.count()).finish_non_exhaustive()
+    }
+}
+
+/// Describes the process that waits for a reply.
+fn waiting_process(process: Option<u32>) -> Arc<dyn AgentProcess> {
+    match process {
+        #[cfg(target_os = "linux")]
+        Some(process) => Arc::new(OtherProcess::new(process)),
+        _ => Arc::new(UnknownProcess),
     }
 }
 

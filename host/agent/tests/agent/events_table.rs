@@ -531,7 +531,7 @@ fn written() -> Vec<(String, String)> {
 /// Returns the answers that the contract permits for each event. In the file, they are the first words of the indented
 /// lines above the event's interface.
 fn permitted() -> BTreeMap<String, Vec<String>> {
-    let wit = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/events.wit")).unwrap();
+    let wit = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/0.1/events.wit")).unwrap();
     let (mut interfaces, mut answers) = (BTreeMap::new(), Vec::new());
     for line in wit.lines() {
         if let Some(name) = line.strip_prefix("interface ").and_then(|rest| rest.strip_suffix(" {")) {

@@ -6,7 +6,7 @@ use crate::checks::{has_call, misplaced_call};
 use crate::hook_call::{AgentSession, HookCall, HookEvent, ToolUse, is_of_windows};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
-use hookhost_contract::{EventKind, ToolResult};
+use hookhost_contract::{EventKind, SessionMode, ToolResult};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -124,6 +124,20 @@ pub(crate) fn absolute(directory: String, from: &Path) -> PathBuf {
     if is_of_windows(&directory) { PathBuf::from(directory) } else { from.join(directory) }
 }
 
+/// Returns the mode of a session. The words are those of Claude Code, Codex, Droid and Qwen Code; another word names no
+/// mode that hookhost knows.
+fn session_mode(word: &str) -> Option<SessionMode> {
+    Some(match word {
+        "plan" | "spec" => SessionMode::Plan,
+        // In the mode `dontAsk`, the agent refuses all calls about which it would ask in the mode `default`.
+        "default" | "dontAsk" => SessionMode::Default,
+        "acceptEdits" | "auto-edit" | "auto_edit" | "autoEdit" => SessionMode::AcceptEdits,
+        "bypassPermissions" | "yolo" => SessionMode::Bypass,
+        "auto" => SessionMode::Auto,
+        _ => return None,
+    })
+}
+
 fn missing(keys: &[&str]) -> Unreadable {
     Unreadable::new(format!("`{}` is missing", keys.first().unwrap_or(&"")))
 }
@@ -160,6 +174,7 @@ impl Reader<'_> {
             session.workspace = absolute(workspace, here);
         }
         session.subagent = self.fields.id(keys.subagent)?;
+        session.mode = self.fields.some_text("permission_mode").and_then(|mode| session_mode(&mode));
         Ok(session)
     }
 

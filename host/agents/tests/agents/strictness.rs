@@ -4,7 +4,7 @@
 use crate::actions::agents;
 use crate::goldens::fixtures;
 use hookhost_agents::{Adapter, HookCall, HookEvent, Message, Reply, ToolUse, Unreadable, all, by_name};
-use hookhost_contract::EventKind;
+use hookhost_contract::{EventKind, SessionMode};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -303,6 +303,25 @@ fn a_message_without_a_session_is_of_the_one_in_its_directory_and_numbers_are_id
     let bare = r#"{"tool_name": "Bash", "tool_input": {"command": "git push --force origin main"}}"#;
     let call = tool(decode(by_name("claude-code").unwrap(), bare, Some("PreToolUse")).unwrap());
     assert_eq!(call.arguments["command"], "git push --force origin main");
+}
+
+#[test]
+fn the_mode_of_a_session_is_read_in_the_words_of_each_agent() {
+    for (agent, word, mode) in [
+        ("claude-code", "default", Some(SessionMode::Default)),
+        ("claude-code", "dontAsk", Some(SessionMode::Default)),
+        ("claude-code", "acceptEdits", Some(SessionMode::AcceptEdits)),
+        ("codex", "bypassPermissions", Some(SessionMode::Bypass)),
+        ("droid", "plan", Some(SessionMode::Plan)),
+        ("qwen-code", "auto-edit", Some(SessionMode::AcceptEdits)),
+        ("qwen-code", "yolo", Some(SessionMode::Bypass)),
+        ("claude-code", "auto", Some(SessionMode::Auto)),
+        ("claude-code", "a new one", None),
+    ] {
+        let message = json!({ "session_id": "s", "cwd": "/p", "hook_event_name": "PreToolUse", "turn_id": "1",
+            "model": "m", "tool_name": "Bash", "tool_input": { "command": "ls" }, "permission_mode": word });
+        assert_eq!(read(agent, &message.to_string()).unwrap().session.mode, mode, "{agent} {word}");
+    }
 }
 
 #[test]

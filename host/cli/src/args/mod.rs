@@ -481,7 +481,7 @@ Examples:
   hookhost dispatch prompt-submit --payload prompt.json | jq -r .outcome
   hookhost dispatch --shell 'git push -f origin main'
 
-The payload is a JSON object of the event's parameters, as wit/events.wit
+The payload is a JSON object of the event's parameters, as wit/0.1/events.wit
 names them; `hookhost dispatch EVENT` without a payload shows an example.
 In a tool call `origin` can be left out; `action` is worked out. A key `session`
 can give cwd, workspace, agent, interactive, turn, depth, id, parent and

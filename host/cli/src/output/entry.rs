@@ -85,7 +85,7 @@ fn grant_in_words(grant: &str, value: &Value) -> String {
 /// Returns the grants under the keys of the configuration file. Grants that are not given are absent.
 pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
     let Grants { state, read_dirs, write_dirs, env, http, model, transcript, approve, audit, .. } = grants;
-    let Grants { capabilities, clock, random, .. } = grants;
+    let Grants { capabilities, facts, labels, clock, random, .. } = grants;
     let mut granted = Map::new();
     if let Some(state) = state {
         granted.insert("state".into(), json!({ "quota": state.quota }));
@@ -103,11 +103,20 @@ pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
             granted.insert(key.into(), json!(names));
         }
     }
+    if !facts.is_empty() {
+        granted.insert("facts".into(), json!(facts));
+    }
     if let Some(model) = model {
         granted.insert("model".into(), json!({ "name": model.name, "max-calls": model.max_calls }));
     }
-    let flags =
-        [("transcript", transcript), ("approve", approve), ("audit", audit), ("clock", clock), ("random", random)];
+    let flags = [
+        ("transcript", transcript),
+        ("labels", labels),
+        ("approve", approve),
+        ("audit", audit),
+        ("clock", clock),
+        ("random", random),
+    ];
     for (key, _) in flags.into_iter().filter(|(_, granted)| **granted) {
         granted.insert(key.into(), Value::Bool(true));
     }
@@ -193,6 +202,8 @@ mod tests {
         given.model = Some(ModelGrant::new("small"));
         (given.env, given.http) = (vec!["CI".into()], vec!["example.com".into()]);
         given.capabilities.insert("customers".into());
+        given.facts.insert(hookhost::contract::FactName::GitBranch);
+        given.labels = true;
         given.read_dirs = [("/policy".to_owned(), "/home/me/policy".into())].into();
         given.write_dirs = [("/out".to_owned(), "/home/me/out".into())].into();
         (given.transcript, given.approve, given.audit) = (true, true, true);

@@ -11,7 +11,7 @@ use crate::sandbox::capability::{Finding, LogLine};
 use crate::state::Scope;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One record of the log. In JSON, a record is an object whose member names are in kebab-case, and the member `kind`
 /// names the variant.
@@ -264,6 +264,9 @@ pub struct CallRecord {
     /// Findings of the plugin. Empty if the effects of the call were discarded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
+    /// The labels that the call added to the session. Empty if the effects of the call were discarded.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<String>,
 }
 
 /// A write to the state of a plugin.

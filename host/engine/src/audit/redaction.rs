@@ -7,6 +7,7 @@ pub use value::Redacted;
 use super::raw;
 use super::record::{ApprovalRecord, CallRecord, EventRecord, Observed, ToolRun, WrittenValue};
 use crate::config::AuditSettings;
+use crate::contract::Fact;
 use crate::contract::bytes::Bytes;
 use crate::sandbox::ModelReply;
 use crate::sandbox::capability::CapabilityReply;
@@ -143,6 +144,11 @@ impl Redaction<'_> {
         }
         for (index, message) in call.inputs.transcript.iter_mut().flat_map(|read| &mut read.messages) {
             self.text(&format!("{at}/inputs/transcript/messages/{index}/content"), &mut message.content);
+        }
+        for (index, read) in call.inputs.facts.iter_mut().enumerate() {
+            if let Fact::Text(text) | Fact::Unreadable(text) = &mut read.value {
+                self.text(&format!("{at}/inputs/facts/{index}/value"), text);
+            }
         }
         for (index, wrote) in call.wrote.iter_mut().enumerate() {
             if let WrittenValue::Set { value, .. } = &mut wrote.write {

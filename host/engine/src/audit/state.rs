@@ -29,5 +29,6 @@ impl CallRecord {
     /// Removes the effects of the call from the record, because they are not applied.
     pub(crate) fn void_effects(&mut self) {
         (self.wrote, self.wrote_dropped, self.findings) = (Vec::new(), 0, Vec::new());
+        self.labels.clear();
     }
 }

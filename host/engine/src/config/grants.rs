@@ -8,6 +8,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use crate::contract::FactName;
+
 use super::quantity::{Count32, Size};
 
 /// The capabilities that an entry grants to its plugin, in addition to `event`, `log` and `effects`, which every plugin
@@ -48,6 +50,10 @@ pub struct Grants {
     pub capabilities: BTreeSet<String>,
     /// `transcript = true`: the plugin may read the conversation.
     pub transcript: bool,
+    /// `facts = ["git.branch"]`: names of the facts about the agent's world that the plugin may read.
+    pub facts: BTreeSet<FactName>,
+    /// `labels = true`: the plugin may read and add the labels of the session.
+    pub labels: bool,
     /// `approve = true`: the plugin's verdict `approve` waives the questions of the configuration. If the entry is in a
     /// project's file, the verdict waives only the questions of project files.
     pub approve: bool,

@@ -2,7 +2,7 @@
 //!
 //! The implementation of an event defines the parameters and the result of its interface's `handle`, and the meaning of
 //! the verdict. Everything else is the same for all events: subscription, the call, composition, the record and
-//! `hookhost dispatch`. To add an event, add its interface in `wit/events.wit`, its implementation and row here, its
+//! `hookhost dispatch`. To add an event, add its interface in `wit/0.1/events.wit`, its implementation and row here, its
 //! row in `session/typed.rs`, its method in `session/events.rs`, and its method in the guest SDK.
 
 mod binary;

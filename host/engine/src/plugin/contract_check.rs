@@ -4,7 +4,7 @@
 use super::tools::{ToolDeclaration, ToolFunctions};
 use crate::contract::{EventKind, Session, ToolResult, VERSION};
 use crate::event::{self, HandleType};
-use crate::sandbox::capability::{Own, OwnCapabilities};
+use crate::sandbox::capability::{Own, OwnCapabilities, VERSIONS};
 use crate::sandbox::{Handle, capability, http, is_base_wasi};
 use crate::wire::{In, Out};
 use std::collections::BTreeMap;
@@ -201,16 +201,16 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
     let ty = component.component_type();
     let mut unknown = Vec::new();
     for (import, item) in ty.imports(engine) {
-        if let Some(capability) = interface(import) {
-            match capability {
+        if let Some(imported) = interface(import, &VERSIONS) {
+            match imported {
                 Err(version) => unknown.push((import.to_owned(), other_version(version))),
-                Ok("types") => {}
-                Ok(capability) if capability::of_contract(capability).is_none() => {
+                Ok(("types", VERSION)) => {}
+                Ok((capability, version)) if !is_capability(capability, version) => {
                     let hint =
                         "this host has no such capability; it may be of a newer contract, and needs a newer host";
                     unknown.push((import.to_owned(), hint.to_owned()));
                 }
-                Ok(capability) => {
+                Ok((capability, _)) => {
                     if let ("event", ComponentItem::ComponentInstance(instance)) = (capability, &item.ty) {
                         surface.wants_raw = instance.get_export(engine, "raw").is_some();
                     }
@@ -238,11 +238,12 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
     let types = ty.instance_type();
     let mut others = Vec::new();
     for (export, item) in ty.exports(engine) {
-        let (Some(interface), ComponentItem::ComponentInstance(instance)) = (interface(export), item.ty) else {
+        let exported = interface(export, &[VERSION]);
+        let (Some(interface), ComponentItem::ComponentInstance(instance)) = (exported, item.ty) else {
             others.push(export.to_owned());
             continue;
         };
-        let interface = interface.map_err(|version| ContractError::UnknownExport {
+        let (interface, _) = interface.map_err(|version| ContractError::UnknownExport {
             export: export.to_owned(),
             hint: other_version(version),
         })?;
@@ -271,12 +272,18 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
     Ok(surface)
 }
 
+/// Returns true if this version of the contract has a capability of this name.
+fn is_capability(name: &str, version: &str) -> bool {
+    capability::of_contract(name).is_some_and(|capability| capability.version() == version)
+}
+
 /// Returns the remedy for an interface of another version of the contract.
 fn other_version(version: &str) -> String {
+    let spoken = VERSIONS.join(" and ");
     match version {
-        "" => format!("it names no version of the contract, and this host speaks {VERSION}: add `@{VERSION}`"),
+        "" => format!("it names no version of the contract, and this host speaks {spoken}: add `@{VERSION}`"),
         _ => format!(
-            "it is of version `{version}` of the contract, and this host speaks {VERSION}: build it for that version, or use a \
+            "it is of version `{version}` of the contract, and this host speaks {spoken}: build it for that version, or use a \
              host that speaks its own"
         ),
     }
@@ -337,16 +344,20 @@ impl Check<'_> {
     }
 }
 
-/// Returns the bare name of an interface of the contract: `before-tool-call` for
-/// `hookhost:hooks/before-tool-call@0.1.0`. Returns `Err` with the version if the version is not compatible with this
-/// host's, and `None` for an interface of another package.
-pub(super) fn interface(name: &str) -> Option<Result<&str, &str>> {
+/// Returns the bare name of an interface of the contract, and the spoken version with which it is compatible:
+/// `before-tool-call` and `0.1.0` for `hookhost:hooks/before-tool-call@0.1.0`. Returns `Err` with the version if it is
+/// compatible with none of the spoken versions, and `None` for an interface of another package.
+pub(super) fn interface<'a>(
+    name: &'a str,
+    spoken: &[&'static str],
+) -> Option<Result<(&'a str, &'static str), &'a str>> {
     let name = name.strip_prefix(PACKAGE)?;
     let (bare, version) = name.split_once('@').unwrap_or((name, ""));
     // In 0.x, a new minor version may be incompatible.
     let line = |version: &'static str| version.rsplit_once('.').map_or(version, |(line, _)| line);
-    let compatible = version.strip_prefix(line(VERSION)).is_some_and(|patch| patch.starts_with('.'));
-    Some(if compatible { Ok(bare) } else { Err(version) })
+    let is_compatible =
+        |spoken: &&&'static str| version.strip_prefix(line(spoken)).is_some_and(|patch| patch.starts_with('.'));
+    Some(spoken.iter().find(is_compatible).map(|spoken| (bare, *spoken)).ok_or(version))
 }
 
 fn nearest(interface: &str) -> String {

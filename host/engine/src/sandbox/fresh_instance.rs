@@ -6,7 +6,7 @@ use super::trap::{Limit, classify, not_instantiated};
 use super::{Sandbox, may_wait as waits, processor_time};
 use crate::config::{Entry, Limits};
 use crate::contract::{Failure, FailureKind};
-use crate::state::View;
+use crate::state::{Labels, View};
 use crate::wire::Answer;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -236,6 +236,9 @@ impl<R> CallOutcome<R> {
         guest.note_what_wasi_showed();
         let Guest { mut given, mut did, .. } = guest;
         let (writes, reads) = given.state.take().map(View::into_parts).unzip();
+        if let Some((before, added)) = given.labels.take().map(Labels::into_parts) {
+            (did.inputs.labels, did.effects.labels) = (before, added);
+        }
         (did.log, did.log_dropped) = (log.lines, log.dropped);
         (did.writes, did.reads) = (writes, reads.unwrap_or_default());
         did.missed = given.replayed.as_ref().is_some_and(super::capability::ReplayedInputs::missed);

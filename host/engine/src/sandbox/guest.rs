@@ -14,7 +14,7 @@ use crate::callback::Waiters;
 use crate::config::{Grants, Limits, Server};
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::Inputs;
-use crate::state::{Reads, View, Writes};
+use crate::state::{Labels, Reads, View, Writes};
 use std::collections::BTreeSet;
 use std::sync::{Arc, atomic::AtomicU32};
 use std::time::Duration;
@@ -31,6 +31,8 @@ pub(crate) struct Guest {
     pub(super) recorded_bytes: usize,
     /// Size of the recorded requests to the model and the embedding program, with the answers, in bytes.
     pub(super) asked_bytes: usize,
+    /// Size of the recorded facts, in bytes.
+    pub(super) fact_bytes: usize,
     pub(super) log: Log,
     pub(super) limiter: MemoryLimiter,
     /// Time for which the guest has computed.
@@ -80,6 +82,7 @@ pub(crate) struct GuestSetup {
     pub(crate) servers: Arc<[Server]>,
     pub(crate) network: Arc<Network>,
     pub(crate) state: Option<View>,
+    pub(crate) labels: Option<Labels>,
     /// True if the event has a record that can contain the effects. Events `audit-record` have no record.
     pub(crate) is_recorded: bool,
     pub(crate) transcript: Arc<dyn Transcript>,
@@ -104,7 +107,7 @@ pub(crate) struct CallReport {
     pub(crate) fuel: u64,
     /// Wall time, waiting included.
     pub(crate) time: Duration,
-    /// Findings and reminders; none if the call did not return.
+    /// Findings, reminders and labels; none if the call did not return.
     pub(crate) effects: Effects,
     /// State writes; none if the call did not return.
     pub(crate) writes: Option<Writes>,
@@ -141,6 +144,7 @@ impl GuestSetup {
             servers: Arc::default(),
             network: Arc::default(),
             state: None,
+            labels: None,
             is_recorded: true,
             transcript: Arc::new(NoTranscript),
             model: None,
@@ -161,6 +165,7 @@ impl Guest {
             did: Box::default(),
             recorded_bytes: 0,
             asked_bytes: 0,
+            fact_bytes: 0,
             log: Log::with_capacity(limits.log.get()),
             limiter: MemoryLimiter {
                 memory: limits.memory.get(),

@@ -2,9 +2,10 @@
 
 use super::capability::{CapabilityAnswer, Message, ModelRequest};
 use crate::contract::bytes::Bytes;
+use crate::contract::{Fact, FactName};
 use crate::state::{Read, Reads, Scope};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The inputs that a call has got from outside its event. With these inputs, the call can be replayed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,26 @@ pub struct Inputs {
     /// The messages that the call read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<TranscriptRead>,
+    /// The facts that the call read, in order of the first reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<FactRead>,
+    /// The labels of the session before the event, if the call used labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<BTreeSet<String>>,
+}
+
+/// A fact that a call read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct FactRead {
+    /// The name of the fact.
+    pub name: FactName,
+    /// The directory or the file that the fact is about, as the plugin named it. If absent, it is the working directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// The fact.
+    pub value: Fact,
 }
 
 /// The state that a call used. The values are the values before the event.
@@ -100,7 +121,9 @@ impl Inputs {
     /// Returns true if the call read nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.state.is_none() && self.model.is_empty() && self.capabilities.is_empty() && self.transcript.is_none()
+        let Self { state, model, capabilities, transcript, facts, labels } = self;
+        let is_silent = model.is_empty() && capabilities.is_empty() && facts.is_empty();
+        is_silent && state.is_none() && transcript.is_none() && labels.is_none()
     }
 }
 

@@ -10,6 +10,7 @@ mod open_record;
 mod pending;
 mod records;
 
+pub(super) use effects::written_labels;
 pub use pending::{OpenDecision, OpenOutcome, PendingApproval};
 pub(super) use records::{Durability, RecordEffects};
 
@@ -31,7 +32,7 @@ use crate::contract::{
 use crate::event::{Binary, CollectEvent, GateEvent, Kind, TransformEvent};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts};
-use crate::state::Writes;
+use crate::state::{Source, Writes};
 use crate::store::{OpenQuestion, QuestionChange, StoreError};
 use again::Consent;
 use call_override::Overridden;
@@ -52,6 +53,8 @@ pub(crate) struct Dispatch<'a> {
     pending_effects: Vec<PendingEffects>,
     /// The effects of the last call, until it is known whether its answer is valid.
     returned: Option<(usize, Option<Writes>, Effects)>,
+    /// The labels of the session before the event, if a plugin with the grant was asked.
+    labels: Option<Arc<dyn Source>>,
     record: OpenRecord,
     /// True if the record has been written, or must not be written.
     concluded: bool,
@@ -119,6 +122,7 @@ impl<'a> Dispatch<'a> {
             chain,
             pending_effects: chain.iter().map(|_| PendingEffects::default()).collect(),
             returned: None,
+            labels: None,
             size: record.original.get().len(),
             record,
             // An `audit-record` event writes no record.

@@ -13,7 +13,7 @@ use crate::contract;
 use crate::event::{CallValidator, Schemas};
 use crate::locked::locked;
 use crate::sandbox::capability::{Reminder, Transcript};
-use crate::state::Lineage;
+use crate::state::{LABELS, Lineage, Source, Time};
 use crate::store::{StoreError, Turn, TurnQueue};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -112,6 +112,11 @@ impl SessionInner {
     /// Returns the session and the tree whose state the events use.
     pub(super) fn lineage(&self) -> Lineage<'_> {
         Lineage { session: &self.id, root: &self.root }
+    }
+
+    /// Returns the labels of the session's tree at this time.
+    pub(super) fn labels(&self, time: Time) -> Arc<dyn Source> {
+        self.services.store.snapshot(&LABELS.into(), self.lineage(), time)
     }
 
     /// Returns the asking agent in the form that a person sees.

@@ -7,7 +7,8 @@ use crate::contract::{Failure, FailureKind};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts, OwnCall, ReplayedInputs};
 use crate::sandbox::{CallOutcome, CallReport, GuestSetup};
-use crate::state::{Source, View, Writes};
+use crate::state::{Labels, Source, View, Writes};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ pub(super) struct Invocation<'a> {
     pub(super) round: u32,
     /// The state of the plugin, if it has the grant.
     pub(super) state: Option<Arc<dyn Source>>,
+    /// The labels of the session before the event, if the plugin has the grant.
+    pub(super) labels: Option<Arc<dyn Source>>,
     /// True if the call has a record. A call without a record has no effects.
     pub(super) is_recorded: bool,
     /// True if the session's turn is held until the call has returned.
@@ -39,7 +42,8 @@ pub(super) struct CallEffects {
 impl Invocation<'_> {
     /// Returns the inputs and limits of the guest.
     pub(super) fn setup(self) -> Box<GuestSetup> {
-        let Self { session, plugin, facts, round, state, is_recorded, holds_turn, replayed, overload_deadline } = self;
+        let Self { session, plugin, facts, round, state, labels, is_recorded, holds_turn, replayed, overload_deadline } =
+            self;
         let quota = plugin.entry().grants.state.as_ref().map(|grant| grant.quota.get());
         let time = facts.time;
         let (preopens, servers) = plugin.outside();
@@ -52,6 +56,7 @@ impl Invocation<'_> {
             servers,
             network: session.services.network.clone(),
             state: state.zip(quota).map(|(state, quota)| View::new(state, quota, time)),
+            labels: labels.map(|labels| Labels::new(labels, replayed.as_ref().and_then(ReplayedInputs::labels))),
             is_recorded,
             transcript: session.transcript(),
             model: session.services.model.clone(),
@@ -117,6 +122,7 @@ pub(super) fn record(plugin: &Plugin, round: u32) -> CallRecord {
         log: Vec::new(),
         log_dropped: 0,
         findings: Vec::new(),
+        labels: BTreeSet::new(),
     }
 }
 

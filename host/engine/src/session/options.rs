@@ -1,6 +1,7 @@
 //! Options of an event.
 
 use crate::contract::Json;
+use crate::facts::AgentContext;
 
 /// Options of an event in addition to its payload.
 #[derive(Clone, Debug, Default)]
@@ -8,6 +9,8 @@ use crate::contract::Json;
 pub struct DispatchOptions {
     /// The agent's own message about the event, if the event came from outside of the program.
     pub raw: Option<Json>,
+    /// What the sender knows about the agent, for plugins that read facts.
+    pub agent: AgentContext,
     /// Waits for observers. The returned record then contains their calls. Use this option only to try out a plugin,
     /// because the event then takes as long as its observers.
     pub await_observers: bool,

@@ -3,6 +3,7 @@
 use super::handle::Session;
 use super::options::DispatchOptions;
 use crate::contract::{Json, ToolCall, ToolOrigin};
+use crate::facts::AgentContext;
 use serde_json::Value;
 use std::ops::Deref;
 
@@ -16,6 +17,7 @@ pub struct PreparedCall {
     handle: u64,
     /// The agent's own message about the call.
     raw: Option<Json>,
+    agent: AgentContext,
 }
 
 impl PreparedCall {
@@ -24,6 +26,12 @@ impl PreparedCall {
     #[must_use]
     pub fn raw(self, message: Json) -> Self {
         Self { raw: Some(message), ..self }
+    }
+
+    /// Adds what the sender knows about the agent, for plugins that read facts. [`Self::into_call`] drops it.
+    #[must_use]
+    pub fn agent(self, agent: AgentContext) -> Self {
+        Self { agent, ..self }
     }
 
     /// Returns the call without the agent's message.
@@ -48,7 +56,7 @@ impl Session {
         let spec = &self.shared.spec;
         let actions = self.shared.services.actions.of(&spec.agent);
         let call = actions.call(id.to_owned(), name.to_owned(), arguments, origin, &spec.cwd.to_string_lossy());
-        PreparedCall { call, handle: self.shared.state.handle(), raw: None }
+        self.prepared(call)
     }
 
     /// Prepares a tool call from another source: normalises its arguments, and derives its action again.
@@ -56,15 +64,19 @@ impl Session {
     pub fn prepare(&self, call: ToolCall) -> PreparedCall {
         let (config, info) = (self.shared.config(), self.shared.info());
         let call = self.shared.validator(&config, &info).prepared(call);
-        PreparedCall { call, handle: self.shared.state.handle(), raw: None }
+        self.prepared(call)
+    }
+
+    fn prepared(&self, call: ToolCall) -> PreparedCall {
+        PreparedCall { call, handle: self.shared.state.handle(), raw: None, agent: AgentContext::default() }
     }
 
     /// Returns the call in the form in which plugins are asked about it. Prepares it again if another handle created
     /// it.
     pub(super) fn asked_about(&self, call: PreparedCall) -> (ToolCall, DispatchOptions) {
-        let PreparedCall { call, handle, raw } = call;
+        let PreparedCall { call, handle, raw, agent } = call;
         let is_ours = handle == self.shared.state.handle();
         let call = if is_ours { call } else { self.prepare(call).call };
-        (call, DispatchOptions { raw, ..DispatchOptions::default() })
+        (call, DispatchOptions { raw, agent, ..DispatchOptions::default() })
     }
 }

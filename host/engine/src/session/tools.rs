@@ -3,13 +3,14 @@
 //! A call of a tool is not an event. The events about the call (`before-tool-call`, `after-tool-call`) are dispatched
 //! before and after it. Several calls of one session may run at the same time, even while events are dispatched.
 
-use super::dispatch::{Durability, RecordEffects};
+use super::dispatch::{Durability, RecordEffects, written_labels};
 use super::handle::Session;
 use super::inner::SessionInner;
 use super::invocation::{self, CallEffects, Invocation};
 use crate::active_config::ActiveConfig;
 use crate::audit::{Header, ToolRun, raw};
 use crate::contract::{self, Failure, ToolResult};
+use crate::facts::{AgentContext, FactReader};
 use crate::plugin::Plugin;
 use crate::sandbox::GuestSetup;
 use crate::sandbox::capability::EventFacts;
@@ -204,12 +205,14 @@ impl<'a> Call<'a> {
         let time = self.record.header.time;
         let snapshot = |_: &_| session.services.store.snapshot(&plugin.shared.name, session.lineage(), time);
         let parent_session = session.spec.parent.clone();
+        let world = FactReader::new(Arc::clone(&self.info), AgentContext::default());
         let invocation = Invocation {
             session,
             plugin,
-            facts: Arc::new(EventFacts { id: self.record.id.clone(), time, parent_session, raw: None }),
+            facts: Arc::new(EventFacts { id: self.record.id.clone(), time, parent_session, raw: None, world }),
             round: 1,
             state: plugin.entry().grants.state.as_ref().map(snapshot),
+            labels: plugin.entry().grants.labels.then(|| session.labels(time)),
             is_recorded: true,
             holds_turn: false,
             replayed: None,
@@ -228,6 +231,10 @@ impl<'a> Call<'a> {
             let call = &mut self.record.call;
             call.verdict = Some(raw(result));
             call.findings = effects.findings;
+            if plugin.enforces() {
+                call.labels = effects.labels;
+                writes.extend(written_labels(&call.labels, &self.record.id));
+            }
             reminders = effects.reminders;
             if let Some(written) = written.filter(|writes| !writes.is_empty()) {
                 call.note_writes(&written);

@@ -14,6 +14,7 @@ use crate::active_config::ActiveConfig;
 use crate::audit::raw;
 use crate::callback;
 use crate::contract::EventKind;
+use crate::facts::FactReader;
 use crate::runtime;
 use crate::sandbox::capability::EventFacts;
 use crate::store::Turn;
@@ -154,13 +155,14 @@ impl SessionInner {
             true => payload,
             false => E::prepared(payload, &self.validator(rules, &info)),
         };
-        let DispatchOptions { raw: own_message, await_observers, .. } = options;
+        let DispatchOptions { raw: own_message, await_observers, agent, .. } = options;
         let (id, time) = match &replay {
             Some(replay) => (replay.id.clone(), replay.time),
             None => (self.event_id(turn), self.services.now()),
         };
         let parent_session = self.spec.parent.clone();
-        let facts = Arc::new(EventFacts { id, time, parent_session, raw: own_message });
+        let world = FactReader::new(Arc::clone(&info), agent);
+        let facts = Arc::new(EventFacts { id, time, parent_session, raw: own_message, world });
         let start = EventStart { info, facts, replay, await_observers };
         (Dispatch::new(self, rules, E::KIND, start, raw(&payload)), payload)
     }

@@ -4,11 +4,13 @@
 //! known. At this moment, `increment` adds to the value that is then current. If several events have called `set` for a
 //! key, the last event wins. This module does no I/O, because the module `store` stores the namespaces.
 
+mod labels;
 mod namespace;
 mod reads;
 mod source;
 mod view;
 
+pub(crate) use labels::{LABELS, LabelError, Labels};
 pub(crate) use namespace::{Namespace, StoredValue};
 pub(crate) use reads::{MAX_RECORDED, Read, Reads};
 pub(crate) use source::{Found, Namespaces, RecordedReads, Source};

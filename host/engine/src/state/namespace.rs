@@ -44,6 +44,11 @@ impl Namespace {
         self.values.get(key).filter(|stored| stored.is_live(now)).map(|stored| stored.value.as_slice())
     }
 
+    /// Returns the keys that have not expired.
+    pub(crate) fn keys(&self, now: Time) -> impl Iterator<Item = &String> {
+        self.values.iter().filter(move |(_, stored)| stored.is_live(now)).map(|(key, _)| key)
+    }
+
     pub(crate) fn put(&mut self, key: &str, stored: StoredValue) {
         self.remove(key);
         self.bytes += key.len() + stored.value.len();

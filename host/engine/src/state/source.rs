@@ -19,6 +19,12 @@ pub(crate) trait Source: Debug + Send + Sync {
     /// Returns one sentence with the reason if the state cannot be read.
     fn size(&self, scope: Scope, key: &str) -> Result<Option<usize>, String>;
 
+    /// Returns all keys of a scope.
+    ///
+    /// # Errors
+    /// Returns one sentence with the reason if the state cannot be read.
+    fn keys(&self, scope: Scope) -> Result<Vec<String>, String>;
+
     /// Returns the usage of each scope.
     ///
     /// # Errors
@@ -74,6 +80,10 @@ impl Source for Namespaces {
         Ok(self.live(scope, key).map(|value| key.len() + value.len()))
     }
 
+    fn keys(&self, scope: Scope) -> Result<Vec<String>, String> {
+        Ok(self.namespaces[scope as usize].keys(self.now).cloned().collect())
+    }
+
     fn usage(&self) -> Result<Usages, String> {
         Ok(self.namespaces.each_ref().map(|namespace| namespace.usage(self.now)))
     }
@@ -95,6 +105,10 @@ impl Source for RecordedReads {
             Some(Read::Size(size)) => Ok(*size),
             None => self.rest.size(scope, key),
         }
+    }
+
+    fn keys(&self, scope: Scope) -> Result<Vec<String>, String> {
+        self.rest.keys(scope)
     }
 
     fn usage(&self) -> Result<Usages, String> {

@@ -336,6 +336,9 @@ impl Source for Gone {
     fn size(&self, _: Scope, _: &str) -> Result<Option<usize>, String> {
         Err("the disk is gone".into())
     }
+    fn keys(&self, _: Scope) -> Result<Vec<String>, String> {
+        Err("the disk is gone".into())
+    }
     fn usage(&self) -> Result<Usages, String> {
         Err("the disk is gone".into())
     }

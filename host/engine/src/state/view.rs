@@ -34,6 +34,12 @@ pub(crate) struct View {
     now: Time,
 }
 
+impl FromIterator<((Scope, String), Write)> for Writes {
+    fn from_iter<I: IntoIterator<Item = ((Scope, String), Write)>>(writes: I) -> Self {
+        Self(writes.into_iter().collect())
+    }
+}
+
 impl Writes {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

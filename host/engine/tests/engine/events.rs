@@ -429,7 +429,7 @@ async fn a_misspelt_field_is_named_with_the_one_that_is_meant_where_unknown_fiel
 
 #[test]
 fn the_table_has_the_events_of_the_contract_and_no_other() {
-    let wit = include_str!("../../wit/events.wit");
+    let wit = include_str!("../../wit/0.1/events.wit");
     let events: Vec<&str> = wit
         .split("\ninterface ")
         .skip(1)

@@ -22,6 +22,7 @@ use hookhost_agents::mcp_proxy::{Event, NAME, Point};
 use hookhost_agents::proxies::ProxyReply;
 use hookhost_agents::reason;
 use hookhost_client::async_client::{AsyncClient, LongWaitCallback};
+use hookhost_contract::ToolHints;
 use listings::MissingTool;
 use results::AnswerContext;
 pub use results::is_question;
@@ -269,7 +270,22 @@ impl Judge {
             method: operation.map(|operation| operation.method.name().to_owned()).unwrap_or_default(),
             tool: operation.map(|operation| operation.tool.clone()).unwrap_or_default(),
             arguments: operation.map(|operation| operation.arguments.clone()).unwrap_or_default(),
+            hints: operation.map(|operation| self.hints(operation)).unwrap_or_default(),
             result: None,
+        }
+    }
+
+    /// Returns the annotations of a tool in its approved definition.
+    fn hints(&self, operation: &Operation) -> ToolHints {
+        let state = self.state();
+        let definitions = state.lock.servers.get(self.server.as_str());
+        let definition = definitions.filter(|_| operation.method == Method::CallTool);
+        let annotations = definition.and_then(|tools| tools.get(&operation.tool)?.get("annotations"));
+        let hint = |name: &str| annotations?.get(name)?.as_bool();
+        ToolHints {
+            read_only: hint("readOnlyHint"),
+            destructive: hint("destructiveHint"),
+            open_world: hint("openWorldHint"),
         }
     }
 

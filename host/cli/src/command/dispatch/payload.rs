@@ -1,5 +1,5 @@
 //! Reads the payload of an event from JSON. The payload is an object that contains the event's parameters and, optionally, the session. The
-//! keys are the parameters' names in `wit/events.wit`.
+//! keys are the parameters' names in `wit/0.1/events.wit`.
 
 use super::command;
 use crate::exit::CliError;

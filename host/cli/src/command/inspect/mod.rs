@@ -96,6 +96,7 @@ fn as_text(args: &InspectArgs, inspection: &Inspection, metadata: &Metadata, all
     row("allowed", &allowed_in_words(allowed));
     row("digest", &format!("sha256 {}", inspection.digest));
     row("size", &format!("{} bytes", inspection.size));
+    row("contract", &inspection.contract.join(", "));
     row("events", &inspection.events.iter().map(|event| event.name()).collect::<Vec<_>>().join(", "));
     row("needs", &inspection.grants.join("; "));
     let optional = inspection.optional_grants.join("; ");

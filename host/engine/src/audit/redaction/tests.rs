@@ -2,11 +2,11 @@ use super::super::record::{Header, KeptAnswer, Record, StateWrite};
 use super::super::{Scope, ToRecord};
 use super::*;
 use crate::config::{CodeId, Digest, Enforcement, KeyPattern, Mode};
-use crate::contract::{Asker, Escalation, EventKind, Failure, FailureKind, OutcomeKind, Question};
+use crate::contract::{Asker, Escalation, EventKind, FactName, Failure, FailureKind, OutcomeKind, Question};
 use crate::sandbox::capability::{
     CapabilityAnswer, CapabilityCall, CapabilityReply, Finding, Level, LogLine, Message, ModelRequest, Severity,
 };
-use crate::sandbox::{Inputs, ModelAnswer, StateRead, StateUse, TranscriptRead};
+use crate::sandbox::{FactRead, Inputs, ModelAnswer, StateRead, StateUse, TranscriptRead};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -58,6 +58,8 @@ fn full() -> EventRecord {
                 length: 1,
                 messages: [(0, Message { role: "user".into(), content: text() })].into(),
             }),
+            facts: vec![FactRead { name: FactName::GitRemote, at: None, value: Fact::Text(text()) }],
+            labels: None,
         },
         wrote_dropped: 0,
         wrote: vec![StateWrite {
@@ -75,6 +77,7 @@ fn full() -> EventRecord {
             action: String::new(),
             details: Some(text()),
         }],
+        labels: BTreeSet::new(),
     };
     EventRecord {
         id: "e".into(),
@@ -105,12 +108,13 @@ fn full() -> EventRecord {
     }
 }
 
-const PARTS: [&str; 21] = [
+const PARTS: [&str; 22] = [
     "calls/0/failure/detail",
     "calls/0/findings/0/details",
     "calls/0/findings/0/explanation",
     "calls/0/inputs/capabilities/0/answer",
     "calls/0/inputs/capabilities/0/arguments/0",
+    "calls/0/inputs/facts/0/value",
     "calls/0/inputs/model/0/answer",
     "calls/0/inputs/model/0/request/input",
     "calls/0/inputs/model/0/request/instructions",

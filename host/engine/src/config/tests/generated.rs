@@ -10,7 +10,7 @@ use crate::{
         ActionKind, Config, Digest, Entry, Grants, Layer, Limits, Mode, ModelGrant, OnFailure, Source, StateGrant,
         raw::RawEntry,
     },
-    contract::{EventKind, Stop},
+    contract::{EventKind, FactName, Stop},
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -35,14 +35,15 @@ fn grants() -> impl Strategy<Value = Grants> {
     let capabilities = collection::btree_set("[a-z]{1,6}", 0..3);
     let lists =
         (capabilities, collection::vec("[A-Z_]{1,6}", 0..3), collection::vec("[a-z]{1,6}(:[1-9][0-9]{0,3})?", 0..3));
-    (state, directories("r"), directories("w"), lists, model, any::<[bool; 5]>()).prop_map(
+    let facts = collection::btree_set(sample::select(FactName::ALL), 0..3);
+    (state, directories("r"), directories("w"), lists, (model, facts), any::<[bool; 6]>()).prop_map(
         |(
             state,
             read_dirs,
             write_dirs,
             (capabilities, env, http),
-            model,
-            [transcript, approve, audit, clock, random],
+            (model, facts),
+            [transcript, labels, approve, audit, clock, random],
         )| Grants {
             state,
             read_dirs,
@@ -52,6 +53,8 @@ fn grants() -> impl Strategy<Value = Grants> {
             capabilities,
             model,
             transcript,
+            facts,
+            labels,
             approve,
             audit,
             clock,

@@ -3,10 +3,11 @@
 use super::{compile_bounds, compiling::compile_here, outline::outline};
 use crate::config::{Digest, Settings};
 use crate::plugin::ContractError;
-use crate::plugin::contract_check::{kind_of_file, surface};
+use crate::plugin::contract_check::{PACKAGE, kind_of_file, surface};
 use crate::sandbox::capability::{self, OwnCapabilities};
 use crate::sandbox::http;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// The description of a file.
 #[derive(Clone, Debug, Serialize)]
@@ -22,6 +23,8 @@ pub struct Inspection {
     pub exports: Vec<String>,
     /// Full names of the imports.
     pub imports: Vec<String>,
+    /// The versions of the contract whose interfaces the plugin exports or imports.
+    pub contract: Vec<String>,
     /// The events to which the plugin would subscribe.
     pub events: Vec<crate::contract::EventKind>,
     /// True if the plugin accepts a configuration.
@@ -56,6 +59,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
         size: bytes.len(),
         exports: ty.exports(&engine).map(|(name, _)| name.to_owned()).collect(),
         imports: ty.imports(&engine).map(|(name, _)| name.to_owned()).collect(),
+        contract: Vec::new(),
         events: Vec::new(),
         configurable: false,
         tools: false,
@@ -63,6 +67,10 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
         optional_grants: Vec::new(),
         problem: None,
     };
+    let names = inspection.exports.iter().chain(&inspection.imports);
+    let versions = names.filter_map(|name| name.strip_prefix(PACKAGE)?.split_once('@'));
+    let versions: BTreeSet<String> = versions.map(|(_, version)| version.to_owned()).collect();
+    inspection.contract = versions.into_iter().collect();
     match surface(&engine, &component, &OwnCapabilities::default()) {
         Ok(surface) => {
             inspection.events = surface.subscriptions.keys().copied().collect();

@@ -11,7 +11,9 @@
 
 use super::functions::CompiledFunctions;
 use crate::config::Entry;
+use crate::contract::VERSION;
 use crate::plugin::configure::configured;
+use crate::plugin::contract_check::interface;
 use crate::plugin::link::CheckedComponent;
 use crate::plugin::{Compiler, ContractError, LoadError};
 use crate::sandbox::Guest;
@@ -87,7 +89,7 @@ fn exports_setup(bytes: &[u8]) -> bool {
             Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => depth += 1,
             Ok(Payload::End(_)) => depth = depth.saturating_sub(1),
             Ok(Payload::ComponentExportSection(exports)) if depth == 0 => {
-                let setup = |name: &str| crate::plugin::contract_check::interface(name) == Some(Ok("setup"));
+                let setup = |name: &str| interface(name, &[VERSION]) == Some(Ok(("setup", VERSION)));
                 if exports.into_iter().flatten().any(|export| setup(export.name.name)) {
                     return true;
                 }

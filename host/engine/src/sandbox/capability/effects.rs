@@ -5,6 +5,7 @@ use crate::contract::bytes::written_size;
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::trap::Limit;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Maximum number of findings of one call, and maximum number of reminders of one call. If a call exceeds one of these
 /// numbers, it fails. Otherwise an effect would be lost silently.
@@ -72,6 +73,8 @@ pub struct Reminder {
 pub(crate) struct Effects {
     pub(crate) findings: Vec<Finding>,
     pub(crate) reminders: Vec<Reminder>,
+    /// The labels that the call has added with the capability `labels`.
+    pub(crate) labels: BTreeSet<String>,
     /// Size of the findings and reminders, in bytes of JSON.
     written: usize,
 }

@@ -2,6 +2,7 @@
 
 use super::{Guest, of_the_contract, wit};
 use crate::contract::Json;
+use crate::facts::FactReader;
 
 /// The facts that a plugin can read about its event.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +12,8 @@ pub(crate) struct EventFacts {
     pub(crate) time: u64,
     pub(crate) parent_session: Option<String>,
     pub(crate) raw: Option<Json>,
+    /// The facts about the world of the agent, for the capability `facts`.
+    pub(crate) world: FactReader,
 }
 
 /// The capability `event`.

@@ -1,4 +1,4 @@
-//! The capabilities that the host offers to a guest: one file per capability of `wit/capabilities.wit`.
+//! The capabilities that the host offers to a guest: one file per capability of `wit/`.
 //!
 //! `bindgen!` generates the host traits from the WIT, in the module `generated`. Everything else here is written by
 //! hand. Capabilities of the contract and of an embedding program are loaded and linked through one trait,
@@ -8,6 +8,8 @@ mod effects;
 mod embedder;
 mod embedder_json;
 mod event;
+mod facts;
+mod labels;
 mod log;
 mod model;
 mod replayed;
@@ -29,17 +31,27 @@ pub(crate) use transcript::NoTranscript;
 
 use super::guest::Guest;
 use crate::config::Grants;
+use crate::contract::VERSION;
 use wasmtime::component::Linker;
 
 pub(crate) mod generated {
     wasmtime::component::bindgen!({
-        path: "wit",
+        path: "wit/0.1",
         world: "capabilities",
         imports: {
             "hookhost:hooks/model.complete": async | trappable,
             default: trappable,
         },
         with: { "hookhost:hooks/types": crate::sandbox::capability::types },
+    });
+}
+
+/// The interfaces of version 0.2 of the contract.
+pub(crate) mod generated_0_2 {
+    wasmtime::component::bindgen!({
+        path: "wit/0.2",
+        world: "capabilities",
+        imports: { default: trappable },
     });
 }
 
@@ -79,12 +91,18 @@ pub mod types {
 }
 
 use generated::hookhost::hooks as wit;
+use generated_0_2::hookhost::hooks as wit_0_2;
 
 /// A capability that a plugin can import. Each capability of the contract implements this trait in a separate file;
 /// [`Own`] is a capability of the embedding program.
 pub(crate) trait Interface: Sync {
     /// Returns the name. For a capability of the contract, this is the name of its interface.
     fn name(&self) -> &str;
+
+    /// Returns the version of the contract to which the capability belongs.
+    fn version(&self) -> &'static str {
+        VERSION
+    }
 
     /// Returns the line that grants the capability, or `None` if every plugin has the capability.
     fn line(&self) -> Option<String>;
@@ -100,14 +118,22 @@ pub(crate) trait Interface: Sync {
 }
 
 /// The capabilities of the contract.
-const OURS: [&dyn Interface; 6] = [
+const OURS: [&dyn Interface; 8] = [
     &event::Facts,
     &log::Lines,
     &effects::EffectsCapability,
     &state::Values,
     &transcript::Conversation,
     &model::SideCalls,
+    &facts::WorldFacts,
+    &labels::SessionLabels,
 ];
+
+/// The versions of the contract that this host speaks.
+pub(crate) const VERSIONS: [&str; 2] = [VERSION, VERSION_0_2];
+
+/// The version of the contract that adds `facts` and `labels`.
+const VERSION_0_2: &str = "0.2.0";
 
 /// Returns the capability of the contract with this name.
 pub(crate) fn of_contract(name: &str) -> Option<&'static dyn Interface> {
@@ -132,9 +158,22 @@ pub(super) fn link(linker: &mut Linker<Guest>, LinkedCapabilities(given): Linked
 /// Implements [`Interface`] for a capability of the contract, with the functions that wasmtime generates from the WIT.
 macro_rules! of_the_contract {
     ($type:ident = $interface:ident, $name:literal, $line:expr, $granted:expr) => {
+        $crate::sandbox::capability::of_the_contract!(
+            $type = wit::$interface,
+            $crate::contract::VERSION,
+            $name,
+            $line,
+            $granted
+        );
+    };
+    ($type:ident = $package:ident::$interface:ident, $version:expr, $name:literal, $line:expr, $granted:expr) => {
         impl $crate::sandbox::capability::Interface for $type {
             fn name(&self) -> &str {
                 $name
+            }
+
+            fn version(&self) -> &'static str {
+                $version
             }
 
             fn line(&self) -> Option<String> {
@@ -151,7 +190,7 @@ macro_rules! of_the_contract {
                 fn itself(guest: &mut Guest) -> &mut Guest {
                     guest
                 }
-                wit::$interface::add_to_linker::<_, wasmtime::component::HasSelf<Guest>>(linker, itself)
+                $package::$interface::add_to_linker::<_, wasmtime::component::HasSelf<Guest>>(linker, itself)
             }
         }
     };

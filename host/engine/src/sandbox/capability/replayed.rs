@@ -1,8 +1,9 @@
 //! The recorded inputs of a call, which a replay gives to the plugin again.
 
 use super::{CapabilityAnswer, CapabilityCall, CapabilityReply, Message, ModelRequest, Transcript};
-use crate::sandbox::{Inputs, ModelAnswer, ModelReply, TranscriptRead};
-use std::collections::VecDeque;
+use crate::contract::{Fact, FactName};
+use crate::sandbox::{FactRead, Inputs, ModelAnswer, ModelReply, TranscriptRead};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The recorded answers, which replace the agent's model and conversation in a replay.
@@ -11,6 +12,8 @@ pub(crate) struct ReplayedInputs {
     model: VecDeque<ModelAnswer>,
     own: VecDeque<CapabilityAnswer>,
     transcript: Option<TranscriptRead>,
+    facts: Vec<FactRead>,
+    labels: Option<BTreeSet<String>>,
     /// True if the call asked for something that was not recorded.
     missed: AtomicBool,
 }
@@ -21,6 +24,8 @@ impl ReplayedInputs {
             model: inputs.model.into(),
             own: inputs.capabilities.into(),
             transcript: inputs.transcript,
+            facts: inputs.facts,
+            labels: inputs.labels,
             missed: AtomicBool::new(false),
         }
     }
@@ -50,6 +55,20 @@ impl ReplayedInputs {
                 CapabilityReply::Failed("the log has no answer to this".into())
             }
         }
+    }
+
+    /// Returns the recorded fact.
+    pub(super) fn fact(&self, name: FactName, at: Option<&str>) -> Fact {
+        let recorded = self.facts.iter().find(|read| read.name == name && read.at.as_deref() == at);
+        recorded.map(|read| read.value.clone()).unwrap_or_else(|| {
+            self.miss();
+            Fact::Unreadable("the log does not contain this fact".into())
+        })
+    }
+
+    /// Returns the recorded labels, if the call used labels.
+    pub(crate) fn labels(&self) -> Option<BTreeSet<String>> {
+        self.labels.clone()
     }
 
     /// Returns true if the call asked for something that was not recorded. In that case the verdict of the replay may

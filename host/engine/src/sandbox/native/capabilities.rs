@@ -4,10 +4,11 @@ use super::{RunningCall, UnwindSignal};
 use crate::contract::Failure;
 use crate::locked::locked;
 use crate::sandbox::capability::generated::hookhost::hooks as wit;
+use crate::sandbox::capability::generated_0_2::hookhost::hooks as wit_0_2;
 use crate::sandbox::guest::Guest;
 use crate::sandbox::trap::Limit;
 use hookhost_guest::native::Capabilities;
-use hookhost_guest::{effects, log, model, state, transcript};
+use hookhost_guest::{effects, facts, log, model, state, transcript};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use wit::effects::Host as _;
@@ -15,6 +16,7 @@ use wit::event::Host as _;
 use wit::log::Host as _;
 use wit::state::Host as _;
 use wit::transcript::Host as _;
+use wit_0_2::labels::Host as _;
 
 /// The capabilities of one call of a native rule. Their functions run on the thread of the call.
 pub(super) struct OfTheHost {
@@ -151,10 +153,32 @@ impl Capabilities for OfTheHost {
     }
 
     fn read_transcript(&self, start: u32, count: u32) -> Vec<transcript::Message> {
-        let messages = self.with_transcript(|guest| guest.read(start, count));
+        let messages = self.with_transcript(|guest| wit::transcript::Host::read(guest, start, count));
         let message =
             |message: wit::transcript::Message| transcript::Message { role: message.role, content: message.content };
         messages.into_iter().map(message).collect()
+    }
+
+    fn fact(&self, name: &str, at: Option<&str>) -> facts::Fact {
+        match self.with(|guest| wit_0_2::facts::Host::read(guest, name.to_owned(), at.map(str::to_owned))) {
+            wit_0_2::facts::Fact::Absent => facts::Fact::Absent,
+            wit_0_2::facts::Fact::Unreadable(why) => facts::Fact::Unreadable(why),
+            wit_0_2::facts::Fact::Text(text) => facts::Fact::Text(text),
+            wit_0_2::facts::Fact::Number(number) => facts::Fact::Number(number),
+            wit_0_2::facts::Fact::Flag(flag) => facts::Fact::Flag(flag),
+        }
+    }
+
+    fn add_label(&self, label: &str) {
+        self.with(|guest| guest.add(label.to_owned()));
+    }
+
+    fn has_label(&self, label: &str) -> bool {
+        self.with(|guest| guest.has(label.to_owned()))
+    }
+
+    fn labels(&self) -> Vec<String> {
+        self.with(Guest::list)
     }
 
     /// Always fails. A native rule does not need this capability, because it can call the program's models directly.

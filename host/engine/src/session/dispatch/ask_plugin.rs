@@ -76,12 +76,17 @@ impl Dispatch<'_> {
             });
             Arc::clone(snapshot)
         });
+        let labels = plugin.entry().grants.labels.then(|| {
+            let labels = self.labels.get_or_insert_with(|| session.labels(facts.time));
+            Arc::clone(labels)
+        });
         let invocation = Invocation {
             session,
             plugin,
             facts: Arc::clone(facts),
             round,
             state,
+            labels,
             is_recorded: self.record.event != EventKind::AuditRecord,
             // Observers are called after the turn, unless the sender waits for them.
             holds_turn: self.record.event.shape() != Shape::Observe || self.await_observers,

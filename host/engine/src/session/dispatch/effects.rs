@@ -9,8 +9,9 @@ use crate::locked::locked;
 use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
 use crate::session::not_asked::NotAsked;
 use crate::session::notice::{Notice, NoticeKind};
-use crate::state::{Source, Writes};
+use crate::state::{LABELS, Source, Writes};
 use crate::store::{QuestionChange, StoreError};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Maximum length of a warning that a plugin logs about an audit record, in characters. The length is limited, because
@@ -242,6 +243,7 @@ impl Dispatch<'_> {
         // call are applied.
         let has_value = !self.record.outcome.is_no();
         let mut held = std::mem::take(&mut self.carried);
+        let mut labels = BTreeSet::new();
         for (plugin, pending_effects) in self.chain.iter().zip(&mut self.pending_effects) {
             let mut pending_effects = std::mem::take(pending_effects);
             let last = self.record.calls.iter().rposition(|call| call.plugin == plugin.name());
@@ -252,7 +254,13 @@ impl Dispatch<'_> {
             }
             let changes = pending_effects.kept.into_iter().map(|kept| (true, kept));
             for (is_change, (call, effects)) in changes.chain(pending_effects.last.map(|last| (false, last))) {
-                self.record.calls[call].findings = effects.findings;
+                let record = &mut self.record.calls[call];
+                record.findings = effects.findings;
+                // A label changes the verdicts of other plugins, and a plugin in the mode `audit` must not do that.
+                if plugin.enforces() {
+                    record.labels = effects.labels;
+                    labels.extend(record.labels.iter().cloned());
+                }
                 if plugin.enforces() && self.record.enforcement.is_enforced() {
                     let is_last = Some(call) == last;
                     let held_reminder = |reminder| HeldReminder { is_last, is_change, reminder };
@@ -263,6 +271,7 @@ impl Dispatch<'_> {
                 self.record.not_matched.push(plugin.name().to_owned());
             }
         }
+        held.writes.extend(written_labels(&labels, &self.record.id));
         held
     }
 
@@ -274,6 +283,11 @@ impl Dispatch<'_> {
         let pending_effects = &mut self.pending_effects[member];
         pending_effects.kept.extend(pending_effects.last.take());
     }
+}
+
+/// Returns the write that adds the labels of an event, if there are any.
+pub(in crate::session) fn written_labels(labels: &BTreeSet<String>, event: &str) -> Option<(Arc<str>, Writes)> {
+    (!labels.is_empty()).then(|| (LABELS.into(), Writes::of_labels(labels, event)))
 }
 
 /// Returns the reason as a complete sentence for a notice.

@@ -11,6 +11,7 @@ use crate::active_config::ActiveConfig;
 use crate::audit::{Dropped, Header, ToRecord as _};
 use crate::contract::{self, AuditEntry, Json};
 use crate::event::{AuditRecord, Kind};
+use crate::facts::{AgentContext, FactReader};
 use crate::sandbox::capability::EventFacts;
 use crate::session::inner::SessionInner;
 use crate::session::notice::{Notice, NoticeKind};
@@ -52,7 +53,8 @@ pub(super) fn enqueue_record(
     record: String,
 ) {
     let (id, time) = (session.ids.next_record(), session.services.now());
-    let facts = Arc::new(EventFacts { id, time, ..EventFacts::default() });
+    let world = FactReader::new(Arc::clone(info), AgentContext::default());
+    let facts = Arc::new(EventFacts { id, time, world, ..EventFacts::default() });
     let record = match Json::new(record) {
         Ok(record) => record,
         Err(error) => return tracing::error!(%error, "observers do not get a record that is not JSON"),

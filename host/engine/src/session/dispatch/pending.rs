@@ -360,7 +360,8 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         let mut consent = std::mem::take(&mut self.consent);
         consent.give(self.shown(), self.shown_response(), self.record.questions.clone());
         let (id, time) = (self.session.next_event_id(), self.session.services.now());
-        let facts = Arc::new(EventFacts { id, time, ..EventFacts::clone(&self.facts) });
+        let world = self.facts.world.renewed();
+        let facts = Arc::new(EventFacts { id, time, world, ..EventFacts::clone(&self.facts) });
         let (info, await_observers) = (self.info.clone(), self.await_observers);
         let start = EventStart { info, facts, replay: None, await_observers };
         let session = Arc::clone(&self.session);

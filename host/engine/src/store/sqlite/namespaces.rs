@@ -92,6 +92,15 @@ pub(super) fn size(
     size.query_row((namespace, key), |row| Ok((number(row, 0)?, expiry(row, 1)?))).optional()
 }
 
+/// Returns the keys of a namespace that have not expired.
+pub(super) fn keys(connection: &Connection, namespace: i64, now: Time) -> rusqlite::Result<Vec<String>> {
+    let mut keys = connection.prepare_cached(
+        "SELECT key FROM value WHERE space = ?1 AND (expires IS NULL OR expires > ?2) ORDER BY key LIMIT ?3",
+    )?;
+    let most = i64::try_from(MAX_KEYS).unwrap_or(i64::MAX);
+    keys.query_map((namespace, signed(now), most), |row| row.get(0))?.collect()
+}
+
 /// Maximum number of rows that are counted. Expired values are removed before a value is added, so only an earlier
 /// version or another program can have stored more rows.
 const MAX_COUNTED: usize = 4 * MAX_KEYS;

@@ -265,6 +265,17 @@ impl Source for Reading {
         )
     }
 
+    fn keys(&self, scope: Scope) -> Result<Vec<String>, String> {
+        let now = self.0.now;
+        self.with(
+            |connection, namespaces| {
+                let Some((namespace, _)) = namespaces[scope as usize] else { return Ok(Vec::new()) };
+                namespaces::keys(connection, namespace, now)
+            },
+            |namespaces| namespaces.keys(scope),
+        )
+    }
+
     fn usage(&self) -> Result<Usages, String> {
         self.with(|connection, namespaces| self.0.count(connection, namespaces), Source::usage)
     }

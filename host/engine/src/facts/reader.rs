@@ -1,0 +1,78 @@
+//! The facts of one event. A fact is read when a plugin asks for it, and at most once.
+
+use super::agent::AgentContext;
+use super::{cloud, flag, git, kube, text, tools};
+use crate::contract::{Fact, FactName, Session};
+use crate::locked::locked;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// Maximum length of a path that a plugin names, in bytes: `PATH_MAX` of Linux.
+const MAX_PATH: usize = 4096;
+
+/// Maximum number of facts that are kept for the other plugins of an event. Further facts are read each time.
+const MAX_KEPT: usize = 256;
+
+/// Reads the facts of one event.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FactReader {
+    session: Arc<Session>,
+    agent: AgentContext,
+    kept: Arc<Mutex<BTreeMap<(FactName, PathBuf), Fact>>>,
+}
+
+impl FactReader {
+    /// Creates a reader for an event of the session.
+    pub(crate) fn new(session: Arc<Session>, agent: AgentContext) -> Self {
+        Self { session, agent, kept: Arc::default() }
+    }
+
+    /// Returns a reader that reads all facts anew, for an event about which the plugins are asked once more.
+    pub(crate) fn renewed(&self) -> Self {
+        Self::new(Arc::clone(&self.session), self.agent.clone())
+    }
+
+    /// Returns a fact about the directory or the file `at`, or about the working directory of the session. A relative
+    /// path begins in the working directory.
+    pub(crate) fn read(&self, name: FactName, at: Option<&str>) -> Fact {
+        let at = at.unwrap_or_default();
+        if at.len() > MAX_PATH || at.contains('\0') {
+            return Fact::Unreadable("the path is too long, or contains a zero byte".to_owned());
+        }
+        let key = (name, Path::new(&self.session.cwd).join(at).components().collect::<PathBuf>());
+        if let Some(known) = locked(&self.kept).get(&key) {
+            return known.clone();
+        }
+        let read = self.source(name, &key.1);
+        let mut kept = locked(&self.kept);
+        if kept.len() < MAX_KEPT {
+            kept.insert(key, read.clone());
+        }
+        read
+    }
+
+    fn source(&self, name: FactName, at: &Path) -> Fact {
+        let AgentContext { mode, version, tool, .. } = &self.agent;
+        let process = self.agent.process();
+        text(match name {
+            FactName::PathIsTracked => return flag(git::is_tracked(at)),
+            FactName::ToolReadOnly => return flag(Ok(tool.read_only)),
+            FactName::ToolDestructive => return flag(Ok(tool.destructive)),
+            FactName::ToolOpenWorld => return flag(Ok(tool.open_world)),
+            FactName::SessionSandboxed => return flag(process.is_sandboxed()),
+            FactName::GitBranch => git::branch(at),
+            FactName::GitRemote => git::remote(at),
+            FactName::KubeContext => kube::context(process, at),
+            FactName::KubeNamespace => kube::namespace(process, at),
+            FactName::AwsProfile => cloud::aws_profile(process, at),
+            FactName::AwsAccount => cloud::aws_account(process, at),
+            FactName::GcloudProject => cloud::gcloud_project(process, at),
+            FactName::TerraformWorkspace => tools::terraform_workspace(process, at),
+            FactName::DockerContext => tools::docker_context(process, at),
+            FactName::User => process.user(),
+            FactName::SessionMode => Ok(mode.map(|mode| mode.name().to_owned())),
+            FactName::AgentVersion => Ok(version.clone()),
+        })
+    }
+}

@@ -1,0 +1,270 @@
+//! Each source, on files in a directory and with variables of a process that does not exist.
+
+use super::{AgentContext, AgentProcess, FactReader};
+use crate::contract::{Fact, FactName, Session, SessionMode, ToolHints};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// A process with these variables.
+#[derive(Debug, Default)]
+struct Variables(BTreeMap<&'static str, String>);
+
+impl AgentProcess for Variables {
+    fn variable(&self, name: &str) -> Result<Option<String>, String> {
+        Ok(self.0.get(name).cloned())
+    }
+
+    fn user(&self) -> Result<Option<String>, String> {
+        Ok(Some("ada".to_owned()))
+    }
+
+    fn is_sandboxed(&self) -> Result<Option<bool>, String> {
+        Err("the process has ended".to_owned())
+    }
+}
+
+/// A home directory, which is also the working directory.
+struct Home(TempDir, BTreeMap<&'static str, String>);
+
+impl Home {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let home = directory.path().to_str().unwrap().to_owned();
+        Self(directory, [("HOME", home)].into())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) -> &Self {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    fn set(mut self, name: &'static str, value: &str) -> Self {
+        self.1.insert(name, value.to_owned());
+        self
+    }
+
+    fn reader(&self) -> FactReader {
+        let session = Session { cwd: self.0.path().to_str().unwrap().to_owned(), ..Session::default() };
+        let process = Some(Arc::new(Variables(self.1.clone())) as Arc<dyn AgentProcess>);
+        let tool = ToolHints { destructive: Some(false), ..ToolHints::default() };
+        let mode = Some(SessionMode::AcceptEdits);
+        FactReader::new(Arc::new(session), AgentContext { mode, version: None, tool, process })
+    }
+
+    fn fact(&self, name: &str) -> Fact {
+        self.fact_at(name, None)
+    }
+
+    fn fact_at(&self, name: &str, at: Option<&str>) -> Fact {
+        self.reader().read(FactName::from_name(name).unwrap(), at)
+    }
+
+    /// Runs git in a directory, without the configuration of the user who runs the tests.
+    fn git(&self, at: &str, arguments: &[&str]) -> &Self {
+        let set = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"];
+        let mut git = Command::new("git");
+        git.args(set).args(arguments).current_dir(self.path(at)).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        assert!(git.env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap().status.success(), "git {arguments:?}");
+        self
+    }
+}
+
+fn text(text: &str) -> Fact {
+    Fact::Text(text.to_owned())
+}
+
+#[track_caller]
+fn is_unreadable(fact: &Fact, why: &str) {
+    assert!(matches!(fact, Fact::Unreadable(reason) if reason.contains(why)), "{fact:?}");
+}
+
+#[test]
+fn a_branch_is_that_of_the_repository_around_the_directory() {
+    let home = Home::new();
+    assert_eq!(home.fact("git.branch"), Fact::Absent);
+    home.write("repo/.git/HEAD", "ref: refs/heads/feature/x\n").write("repo/sub/deep/file", "");
+    assert_eq!(home.fact_at("git.branch", Some("repo/sub/deep")), text("feature/x"));
+    assert_eq!(home.fact_at("git.branch", Some(home.path("repo").to_str().unwrap())), text("feature/x"));
+    symlink(home.path("repo/sub"), home.path("link")).unwrap();
+    assert_eq!(home.fact_at("git.branch", Some("link")), text("feature/x"), "around the target of the link");
+    assert_eq!(home.fact_at("git.branch", Some("link/..")), text("feature/x"));
+    assert_eq!(home.fact("git.branch"), Fact::Absent);
+    home.write("repo/.git/HEAD", "0123456789012345678901234567890123456789\n");
+    assert_eq!(home.fact_at("git.branch", Some("repo")), Fact::Absent, "detached");
+}
+
+#[test]
+fn a_repository_that_cannot_be_understood_is_unreadable() {
+    for (head, why) in [
+        ("", "neither a branch nor a commit"),
+        ("ref: refs/heads/.invalid\n", "reftable"),
+        (&"x".repeat(9000), "too large"),
+    ] {
+        let home = Home::new();
+        home.write(".git/HEAD", head);
+        is_unreadable(&home.fact("git.branch"), why);
+    }
+    let home = Home::new();
+    home.write("repo/.git", "gitdir: ../nowhere\n").write("bad/.git", "hello\n");
+    is_unreadable(&home.fact_at("git.branch", Some("repo")), "no repository");
+    is_unreadable(&home.fact_at("git.branch", Some("bad")), "names no directory");
+    fs::create_dir_all(home.path("repo2/.git/HEAD")).unwrap();
+    is_unreadable(&home.fact_at("git.branch", Some("repo2")), "no regular file");
+    nix::unistd::mkfifo(&home.path("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    fs::create_dir_all(home.path("repo3/.git")).unwrap();
+    symlink(home.path("fifo"), home.path("repo3/.git/HEAD")).unwrap();
+    is_unreadable(&home.fact_at("git.branch", Some("repo3")), "no regular file");
+}
+
+#[test]
+fn what_git_itself_makes_is_read() {
+    let home = Home::new();
+    home.write("repo/tracked", "").write("repo/sub/tracked-too", "").write("repo/not", "");
+    home.git("repo", &["init", "-q", "-b", "main"]);
+    home.git("repo", &["remote", "add", "origin", "https://ada:token@example.com/a/b.git"]);
+    home.git("repo", &["remote", "add", "up#stream", "git@example.com:c/d.git"]);
+    home.git("repo", &["add", "tracked", "sub"]).git("repo", &["commit", "-qm", "a"]);
+    assert_eq!(home.fact_at("git.branch", Some("repo")), text("main"));
+    assert_eq!(home.fact_at("git.remote", Some("repo")), text("https://example.com/a/b.git"));
+    home.git("repo", &["config", "branch.main.remote", "up#stream"]);
+    assert_eq!(home.fact_at("git.remote", Some("repo")), text("git@example.com:c/d.git"));
+    home.git("repo", &["worktree", "add", "-q", "-b", "topic", "../tree"]);
+    assert_eq!(home.fact_at("git.branch", Some("tree")), text("topic"));
+    assert_eq!(home.fact_at("git.remote", Some("tree")), text("https://example.com/a/b.git"));
+    assert_eq!(home.fact_at("path.is_tracked", Some("tree/sub/tracked-too")), Fact::Flag(true));
+    for (format, version) in [("2", "2"), ("4", "4")] {
+        home.git("repo", &["update-index", "--index-version", format]);
+        for (path, is_tracked) in [
+            ("tracked", true),
+            ("sub/tracked-too", true),
+            ("sub", true),
+            ("not", false),
+            ("track", false),
+            ("s", false),
+        ] {
+            let path = format!("repo/{path}");
+            assert_eq!(home.fact_at("path.is_tracked", Some(&path)), Fact::Flag(is_tracked), "{path} in {version}");
+        }
+    }
+    symlink(home.path("repo/sub"), home.path("repo/link")).unwrap();
+    assert_eq!(home.fact_at("path.is_tracked", Some("repo/link/tracked-too")), Fact::Flag(true));
+    assert_eq!(home.fact_at("path.is_tracked", Some("outside")), Fact::Absent);
+    assert_eq!(home.fact_at("path.is_tracked", Some("repo/missing/file")), Fact::Flag(false));
+    home.git("repo", &["update-index", "--split-index"]);
+    is_unreadable(&home.fact_at("path.is_tracked", Some("repo/tracked")), "format");
+    home.write("repo/.git/index", "DIRC\0\0\0\x02\0\0\0\x09short");
+    is_unreadable(&home.fact_at("path.is_tracked", Some("repo/tracked")), "format");
+}
+
+#[test]
+fn an_index_with_long_names_of_objects_is_read() {
+    let home = Home::new();
+    home.write("repo/tracked", "").git("repo", &["init", "-q", "--object-format=sha256"]);
+    home.git("repo", &["add", "tracked"]);
+    assert_eq!(home.fact_at("path.is_tracked", Some("repo/tracked")), Fact::Flag(true));
+    assert_eq!(home.fact_at("path.is_tracked", Some("repo/other")), Fact::Flag(false));
+}
+
+#[test]
+fn the_context_of_kubectl_is_that_of_the_first_file_that_names_one() {
+    let home = Home::new();
+    assert_eq!(home.fact("kube.context"), Fact::Absent);
+    home.write(".kube/config", "contexts:\n- context:\n    namespace: shop\n  name: prod\ncurrent-context: prod\n");
+    assert_eq!((home.fact("kube.context"), home.fact("kube.namespace")), (text("prod"), text("shop")));
+    let home = home.set("KUBECONFIG", "missing::a:.kube/config");
+    home.write("a", "current-context: dev\ncontexts: []\n");
+    assert_eq!((home.fact("kube.context"), home.fact("kube.namespace")), (text("dev"), text("default")));
+    home.write("a", "\tcurrent-context: dev\n");
+    is_unreadable(&home.fact("kube.context"), "tabs");
+}
+
+#[test]
+fn the_profile_of_aws_has_the_account_of_its_role_or_its_login() {
+    let home = Home::new();
+    assert_eq!((home.fact("aws.profile"), home.fact("aws.account")), (Fact::Absent, Fact::Absent));
+    home.write(".aws/config", "[default]\nsso_account_id = 111\n[profile p]\nrole_arn = arn:aws:iam::222:role/x\n");
+    assert_eq!((home.fact("aws.profile"), home.fact("aws.account")), (text("default"), text("111")));
+    let home = home.set("AWS_PROFILE", "p");
+    assert_eq!((home.fact("aws.profile"), home.fact("aws.account")), (text("p"), text("222")));
+    let home = home.set("AWS_ACCESS_KEY_ID", "k");
+    assert_eq!(home.fact("aws.account"), Fact::Absent);
+}
+
+#[test]
+fn the_project_of_gcloud_is_that_of_the_active_configuration() {
+    let home = Home::new();
+    assert_eq!(home.fact("gcloud.project"), Fact::Absent);
+    home.write(".config/gcloud/configurations/config_default", "[core]\nproject = a\n");
+    assert_eq!(home.fact("gcloud.project"), text("a"));
+    home.write(".config/gcloud/configurations/config_b", "[core]\nproject = b\n[compute]\nproject = c\n");
+    home.write(".config/gcloud/active_config", "b\n");
+    assert_eq!(home.fact("gcloud.project"), text("b"));
+    home.write(".config/gcloud/active_config", "../x");
+    is_unreadable(&home.fact("gcloud.project"), "invalid name");
+    assert_eq!(home.set("CLOUDSDK_CORE_PROJECT", "d").fact("gcloud.project"), text("d"));
+}
+
+#[test]
+fn the_workspace_of_terraform_is_that_of_its_directory() {
+    let home = Home::new();
+    home.write("infra/.terraform/environment", "prod\n").write("new/.terraform/x", "");
+    assert_eq!(home.fact("terraform.workspace"), Fact::Absent);
+    assert_eq!(home.fact_at("terraform.workspace", Some("infra")), text("prod"));
+    assert_eq!(home.fact_at("terraform.workspace", Some("new")), text("default"));
+    assert_eq!(home.set("TF_WORKSPACE", "w").fact("terraform.workspace"), text("w"));
+}
+
+#[test]
+fn the_context_of_docker_is_found_in_its_own_order() {
+    let home = Home::new();
+    assert_eq!(home.fact("docker.context"), Fact::Absent);
+    home.write(".docker/config.json", r#"{"auths":{},"currentContext":"prod"}"#);
+    assert_eq!(home.fact("docker.context"), text("prod"));
+    home.write(".docker/config.json", r#"{"auths":{}}"#);
+    assert_eq!(home.fact("docker.context"), text("default"));
+    home.write(".docker/config.json", "{");
+    is_unreadable(&home.fact("docker.context"), "JSON");
+    let home = home.set("DOCKER_CONTEXT", "c");
+    assert_eq!(home.fact("docker.context"), text("c"));
+    assert_eq!(home.set("DOCKER_HOST", "tcp://x").fact("docker.context"), text("default"));
+}
+
+#[test]
+fn the_agents_own_facts_are_those_that_its_sender_knows() {
+    let home = Home::new();
+    assert_eq!((home.fact("session.mode"), home.fact("agent.version")), (text("accept-edits"), Fact::Absent));
+    assert_eq!((home.fact("tool.destructive"), home.fact("tool.open_world")), (Fact::Flag(false), Fact::Absent));
+    assert_eq!(home.fact("user"), text("ada"));
+    is_unreadable(&home.fact("session.sandboxed"), "has ended");
+}
+
+#[test]
+fn a_fact_stays_the_same_within_an_event_and_is_read_anew_for_the_next() {
+    let home = Home::new();
+    home.write(".git/HEAD", "ref: refs/heads/a\n");
+    let reader = home.reader();
+    assert_eq!(reader.read(FactName::GitBranch, None), text("a"));
+    home.write(".git/HEAD", "ref: refs/heads/b\n");
+    assert_eq!(reader.read(FactName::GitBranch, Some(".")), text("a"));
+    assert_eq!(reader.renewed().read(FactName::GitBranch, None), text("b"));
+}
+
+#[test]
+fn a_path_without_bounds_and_a_text_without_bounds_are_unreadable() {
+    let home = Home::new();
+    is_unreadable(&home.fact_at("git.branch", Some(&"a".repeat(5000))), "too long");
+    is_unreadable(&home.fact_at("git.branch", Some("a\0b")), "zero byte");
+    home.write(".git/HEAD", &format!("ref: refs/heads/{}\n", "a".repeat(5000)));
+    is_unreadable(&home.fact("git.branch"), "longer than");
+}
