@@ -18,16 +18,17 @@ pub(crate) enum Answer {
     Remind(String),
     Change(Map<String, Value>),
     Redact(String),
+    Label(String),
 }
 
 impl Answer {
     /// Returns the only answer of a valid row.
     pub(crate) fn of(row: &RuleRow) -> Option<Self> {
-        let RuleRow { reject, ask, note, remind, change, redact, .. } = row;
+        let RuleRow { reject, ask, note, remind, change, redact, label, .. } = row;
         let stopping = reject.clone().map(Self::Reject).or_else(|| ask.clone().map(Self::Ask));
         let changing = || change.clone().map(Self::Change).or_else(|| redact.clone().map(Self::Redact));
         let telling = || remind.clone().map(Self::Remind).or_else(|| note.clone().map(Self::Note));
-        stopping.or_else(changing).or_else(telling)
+        stopping.or_else(changing).or_else(telling).or_else(|| label.clone().map(Self::Label))
     }
 
     /// Returns the key of the answer, which is the action of its finding.
@@ -39,6 +40,7 @@ impl Answer {
             Self::Remind(_) => "remind",
             Self::Change(_) => "change",
             Self::Redact(_) => "redact",
+            Self::Label(_) => "label",
         }
     }
 

@@ -5,6 +5,7 @@
 use crate::answer::{Answer, change, filled, redacted, redacted_json, shown, strings_of};
 use crate::compile::RuleSet;
 use crate::judge::{Found, Hit, Spoken};
+use crate::memory;
 use crate::world::OfEvent;
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
@@ -20,12 +21,15 @@ impl RuleSet {
     /// Judges a call. After a change, all rows are compared with the changed call. Only the host can tell what changed arguments of a tool
     /// that it knows mean, so it asks again about them.
     pub(crate) fn verdict(&self, session: &Session, call: &ToolCall) -> ToolCallVerdict {
+        if self.keeps_calls {
+            memory::note_call(call);
+        }
         let mut call = call.clone();
         let (mut changed, mut reported) = (None, Vec::new());
         for round in event::round().. {
             let hits = self.hits(&OfEvent, session, &call, &|_| true);
             let is_new = |hit: &&Hit<'_>| !reported.contains(&&*hit.row.id);
-            report(hits.iter().filter(is_new));
+            report(hits.iter().filter(is_new), &call.id);
             reported.extend(hits.iter().map(|hit| &*hit.row.id));
             let effective = || hits.iter().filter(|hit| !hit.row.observe);
             if let Some(refusal) = effective().find_map(Hit::refusal) {
@@ -74,7 +78,7 @@ impl RuleSet {
     pub(crate) fn begin(&self, session: &Session) {
         let hits = self
             .hits_of_text(Spoken { world: &OfEvent, session, on: &RuleOn::Session, text: "", call: None }, &|_| true);
-        report(hits.iter());
+        report(hits.iter(), &event::id());
         hits.iter().filter(|hit| !hit.row.observe).for_each(Hit::remind);
     }
 
@@ -87,7 +91,7 @@ impl RuleSet {
             Spoken { world: &OfEvent, session, on: &RuleOn::TaskComplete, text: "", call: None },
             &|_| true,
         );
-        report(hits.iter());
+        report(hits.iter(), &event::id());
         let refusal = hits.iter().filter(|hit| !hit.row.observe).find_map(Hit::refusal);
         refusal.map_or_else(Verdict::allow, |refusal| CompletionVerdict::go_on([Task::new(refusal.reason)]))
     }
@@ -101,7 +105,7 @@ impl RuleSet {
         let is_new = |hit: &Hit<'_>| !hits.iter().any(|other| other.row.id == hit.row.id);
         let further: Vec<Hit<'_>> = in_raw.into_iter().filter(is_new).collect();
         hits.extend(further);
-        report(hits.iter());
+        report(hits.iter(), &event::id());
         let effective = || hits.iter().filter(|hit| !hit.row.observe);
         if let Some(refusal) = effective().find_map(Hit::refusal) {
             return Err(refusal);
@@ -150,6 +154,7 @@ impl Hit<'_> {
             }
             Answer::Change(_) => "the call gets other arguments".to_owned(),
             Answer::Redact(_) => "parts of the text are replaced".to_owned(),
+            Answer::Label(label) => format!("the session gets the label `{label}`"),
         }
     }
 
@@ -229,7 +234,15 @@ fn question(hits: &[Hit<'_>]) -> ToolCallVerdict {
     question.map_or_else(Verdict::allow, Into::into)
 }
 
-/// Reports a finding for each row that matches.
-fn report<'a>(hits: impl Iterator<Item = &'a Hit<'a>>) {
-    hits.for_each(|hit| effects::report(&hit.finding()));
+/// Reports a finding for each row that matches, and remembers the matches that conditions count. `of` tells the call or event from others.
+fn report<'a>(hits: impl Iterator<Item = &'a Hit<'a>>, of: &str) {
+    for hit in hits {
+        effects::report(&hit.finding());
+        if hit.row.is_counted {
+            memory::note_match(&hit.row.id, of);
+        }
+        if let (Answer::Label(label), false) = (&hit.row.answer, hit.row.observe) {
+            labels::add(label);
+        }
+    }
 }

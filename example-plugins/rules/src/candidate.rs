@@ -12,8 +12,12 @@ pub(crate) struct Candidate<'a> {
     pub(crate) world: &'a dyn World,
     pub(crate) session: &'a Session,
     pub(crate) found: &'a Found,
+    /// The call, also of a result.
+    pub(crate) call: Option<&'a ToolCall>,
     /// The call, unless the row is about a text.
     pub(crate) subject: Option<&'a Subject<'a>>,
+    /// The arguments of the call.
+    pub(crate) arguments: Option<&'a serde_json::Value>,
     /// The simple command that the row is about.
     pub(crate) command: Option<&'a Command>,
     /// The prompt, text or result.
@@ -179,7 +183,7 @@ impl Facts for Candidate<'_> {
             }),
             "path" | "url" | "host" | "server" | "tool" => text(self.found.value(name)),
             "path.in_workspace" => self.in_workspace(),
-            "arguments" => match self.subject.map(Subject::arguments) {
+            "arguments" => match self.arguments {
                 Some(arguments) => Fact::Is(Value::from(arguments)),
                 None => Fact::Absent,
             },
@@ -194,11 +198,10 @@ impl Facts for Candidate<'_> {
     }
 
     fn call(&self, function: &str, arguments: &[Value<'_>]) -> Fact<'_> {
-        match (function, arguments) {
-            ("written_by_agent" | "created_by_agent", [Value::String(path)]) => match self.absolute(path) {
-                Some(path) => self.world.call(function, &[Value::from(path)]),
-                None => Fact::Unreadable,
-            },
+        match (function, arguments, self.call) {
+            ("same_call", [Value::Int(times), Value::Int(seconds)], Some(call)) => {
+                self.world.is_repeated(call, *times, *seconds)
+            }
             _ => self.world.call(function, arguments),
         }
     }

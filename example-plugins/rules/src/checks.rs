@@ -41,12 +41,26 @@ pub(crate) fn mistakes(row: &RuleRow) -> Vec<Wrong> {
         }
     }
     for (at, on) in row.on.iter().enumerate() {
-        if let RuleOn::Tool(pattern) = on {
+        // `*` means every call. There is no key to leave out.
+        if let RuleOn::Tool(pattern) = on
+            && pattern != "*"
+        {
             wrong.extend(pattern_mistake(pattern).map(|message| Wrong::at(format!("on.{at}"), message)));
         }
     }
+    if let Some(label) = row.label.as_ref().filter(|label| !is_label(label)) {
+        let message =
+            format!("`{label}` is no label: a label has 1 to 64 lowercase letters, digits and `:`, `-`, `_`, `.`, `/`");
+        wrong.push(Wrong::at("label", message));
+    }
     wrong.extend(texts(row).into_iter().flat_map(|(key, text)| unknown_names(&key, text)));
     wrong
+}
+
+/// Says whether the host accepts a label.
+fn is_label(label: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b":-_./".contains(&byte);
+    (1..=64).contains(&label.len()) && label.bytes().all(is_part)
 }
 
 /// Returns the mistake in a value of a matcher.

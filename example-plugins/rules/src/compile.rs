@@ -23,6 +23,8 @@ pub(crate) struct RuleSet {
     pub(crate) any_program: Vec<u16>,
     /// True if a row is about commands.
     pub(crate) has_shell: bool,
+    /// True if a condition asks how often a call came.
+    pub(crate) keeps_calls: bool,
 }
 
 /// A row, ready to be compared.
@@ -31,6 +33,8 @@ pub(crate) struct CompiledRow {
     pub(crate) id: String,
     pub(crate) of_project: bool,
     pub(crate) observe: bool,
+    /// True if a condition counts how often the row matches.
+    pub(crate) is_counted: bool,
     pub(crate) on: Vec<RuleOn>,
     pub(crate) shell: ShellMatcher,
     /// The patterns of paths, or `None` if every path matches.
@@ -65,6 +69,9 @@ impl RuleSet {
                 Err(wrong) => mistakes.extend(wrong.into_iter().map(|wrong| wrong.in_row(at))),
             }
         }
+        let counted: Vec<String> = rows.iter().flat_map(|row| row.conditions.counted()).map(str::to_owned).collect();
+        rows.iter_mut().for_each(|row| row.is_counted = counted.contains(&row.id));
+        mistakes.extend(unknown_rules(config, &rows));
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
@@ -76,7 +83,9 @@ impl RuleSet {
     }
 
     fn indexed(rows: Vec<CompiledRow>, programs: Programs) -> Self {
-        let mut set = Self { rows, programs, by_program: LiteMap::new(), any_program: Vec::new(), has_shell: false };
+        let keeps_calls = rows.iter().any(|row: &CompiledRow| row.conditions.ask_for("same_call"));
+        let mut set =
+            Self { rows, programs, by_program: LiteMap::new(), any_program: Vec::new(), has_shell: false, keeps_calls };
         for (at, row) in (0..).zip(&set.rows).filter(|(_, row)| row.on.contains(&RuleOn::Shell)) {
             set.has_shell = true;
             let names = || row.shell.programs.iter().map(|program| program.name.as_str());
@@ -109,6 +118,7 @@ impl CompiledRow {
             id: row.id.clone(),
             of_project,
             observe: row.observe,
+            is_counted: false,
             on: row.on.to_vec(),
             shell: ShellMatcher::new(row),
             path: paths::patterns(row).map_err(|message| vec![Wrong::at("path", message)])?,
@@ -136,6 +146,20 @@ impl CompiledRow {
             }
         }
     }
+}
+
+/// Returns the conditions that count a rule that does not exist.
+fn unknown_rules(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
+    let is_known = |id: &str| config.rule.iter().any(|layered| layered.row.id == id);
+    let mut mistakes = Vec::new();
+    for row in rows {
+        let at = config.rule.iter().position(|layered| layered.row.id == row.id).unwrap_or_default();
+        for id in row.conditions.counted().filter(|id| !is_known(id)) {
+            let message = format!("`{}` counts the rule `{id}`, which does not exist", row.id);
+            mistakes.push(Wrong::at("", message).in_row(at));
+        }
+    }
+    mistakes
 }
 
 /// Returns the fixed parts of the most telling matcher of a row.

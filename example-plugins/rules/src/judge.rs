@@ -122,13 +122,16 @@ impl RuleSet {
     /// Returns the rows that match a text, in the order of the file.
     pub(crate) fn hits_of_text(&self, spoken: Spoken<'_>, is_asked: &dyn Fn(usize) -> bool) -> Vec<Hit<'_>> {
         let rows = self.rows.iter().enumerate().filter(|(at, row)| is_asked(*at) && row.on.contains(spoken.on));
+        let arguments = spoken.call.and_then(|call| call.arguments().ok());
         let found = rows.filter_map(|(_, row)| Some((row, row.matching_text(spoken)?)));
         let hits = found.filter_map(|(row, found)| {
             let candidate = Candidate {
                 world: spoken.world,
                 session: spoken.session,
                 found: &found,
+                call: spoken.call,
                 subject: None,
+                arguments: arguments.as_ref(),
                 command: None,
                 text: Some(spoken.text),
             };
@@ -272,14 +275,11 @@ impl Subject<'_> {
     /// Returns what a row found, if its conditions hold.
     fn admitted(&self, row: &CompiledRow, found: Found, command: Option<&Command>) -> Option<Found> {
         let (world, session) = (self.world, self.session);
-        let candidate = Candidate { world, session, found: &found, subject: Some(self), command, text: None };
+        let (call, arguments) = (Some(self.call), Some(&self.read.arguments));
+        let candidate =
+            Candidate { world, session, found: &found, call, subject: Some(self), arguments, command, text: None };
         let facts = row.admits(&candidate)?;
         Some(Found { facts, ..found })
-    }
-
-    /// Returns the arguments of the call.
-    pub(crate) fn arguments(&self) -> &serde_json::Value {
-        &self.read.arguments
     }
 
     /// Returns the files that the call writes or reads, as the call spells them.

@@ -70,6 +70,7 @@
 //! | `redact` | each part that `text` names is replaced |
 //! | `remind` | the model gets the text with its next request |
 //! | `note` | the log gets a finding |
+//! | `label` | the session and its sub-agents get this label, which `has("label")` finds |
 //!
 //! Rejections come first, then changes in the order of the file, then questions. After a change, all rules are compared with the changed
 //! call. A call that is changed more than five times is rejected. Each rule that matches is reported, with its name. A rule with
@@ -114,6 +115,7 @@ mod conditions;
 mod examples;
 mod hosts;
 mod judge;
+mod memory;
 mod names;
 mod paths;
 mod shell;

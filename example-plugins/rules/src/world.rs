@@ -1,7 +1,9 @@
 //! What conditions ask about everything outside the call: the host's answers, and those of an example.
 
+use crate::memory;
 use hookhost_conditions::vocabulary::VARIABLES;
 use hookhost_conditions::{Fact, Value};
+use hookhost_guest::facts::Fact as HostFact;
 use hookhost_guest::prelude::*;
 use serde_json::{Map, Value as Json};
 
@@ -15,7 +17,10 @@ pub(crate) trait World {
     /// Returns a fact about a directory or a file.
     fn fact(&self, name: &str, at: &str) -> Fact<'_>;
 
-    /// Answers a function of the vocabulary.
+    /// Says whether the same call came so often.
+    fn is_repeated(&self, call: &ToolCall, times: i64, seconds: i64) -> Fact<'_>;
+
+    /// Answers any other function of the vocabulary.
     fn call(&self, function: &str, arguments: &[Value<'_>]) -> Fact<'_>;
 
     /// Returns true if a condition that depends on unknown facts is as its row needs it.
@@ -29,25 +34,34 @@ pub(crate) trait World {
 pub(crate) struct OfEvent;
 
 impl World for OfEvent {
-    fn fact(&self, name: &str, _at: &str) -> Fact<'_> {
-        let time = || Time::of(event::time());
+    fn fact(&self, name: &str, at: &str) -> Fact<'_> {
+        if let Some(variable) = name.strip_prefix(VARIABLES) {
+            return std::env::var(variable).map_or(Fact::Absent, |value| Fact::Is(Value::from(value)));
+        }
         match name {
-            "time.hour" => Fact::Is(Value::from(time().hour)),
-            "time.minute" => Fact::Is(Value::from(time().minute)),
-            "time.weekday" => Fact::Is(Value::from(time().weekday)),
-            _ => match name.strip_prefix(VARIABLES) {
-                Some(variable) => std::env::var(variable).map_or(Fact::Absent, |value| Fact::Is(Value::from(value))),
-                None => Fact::Absent,
+            "time.hour" => Fact::Is(Value::from(Time::now().hour)),
+            "time.minute" => Fact::Is(Value::from(Time::now().minute)),
+            "time.weekday" => Fact::Is(Value::from(Time::now().weekday)),
+            _ => match facts::read(name, Some(at)) {
+                HostFact::Absent => Fact::Absent,
+                HostFact::Unreadable(_) => Fact::Unreadable,
+                HostFact::Text(text) => Fact::Is(Value::from(text)),
+                HostFact::Number(number) => Fact::Is(Value::from(number)),
+                HostFact::Flag(flag) => Fact::Is(Value::from(flag)),
             },
         }
     }
 
-    fn call(&self, _function: &str, _arguments: &[Value<'_>]) -> Fact<'_> {
-        Fact::Absent
+    fn is_repeated(&self, call: &ToolCall, times: i64, seconds: i64) -> Fact<'_> {
+        memory::is_repeated(call, times, seconds)
+    }
+
+    fn call(&self, function: &str, arguments: &[Value<'_>]) -> Fact<'_> {
+        memory::answer(function, arguments)
     }
 }
 
-/// A point in time, in UTC.
+/// A point in time, as clocks show it.
 struct Time {
     hour: i64,
     minute: i64,
@@ -55,6 +69,15 @@ struct Time {
 }
 
 impl Time {
+    /// Returns the local time of the event.
+    fn now() -> Self {
+        let offset = match facts::read("time.offset", None) {
+            HostFact::Number(minutes) => minutes,
+            _ => 0,
+        };
+        Self::of(event::time().saturating_add_signed(offset.saturating_mul(60_000)))
+    }
+
     /// Returns the time of a number of milliseconds since the Unix epoch, which was a Thursday.
     fn of(milliseconds: u64) -> Self {
         const WEEKDAYS: [&str; 7] = ["thu", "fri", "sat", "sun", "mon", "tue", "wed"];
@@ -84,6 +107,10 @@ impl World for OfExample<'_> {
 
     fn fact(&self, _name: &str, _at: &str) -> Fact<'_> {
         Fact::Unreadable
+    }
+
+    fn is_repeated(&self, _call: &ToolCall, _times: i64, _seconds: i64) -> Fact<'_> {
+        self.call("same_call", &[])
     }
 
     fn call(&self, function: &str, arguments: &[Value<'_>]) -> Fact<'_> {

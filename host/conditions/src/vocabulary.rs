@@ -82,7 +82,7 @@ pub static VARIABLE: Name =
     name("env.NAME", Type::String, Capability::Environment, "the variable NAME of the environment");
 
 /// All names besides `env.NAME`, in the order of the documentation.
-pub static NAMES: [Name; 41] = [
+pub static NAMES: [Name; 40] = [
     name("command", Type::String, Event, "the text of one simple command"),
     name("program", Type::String, Event, "the name of its program, without its directory"),
     name("args", Type::Strings, Event, "its arguments, without its program"),
@@ -103,10 +103,10 @@ pub static NAMES: [Name; 41] = [
     name("arguments", Type::Map, Event, "the arguments of the tool"),
     name("text", Type::String, Event, "the prompt, text or result"),
     name("agent", Type::String, Event, "the name of the agent"),
-    name("agent.version", Type::String, Event, "the version of the agent"),
+    name("agent.version", Type::String, Facts, "the version of the agent"),
     Name {
         values: &["plan", "default", "accept-edits", "bypass", "auto"],
-        ..name("session.mode", Type::String, Event, "the agent's mode of permission")
+        ..name("session.mode", Type::String, Facts, "the agent's mode of permission")
     },
     name("session.depth", Type::Int, Event, "the number of sub-agents that the call is in"),
     name("session.headless", Type::Bool, Event, "true if nobody can answer a question"),
@@ -115,7 +115,6 @@ pub static NAMES: [Name; 41] = [
     name("workspace", Type::String, Event, "the root of the workspace"),
     name("user", Type::String, Facts, "the user that the agent runs as"),
     name("git.branch", Type::String, Facts, "the branch that is checked out"),
-    name("git.dirty", Type::Bool, Facts, "true if a tracked file has changes"),
     name("git.remote", Type::String, Facts, "the address of the remote repository"),
     name("kube.context", Type::String, Facts, "the context of kubectl"),
     name("kube.namespace", Type::String, Facts, "the namespace of kubectl"),

@@ -78,6 +78,8 @@ words! {
         TerraformWorkspace = "terraform.workspace",
         /// The context of `docker`.
         DockerContext = "docker.context",
+        /// The offset of the local time from UTC, in minutes: 60 for UTC+1.
+        TimeOffset = "time.offset",
         /// The user of the agent's process.
         User = "user",
         /// How the agent asks its user about tool calls: a [`SessionMode`].

@@ -86,6 +86,9 @@ pub struct RuleRow {
     /// Answer: each part that `text` names is replaced by this text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redact: Option<String>,
+    /// Answer: the event continues, and the session and its sub-agents get this label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// What the model should do instead, in addition to `reject` or `ask`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
@@ -115,11 +118,14 @@ pub enum AnswerKey {
     Change,
     /// A part of a text is replaced.
     Redact,
+    /// The session gets a label.
+    Label,
 }
 
 impl AnswerKey {
     /// All answers, in the order of the documentation.
-    pub const ALL: &[Self] = &[Self::Reject, Self::Ask, Self::Change, Self::Redact, Self::Remind, Self::Note];
+    pub const ALL: &[Self] =
+        &[Self::Reject, Self::Ask, Self::Change, Self::Redact, Self::Remind, Self::Label, Self::Note];
 
     /// Returns the key in the file.
     #[must_use]
@@ -131,6 +137,7 @@ impl AnswerKey {
             Self::Remind => "remind",
             Self::Change => "change",
             Self::Redact => "redact",
+            Self::Label => "label",
         }
     }
 }
@@ -146,6 +153,7 @@ impl RuleRow {
             AnswerKey::Remind => self.remind.is_some(),
             AnswerKey::Change => self.change.is_some(),
             AnswerKey::Redact => self.redact.is_some(),
+            AnswerKey::Label => self.label.is_some(),
         };
         AnswerKey::ALL.iter().copied().filter(|answer| has(*answer)).collect()
     }
@@ -248,13 +256,13 @@ impl RuleOn {
     /// Returns the answers that are possible.
     #[must_use]
     pub fn answers(&self) -> &'static [AnswerKey] {
-        use AnswerKey::{Ask, Change, Note, Redact, Reject, Remind};
+        use AnswerKey::{Ask, Change, Label, Note, Redact, Reject, Remind};
         match self {
-            Self::Prompt | Self::Result => &[Reject, Redact, Remind, Note],
+            Self::Prompt | Self::Result => &[Reject, Redact, Remind, Label, Note],
             Self::Text => &[Reject, Redact, Note],
-            Self::Session => &[Remind, Note],
+            Self::Session => &[Remind, Label, Note],
             Self::TaskComplete => &[Reject, Note],
-            _ => &[Reject, Ask, Change, Remind, Note],
+            _ => &[Reject, Ask, Change, Remind, Label, Note],
         }
     }
 

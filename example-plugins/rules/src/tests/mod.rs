@@ -4,6 +4,7 @@ mod answers;
 mod calls;
 mod commands;
 mod conditions;
+mod memory;
 mod mistakes;
 
 use crate::Rules;

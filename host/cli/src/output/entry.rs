@@ -135,7 +135,7 @@ pub(crate) fn rule(rule: &Rule) -> String {
     }
     let observed = if row.observe { ", only observed" } else { "" };
     let answers = row.answers().into_iter().map(|answer| format!("{}s", answer.name()));
-    let text = [&row.reject, &row.ask, &row.note, &row.remind, &row.redact].into_iter().flatten().next();
+    let text = [&row.reject, &row.ask, &row.note, &row.remind, &row.redact, &row.label].into_iter().flatten().next();
     let text = text.map(|text| format!(": {text}")).unwrap_or_default();
     one_line(&format!("{} {} ({about}{observed}){text}", row.id, answers.collect::<String>()))
 }

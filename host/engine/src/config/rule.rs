@@ -152,13 +152,14 @@ fn example_rules(row: &RuleRow, find: &mut impl FnMut(&str, String)) {
 }
 
 fn length_rules(row: &RuleRow, find: &mut impl FnMut(&str, String)) {
-    let RuleRow { reject, ask, note, remind, redact, instead, when, unless, .. } = row;
+    let RuleRow { reject, ask, note, remind, redact, label, instead, when, unless, .. } = row;
     let texts = [
         ("reject", reject),
         ("ask", ask),
         ("note", note),
         ("remind", remind),
         ("redact", redact),
+        ("label", label),
         ("instead", instead),
         ("when", when),
         ("unless", unless),

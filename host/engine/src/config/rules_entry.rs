@@ -4,8 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{ActionKind, Code, Config, ConfigError, Entry, Layer, OnFailure, Problem, Problems, Rule};
-use crate::contract::rule::{LayeredRow, Mistake, RuleOn, RulesConfig};
+use super::{
+    ActionKind, Code, Config, ConfigError, Entry, Grants, Layer, OnFailure, Problem, Problems, Rule, StateGrant,
+};
+use crate::contract::FactName;
+use crate::contract::rule::{LayeredRow, Mistake, RuleOn, RuleRow, RulesConfig};
+use hookhost_conditions::Condition;
+use hookhost_conditions::vocabulary::VARIABLES;
 
 impl Entry {
     /// Name of the entry that judges the `[[rule]]` tables. No entry of a file has this name.
@@ -23,6 +28,7 @@ impl Entry {
             events: Some(words(rules).map(RuleOn::event).collect()),
             actions: actions(rules),
             on_failure: Some(OnFailure::Ask),
+            grants: grants(rules),
             config: config(rules),
             origin: first.map(|rule| rule.origin.clone()),
             judges_rows: true,
@@ -88,6 +94,39 @@ fn actions(rules: &[Rule]) -> Option<BTreeSet<ActionKind>> {
     (!actions.is_empty()).then_some(actions)
 }
 
+/// Returns the capabilities of the plugin. Of the facts and variables, it gets those that the rules name.
+fn grants(rules: &[Rule]) -> Grants {
+    let mut grants = Grants { labels: true, state: Some(StateGrant::default()), ..Grants::default() };
+    // For `time.hour`, which is in local time.
+    grants.facts.insert(FactName::TimeOffset);
+    for name in rules.iter().flat_map(|rule| names(&rule.row)) {
+        match name.strip_prefix(VARIABLES) {
+            Some(variable) if !grants.env.iter().any(|granted| granted == variable) => {
+                grants.env.push(variable.to_owned());
+            }
+            Some(_) => {}
+            None => grants.facts.extend(FactName::from_name(&name)),
+        }
+    }
+    grants
+}
+
+/// Returns the names that the conditions and the texts of a row use.
+fn names(row: &RuleRow) -> Vec<String> {
+    let conditions = [&row.when, &row.unless].into_iter().flatten();
+    // The plugin reports a condition that cannot be read.
+    let compiled = conditions.filter_map(|condition| Condition::compile(condition).ok());
+    let mut names: Vec<String> = compiled
+        .flat_map(|condition| condition.names().map(|used| used.name().to_owned()).collect::<Vec<_>>())
+        .collect();
+    let texts = [&row.reject, &row.ask, &row.note, &row.remind, &row.instead].into_iter().flatten();
+    for text in texts {
+        let in_braces = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+        names.extend(in_braces.map(|(name, _)| name.to_owned()));
+    }
+    names
+}
+
 /// Returns the configuration of the plugin.
 fn config(rules: &[Rule]) -> Map<String, Value> {
     let layered = |rule: &Rule| LayeredRow { of_project: rule.origin.layer == Layer::Project, row: rule.row.clone() };
@@ -127,6 +166,15 @@ mod tests {
         let entry = of_all.entry(Entry::RULES).unwrap();
         assert_eq!(entry.events, Some([EventKind::BeforeToolCall, EventKind::PromptSubmit].into()));
         assert_eq!(entry.actions, None);
+    }
+
+    #[test]
+    fn the_plugin_may_read_the_facts_and_variables_that_the_rules_name() {
+        let text = "[[rule]]\nid = 'a'\non = 'shell'\nwhen = 'git.branch == env.BASE && env.CI == null'\nnote = 'in {aws.profile}'";
+        let config = parsed(text).with_rules_plugin(code()).unwrap();
+        let Grants { facts, env, .. } = &config.entry(Entry::RULES).unwrap().grants;
+        assert_eq!(*facts, [FactName::TimeOffset, FactName::GitBranch, FactName::AwsProfile].into());
+        assert_eq!(*env, ["BASE", "CI"]);
     }
 
     #[test]

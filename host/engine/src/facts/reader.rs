@@ -60,6 +60,7 @@ impl FactReader {
             FactName::ToolReadOnly => return flag(Ok(tool.read_only)),
             FactName::ToolDestructive => return flag(Ok(tool.destructive)),
             FactName::ToolOpenWorld => return flag(Ok(tool.open_world)),
+            FactName::TimeOffset => return Fact::Number(i64::from(jiff::Zoned::now().offset().seconds() / 60)),
             FactName::SessionSandboxed => return flag(process.is_sandboxed()),
             FactName::GitBranch => git::branch(at),
             FactName::GitRemote => git::remote(at),

@@ -74,7 +74,7 @@ fn a_rule_has_an_id_a_subject_and_one_answer() {
         "id = 'a'\non = 'shell'",
         1,
         1,
-        "`rule`: the rule has no answer: give it one of `reject`, `ask`, `change`, `redact`, `remind`, `note`",
+        "`rule`: the rule has no answer: give it one of `reject`, `ask`, `change`, `redact`, `remind`, `label`, `note`",
     );
     shows(
         "id = 'a'\non = 'shell'\nnote = 'n'\nremind = 'r'",
@@ -109,7 +109,7 @@ fn a_key_that_does_not_fit_the_subject_is_an_error() {
         "id = 'a'\non = 'prompt'\nask = 'Send it?'",
         4,
         7,
-        "`rule.ask`: `on = \"prompt\"` has no `ask`: known there: `reject`, `redact`, `remind`, `note`",
+        "`rule.ask`: `on = \"prompt\"` has no `ask`: known there: `reject`, `redact`, `remind`, `label`, `note`",
     );
     assert!(
         mistake("id = 'a'\non = 'shell'\nnote = 'n'\ninstead = 'x'").2.starts_with("`rule.instead`: only `reject`")
