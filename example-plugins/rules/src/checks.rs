@@ -34,7 +34,10 @@ pub(crate) fn mistakes(row: &RuleRow) -> Vec<Wrong> {
         }
     }
     for (at, on) in row.on.iter().enumerate() {
-        if let RuleOn::Tool(pattern) = on {
+        // `*` means every call. There is no key to leave out.
+        if let RuleOn::Tool(pattern) = on
+            && pattern != "*"
+        {
             wrong.extend(pattern_mistake(pattern).map(|message| Wrong::at(format!("on.{at}"), message)));
         }
     }

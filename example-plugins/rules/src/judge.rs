@@ -249,7 +249,8 @@ impl Subject<'_> {
                 Action::Other(kind) => kind,
                 _ => return None,
             };
-            let is_about = row.on.iter().any(|on| is_kind(on, kind)) && row.is_hinted_at(&self.call.arguments);
+            let is_hinted_at = !row.has_hints() || row.is_hinted_at(&self.call.arguments);
+            let is_about = is_hinted_at && row.on.iter().any(|on| is_kind(on, kind));
             is_about.then(|| "the arguments of the call cannot be read".to_owned())
         };
         let why = of_line.or_else(of_call)?;
@@ -263,7 +264,8 @@ fn is_kind(on: &RuleOn, kind: &str) -> bool {
         RuleOn::Shell => kind == "shell",
         RuleOn::Write | RuleOn::Delete => matches!(kind, "shell" | "write-files"),
         RuleOn::Read => matches!(kind, "shell" | "read-file"),
-        RuleOn::Web => kind == "shell",
+        RuleOn::Web => matches!(kind, "shell" | "fetch"),
+        RuleOn::Mcp => kind == "mcp",
         _ => false,
     }
 }

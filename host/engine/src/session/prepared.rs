@@ -55,7 +55,7 @@ impl Session {
     #[must_use]
     pub fn prepare(&self, call: ToolCall) -> PreparedCall {
         let (config, info) = (self.shared.config(), self.shared.info());
-        let call = self.shared.validator(&config, &info).prepared(call);
+        let call = self.shared.validator(&info).prepared(call);
         PreparedCall { call, handle: self.shared.state.handle(), raw: None }
     }
 
