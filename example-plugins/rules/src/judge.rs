@@ -189,6 +189,11 @@ impl Subject<'_> {
     /// Compares the call with a row for one of its subjects other than commands.
     fn matching(&self, row: &CompiledRow, on: &RuleOn) -> Option<Found> {
         match on {
+            // A command without a simple command, such as `> file`, is a command all the same.
+            RuleOn::Shell => {
+                let is_any = row.shell.fits_all() && matches!(self.call.action, Action::Shell(_));
+                is_any.then(|| self.with_command(Found::default()))
+            }
             RuleOn::Write | RuleOn::Read | RuleOn::Delete => self.path(row, on),
             RuleOn::Web => self.request(row),
             RuleOn::Mcp => self.call.action.mcp().and_then(|_| row.matching_names(self.call)),

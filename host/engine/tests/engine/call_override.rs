@@ -183,9 +183,7 @@ async fn an_approval_is_for_the_rules_under_which_the_call_was_rejected() {
     let host = unattended.host().await;
     let session = session(&host, "s");
     unattended.allow(&code(&call(&session, "git push").await)).await.unwrap();
-    let mut changed = settings();
-    changed.approval_deadline = Duration::from_secs(7);
-    host.reload(&asks_about_all(changed)).await.unwrap();
+    host.reload(&asks_about_all("approval-deadline = '7s'")).await.unwrap();
     assert!(!call(&session, "git push").await.outcome.is_allowed());
     host.reload(&asks_about_all("")).await.unwrap();
     assert!(call(&session, "git push").await.outcome.is_allowed(), "the yes is for these rules");
