@@ -413,12 +413,9 @@ fn files_that_others_can_write_are_not_believed() {
 #[test]
 fn what_a_project_asks_about_is_shown_before_it_is_trusted() {
     let user = User::new();
-    let rules = "[[ask]]\ntools = [\"bash\", \"mcp__*\"]\nactions = [\"shell\"]\nquestion = \"Sure?\\u001b[2J\"\n[[ask]]\nactions = [\"fetch\", \"mcp\"]\n";
+    let rules = "[[rule]]\nid = \"a\"\non = [\"bash\", \"mcp__*\"]\nask = \"Sure?\\u001b[2J\"\n[[rule]]\nid = \"b\"\non = [\"web\", \"mcp\"]\nask = \"May it?\"\n";
     user.write("hookhost.toml", rules);
-    let shown = [
-        "asks you about calls (actions shell, tools bash mcp__*): Sure?\u{fffd}[2J\n",
-        "asks you about calls (actions fetch mcp): may it run?\n",
-    ];
+    let shown = ["rule a asks (bash mcp__*): Sure?\u{fffd}[2J\n", "rule b asks (web mcp): May it?\n"];
     user.run(["trust"]).expect(2, &shown);
 }
 
@@ -428,8 +425,7 @@ fn a_project_that_answers_for_you_is_reported_on_a_line_of_its_own_before_it_is_
     let sha256 = "0".repeat(64);
     let entry =
         |grants: &str| format!("[[plugin]]\nname = \"helper\"\npath = \"x.wasm\"\nsha256 = \"{sha256}\"\n{grants}");
-    let line =
-        "    its `approve` answers for you what [[ask]] rules of project files ask; your own rules still ask you\n";
+    let line = "    its `approve` answers for you what rules of project files ask; your own rules still ask you\n";
     user.write("hookhost.toml", entry("[plugin.grants]\napprove = true\nclock = true\n"));
     user.run(["trust"]).expect(2, &[line]);
     user.write("hookhost.toml", entry("[plugin.grants]\nclock = true\n"));

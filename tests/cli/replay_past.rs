@@ -168,7 +168,7 @@ fn a_transcript_of_another_project_is_judged_by_the_rules_of_that_project() {
     let user = User::new();
     fs::create_dir_all(user.path("work/app")).unwrap();
     let project = user.path("work/app").canonicalize().unwrap();
-    let rule = "[[ask]]\ntools = [\"bash\"]\nquestion = \"In this project?\"\n";
+    let rule = "[[rule]]\nid = \"ask\"\non = \"bash\"\nask = \"In this project?\"\n";
     fs::write(project.join("hookhost.toml"), rule).unwrap();
     user.run(["trust", project.to_str().unwrap(), "--yes"]).expect(0, &[]);
     let session = |name: &str, cwd: &Path| {

@@ -124,6 +124,31 @@ fn a_question_of_a_rule_is_the_configurations_and_a_plugin_that_may_approve_waiv
 }
 
 #[test]
+fn a_plugin_of_a_project_waives_only_what_rules_of_projects_alone_ask() {
+    let user = user(
+        "[[rule]]\nid = \"mine\"\non = \"shell\"\nprogram = \"make\"\nask = \"Mine?\"\nstops = [\"make\"]\npasses = [\"ls\"]\n",
+    );
+    let approver = json!({ "before-tool-call": { "verdict": "approve", "reason": "fine" } });
+    let approver = Entry::all_events("approver", approver)
+        .to_toml()
+        .replace("[plugin.grants]\n", "[plugin.grants]\napprove = true\n");
+    user.write("hookhost.toml", &format!("[[rule]]\nid = \"theirs\"\non = \"shell\"\nask = \"Theirs?\"\n{approver}"));
+    judge(&user, "ls").expect(0, &[]);
+    user.run(["trust", "--yes"]).expect(0, &["your own rules still ask you"]);
+    judge(&user, "ls").expect(0, &[]);
+    let ended = judge(&user, "make");
+    ended.expect(3, &[]);
+    assert!(ended.stdout.contains("Mine?") && ended.stdout.contains("Theirs?"), "{ended:#?}");
+}
+
+#[test]
+fn a_file_with_ask_names_the_rule_to_write() {
+    let user = user("[[ask]]\nactions = [\"shell\"]\nquestion = \"Run this?\"\n");
+    judge(&user, "ls")
+        .expect(5, &["hookhost.toml:1:1: `[[ask]]` is now `[[rule]]`", "\n[[rule]]\nid = \"ask-shell\"\n"]);
+}
+
+#[test]
 fn a_failing_example_names_the_place_and_what_was_read() {
     let user = user(&RULES.replace(r#""git push origin topic""#, r#""git push -uf x""#));
     let ended = judge(&user, "ls");

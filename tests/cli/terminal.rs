@@ -155,9 +155,9 @@ fn a_question_that_is_not_answered_in_time_is_a_no_and_the_next_one_can_be_answe
 }
 
 #[test]
-fn a_question_of_an_ask_rule_is_asked_by_run_and_by_dispatch() {
+fn a_question_of_a_rule_is_asked_by_run_and_by_dispatch() {
     let user = User::new();
-    user.configure("[[ask]]\nactions = [\"shell\"]\nquestion = \"Run this command?\"\n");
+    user.configure("[[rule]]\nid = \"ask\"\non = \"shell\"\nask = \"Run this command?\"\n");
     user.write(
         "script.toml",
         "[[turn]]\ncall = [{ tool = \"bash\", arguments = { command = \"touch made\" } }]\n[[turn]]\ntext = \"Bye.\"\n",
@@ -203,7 +203,7 @@ fn a_question_of_an_ask_rule_is_asked_by_run_and_by_dispatch() {
 #[test]
 fn a_yes_for_the_session_is_asked_for_once_and_each_use_is_in_the_log() {
     let user = User::new();
-    user.configure("[[ask]]\nactions = [\"shell\"]\nquestion = \"Run this command?\"\n");
+    user.configure("[[rule]]\nid = \"ask\"\non = \"shell\"\nask = \"Run this command?\"\n");
     let call = |command: &str| {
         format!("[[turn]]\ncall = [{{ tool = \"bash\", arguments = {{ command = \"{command}\" }} }}]\n")
     };
@@ -245,7 +245,7 @@ fn where_a_plugin_asks_no_yes_for_the_session_is_taken() {
 #[test]
 fn ctrl_c_at_a_question_of_dispatch_ends_it_with_130_and_a_whole_log() {
     let user = User::new();
-    user.configure("[[ask]]\ntools = [\"*\"]\n");
+    user.configure("[[rule]]\nid = \"ask\"\non = \"*\"\nask = \"May the tool {tool} run?\"\n");
     user.write(
         "call.json",
         json!({ "call": { "id": "1", "name": "bash", "arguments": { "command": "ls" } } }).to_string(),

@@ -1,4 +1,4 @@
-//! `hookhost update`: says which version is here and how it is updated, and changes nothing.
+//! `hookhost update`: says which version is here and how it is updated, and writes the file in the form of this version.
 
 use hookhost_tests::User;
 use rusqlite::Connection;
@@ -24,6 +24,19 @@ fn update_names_the_version_its_origin_and_the_next_step_and_changes_nothing() {
     let said: Value = serde_json::from_str(&user.run(["update", "--json"]).stdout).unwrap();
     assert_eq!(said["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(said["log"], json!({ "says": "there is no log yet", "problem": false }));
+}
+
+#[test]
+fn the_questions_of_version_0_1_become_rules() {
+    let user = User::new();
+    user.configure("# mine\n[[ask]]\nactions = [\"shell\"] # all\nquestion = \"Run this?\"\n");
+    let said = user.run(["update"]);
+    said.expect(0, &[]);
+    assert!(said.stdout.contains("1 `[[ask]]` in your own file became `[[rule]]`"), "{}", said.stdout);
+    let new = "# mine\n[[rule]]\nid = \"ask-shell\"\non = \"shell\" # all\nask = \"Run this?\"\n";
+    assert_eq!(std::fs::read_to_string(user.config_file()).unwrap(), new);
+    user.run(["dispatch", "--shell", "ls"]).expect(3, &[]);
+    assert!(!user.run(["update"]).stdout.contains("became"));
 }
 
 #[test]

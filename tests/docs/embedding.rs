@@ -1,8 +1,8 @@
 //! `docs/embedding.md`: its code is the code below, and runs.
 
 use crate::guide::{assert_compiled, page};
-use hookhost::config::{ActionKind, AskRule, Digest, ModelGrant, Settings, StateGrant};
-use hookhost::contract::TextVerdict;
+use hookhost::config::{Digest, ModelGrant, Settings, StateGrant};
+use hookhost::contract::{Action, TextVerdict};
 use hookhost_tests::User;
 use std::sync::{Arc, Mutex};
 
@@ -407,15 +407,20 @@ async fn what_is_answered_on_the_guides_web_page_counts_once() {
     assert!([&told[1], &told[3]].iter().all(|text| text.contains("it has been answered")), "{told:?}");
 }
 
+/// A configuration whose native rule asks about calls that write files.
+fn asks_about_writes() -> Config {
+    let writes = |call: &ToolCall| matches!(call.action, Action::WriteFiles(_));
+    let asks =
+        Rule::new().before_tool_call(move |_, call: &ToolCall| writes(call).then(|| Escalation::new("Write it?")));
+    Config::from_entries(vec![Entry::from_rule("asks", asks)], Settings::default()).expect("a configuration")
+}
+
 #[tokio::test]
 async fn what_another_process_answers_settles_the_call_of_the_guide() {
     let user = User::new();
     let store = user.path("hookhost.db");
-    let asks = AskRule::about_actions([ActionKind::WriteFiles]);
     let host = || async {
-        let config = Config::from_entries(Vec::new(), Settings::default()).expect("a configuration");
-        let config = config.with_asks(vec![asks.clone()]).expect("a rule");
-        Host::builder(config).store(store.clone()).share_questions().build().await.expect("a host")
+        Host::builder(asks_about_writes()).store(store.clone()).share_questions().build().await.expect("a host")
     };
     let (agent, elsewhere) = (host().await, host().await);
     let session = agent.open_session(SessionSpec::new("my-agent", Path::new("/work"))).expect("a session");
@@ -437,10 +442,9 @@ async fn what_another_process_answers_settles_the_call_of_the_guide() {
 async fn tenants_and_rule_sets_of_the_guide_share_an_engine() {
     let engine = Engine::new();
     let config = || Config::from_entries(Vec::new(), Settings::default()).expect("a configuration");
-    let asks = AskRule::about_actions([ActionKind::WriteFiles]);
     let host = tenant(&engine, config()).await.expect("a host");
     let _another = tenant(&engine, config()).await.expect("a host");
-    let rules = host.load_rules(&config().with_asks(vec![asks]).expect("a rule")).await.expect("rules");
+    let rules = host.load_rules(&asks_about_writes()).await.expect("rules");
     let session = session_under(&host, &rules, Path::new("/work")).await.expect("a session");
     let arguments = serde_json::json!({ "path": "src/main.rs", "content": "" });
     let answer = call_tool(&session, "1", "write_file", &arguments).await;

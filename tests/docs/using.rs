@@ -1,9 +1,7 @@
 //! The pages for users: their TOML is what the engine reads, their tables have every key, their commands run.
 
 use crate::guide::{blocks_of, page, run_commands, section};
-use hookhost::config::{
-    AskRule, Config, Digest, Entry, Grants, Layer, Limits, ModelGrant, Settings, Source, StateGrant,
-};
+use hookhost::config::{Config, Digest, Entry, Grants, Layer, Limits, ModelGrant, Settings, Source, StateGrant};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::mcp::McpSection;
 use hookhost_models::section::{ModelLimits, ProviderSection};
@@ -70,11 +68,10 @@ fn the_settings_that_are_called_defaults_are_the_defaults_and_all_of_them() {
 }
 
 #[test]
-fn the_ask_rules_that_are_shown_ask() {
-    let rules: Vec<_> = configs().iter().flat_map(|config| config.asks().to_vec()).collect();
-    assert_eq!(rules.len(), 2);
-    let questions: Vec<_> = rules.iter().map(|rule| rule.question.as_deref()).collect();
-    assert_eq!(questions, [Some("Run this command?"), None]);
+fn the_rules_that_are_shown_ask() {
+    let rules: Vec<_> = configs().iter().flat_map(|config| config.rules().to_vec()).collect();
+    let questions: Vec<_> = rules.iter().map(|rule| rule.row.ask.as_deref()).collect();
+    assert_eq!(questions, [Some("Run {command}?"), Some("Use {tool} of {server}?"), Some("May the tool {tool} run?")]);
 }
 
 /// The lines of the block that shows the defaults.
@@ -92,15 +89,11 @@ fn every_key_of_the_file_is_in_a_table_and_no_other() {
     let mut entry = Entry::new("x", "x", Digest::of_bytes(b""));
     entry.grants.state = Some(StateGrant::default());
     entry.grants.model = Some(ModelGrant::new(""));
-    let [ask, settings, agent] = [
-        format!("{:?}", AskRule::default()),
-        format!("{:?}", Settings::default()),
-        format!("{:?}", AgentSection::default()),
-    ];
+    let [settings, agent] = [format!("{:?}", Settings::default()), format!("{:?}", AgentSection::default())];
     let mcp: McpSection = toml::from_str("[x]\ncommand = 'x'").expect("a section");
     let servers = mcp.servers.values().map(|server| format!("{server:?}")).collect::<String>();
     let (provider, limits) = (ProviderSection::default(), ModelLimits::default());
-    let debug = format!("{entry:?} {ask} {settings} {agent} {servers} {provider:?} {limits:?}");
+    let debug = format!("{entry:?} {settings} {agent} {servers} {provider:?} {limits:?}");
     let fields = Regex::new(r"(?:\{|,) (\w+): ").expect("a pattern");
     let page = pages();
     for found in fields.captures_iter(&debug) {

@@ -136,6 +136,11 @@ impl CompiledRow {
         })
     }
 
+    /// Returns true if only a part of the calls of a kind is what the row is about, and fixed parts of it are known.
+    pub(crate) fn has_hints(&self) -> bool {
+        !self.hints.is_empty()
+    }
+
     /// Returns true if a text that cannot be read may be a command that the row is about.
     pub(crate) fn is_hinted_at(&self, text: &str) -> bool {
         let is_of_commands = self.on.contains(&RuleOn::Shell);

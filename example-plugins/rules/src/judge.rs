@@ -253,6 +253,11 @@ impl Subject<'_> {
             return None;
         }
         let found = match on {
+            // A command without a simple command, such as `> file`, is a command all the same.
+            RuleOn::Shell => {
+                let is_any = row.shell.fits_all() && matches!(self.call.action, Action::Shell(_));
+                is_any.then(|| self.found(row))
+            }
             RuleOn::Write | RuleOn::Read | RuleOn::Delete => return self.path(row, on),
             RuleOn::Web => return self.request(row),
             RuleOn::Mcp => self.call.action.mcp().map(|_| row.with_names(self.call)),
@@ -355,7 +360,8 @@ impl Subject<'_> {
             Action::Other(kind) if !kind.is_empty() => kind,
             _ => return None,
         };
-        let is_about = row.on.iter().any(|on| is_kind(on, kind)) && row.is_hinted_at(&self.call.arguments);
+        let is_hinted_at = !row.has_hints() || row.is_hinted_at(&self.call.arguments);
+        let is_about = is_hinted_at && row.on.iter().any(|on| is_kind(on, kind));
         is_about.then(|| "the arguments of the call cannot be read".to_owned())
     }
 }
@@ -366,7 +372,8 @@ fn is_kind(on: &RuleOn, kind: &str) -> bool {
         RuleOn::Shell => kind == "shell",
         RuleOn::Write | RuleOn::Delete => matches!(kind, "shell" | "write-files"),
         RuleOn::Read => matches!(kind, "shell" | "read-file"),
-        RuleOn::Web => kind == "shell",
+        RuleOn::Web => matches!(kind, "shell" | "fetch"),
+        RuleOn::Mcp => kind == "mcp",
         _ => false,
     }
 }

@@ -84,6 +84,8 @@
 //!
 //! # What is seen
 //!
+//! `on = "*"` means every call of a tool.
+//!
 //! All matchers of a rule must hold for one simple command, path, request or call. Commands are parsed: quotes, lists, `$(…)`, `sh -c`,
 //! `sudo` and other wrappers, `git -C dir`. A part that only the shell knows (`$X`) satisfies neither `flags` nor `args`. For an unknown
 //! tool,

@@ -67,6 +67,11 @@ impl ShellMatcher {
         }
     }
 
+    /// Returns true if the row is about all commands.
+    pub(crate) fn fits_all(&self) -> bool {
+        self.programs.is_empty() && self.flags.is_empty() && self.args.is_empty()
+    }
+
     /// Returns the key that holds last, or the first key that does not hold.
     pub(crate) fn fits(&self, command: &Command, arguments: &Arguments<'_>) -> Result<Held, Miss> {
         let (program, first) = if self.programs.is_empty() {

@@ -76,7 +76,7 @@ pub(crate) fn rules_code(places: &UserDirectories) -> Result<Code, CliError> {
     if !path.metadata().is_ok_and(|metadata| usize::try_from(metadata.len()) == Ok(plugin.size())) {
         plugin.install(places)?;
     }
-    Ok(Code::File { path, digest: plugin.digest()? })
+    plugin.code(places)
 }
 
 /// Removes the components of other versions from the user's directory for bundled plugins, unless a configuration names them: a file of
@@ -122,6 +122,14 @@ fn configurations(places: &UserDirectories) -> anyhow::Result<Vec<String>> {
 }
 
 impl BundledPlugin {
+    /// Returns the code of an entry of the plugin.
+    ///
+    /// # Errors
+    /// Fails if the index is damaged.
+    pub(crate) fn code(&self, places: &UserDirectories) -> Result<Code, CliError> {
+        Ok(Code::File { path: self.path(places), digest: self.digest()? })
+    }
+
     /// Returns the digest of the component.
     ///
     /// # Errors

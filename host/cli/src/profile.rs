@@ -5,7 +5,7 @@ use crate::bundled::{self, BundledPlugin};
 use crate::configuration::SECTIONS;
 use crate::exit::CliError;
 use anyhow::anyhow;
-use hookhost::config::{Config, Entry, Layer, OnQuestion, Source, UserDirectories};
+use hookhost::config::{Config, Entry, Layer, OnQuestion, Rule, Source, UserDirectories};
 use hookhost::files::{self, FileError, Guard, Links, NewFile};
 use hookhost_resident::users_file;
 use shell_guard_rules::document;
@@ -118,7 +118,11 @@ impl PreparedProfile {
     ) -> Result<Self, CliError> {
         let file = places.profile_file();
         let source = Source::new(&file, Layer::User).with_home(places.home.clone());
-        let config = Config::parse(&text, &source, SECTIONS).map_err(CliError::not_loaded)?;
+        let mut config = Config::parse(&text, &source, SECTIONS).map_err(CliError::not_loaded)?;
+        if !config.rules().is_empty() {
+            let code = bundled::find(Entry::RULES)?.code(places)?;
+            config = config.with_rules_plugin(code).map_err(CliError::not_loaded)?;
+        }
         Ok(Self { profile, file, text, config, plugins })
     }
 
@@ -140,6 +144,9 @@ impl PreparedProfile {
     /// # Errors
     /// Fails if a file cannot be written.
     pub(crate) fn install_plugins(&self, places: &UserDirectories) -> Result<(), CliError> {
+        if !self.config.rules().is_empty() {
+            bundled::rules_code(places)?;
+        }
         self.plugins.iter().try_for_each(|plugin| plugin.install(places).map(|_| ()))
     }
 
@@ -269,25 +276,32 @@ impl RuleCounts {
     }
 }
 
-/// Counts the rules that the bundled plugins of a configuration apply, and its ask rules.
+/// Counts the rules that the bundled plugins of a configuration apply, and its `[[rule]]` tables.
 ///
 /// # Errors
 /// Fails if the config of a plugin is not valid.
 pub(crate) fn rule_counts(config: &Config) -> Result<RuleCounts, CliError> {
     let on_question = config.settings().on_question;
-    let mut counts = match on_question {
-        OnQuestion::Reject => RuleCounts { asking: 0, rejecting: config.asks().len() },
-        _ => RuleCounts { asking: config.asks().len(), rejecting: 0 },
+    let mut counts = RuleCounts::default();
+    let mut add = |of_part: RuleCounts, on_question| {
+        counts.rejecting += of_part.rejecting;
+        match on_question {
+            OnQuestion::Reject => counts.rejecting += of_part.asking,
+            _ => counts.asking += of_part.asking,
+        }
     };
+    add(of_rows(config.rules()), on_question);
     for entry in config.enabled() {
         let of_plugin = of_plugin(entry).map_err(|why| CliError::not_loaded(anyhow!("{}: {why}", entry.name)))?;
-        counts.rejecting += of_plugin.rejecting;
-        match entry.on_question.min(on_question) {
-            OnQuestion::Reject => counts.rejecting += of_plugin.asking,
-            _ => counts.asking += of_plugin.asking,
-        }
+        add(of_plugin, entry.on_question.min(on_question));
     }
     Ok(counts)
+}
+
+fn of_rows(rules: &[Rule]) -> RuleCounts {
+    let rows = || rules.iter().map(|rule| &rule.row).filter(|row| !row.observe);
+    let asking = rows().filter(|row| row.ask.is_some()).count();
+    RuleCounts { asking, rejecting: rows().filter(|row| row.reject.is_some()).count() }
 }
 
 /// Returns true if a configuration asks about every command that is not known to only read.

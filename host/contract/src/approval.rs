@@ -32,7 +32,7 @@ impl Question {
 pub enum Asker {
     /// The plugin of this name.
     Plugin(String),
-    /// An ask rule of the configuration.
+    /// A `[[rule]]` of the configuration.
     Configuration,
 }
 

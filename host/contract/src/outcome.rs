@@ -112,7 +112,7 @@ pub enum Stop {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Rejection {
-    /// The plugins that rejected the event, failed, or asked a person. `the configuration` if an `[[ask]]` rule asked a
+    /// The plugins that rejected the event, failed, or asked a person. `the configuration` if a `[[rule]]` asked a
     /// person. Empty if the event could not be recorded.
     pub by: Vec<String>,
     /// The kind of rejection.

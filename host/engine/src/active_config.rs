@@ -1,4 +1,4 @@
-//! The active configuration: the loaded plugins in chain order, the ask rules and the settings.
+//! The active configuration: the loaded plugins in chain order, and the settings.
 //!
 //! An active configuration never changes. A new configuration is built separately and replaces the old configuration
 //! between events. So each event is decided, recorded and passed to observers under the configuration with which it
@@ -6,7 +6,7 @@
 //! plugins were replaced one at a time, an event could run through a chain that no configuration describes.
 
 use crate::audit::LoadedPlugin;
-use crate::config::{AskRule, Code, Config, Digest, Enforcement, Entry, Layer, Settings};
+use crate::config::{Code, Config, Digest, Enforcement, Entry, Layer, Settings};
 use crate::contract::{EventKind, ToolSpec};
 use crate::engine::Engine;
 use crate::locked::locked;
@@ -127,10 +127,6 @@ impl ActiveConfig {
         self.config.digest()
     }
 
-    pub(crate) fn asks(&self) -> &[AskRule] {
-        self.config.asks()
-    }
-
     pub(crate) fn settings(&self) -> &Settings {
         self.config.settings()
     }
@@ -171,9 +167,7 @@ impl ActiveConfig {
             added: names(&self.plugins, &|plugin| before.plugin(plugin.name()).is_none()),
             removed: names(&before.plugins, &|plugin| self.plugin(plugin.name()).is_none()),
             changed: names(&self.plugins, &changed),
-            settings: self.settings() != before.settings()
-                || self.enforcement() != before.enforcement()
-                || !same_rules(self.asks(), before.asks()),
+            settings: self.settings() != before.settings() || self.enforcement() != before.enforcement(),
         }
     }
 
@@ -200,7 +194,7 @@ impl ActiveConfig {
     }
 }
 
-/// The rules of a session: loaded plugins, ask rules and settings. A rule set is cheap to clone, and all clones refer
+/// The rules of a session: loaded plugins and settings. A rule set is cheap to clone, and all clones refer
 /// to the same rules. [`Host::reload_rules`](crate::Host::reload_rules) replaces the rules for all sessions that use
 /// the set.
 ///
@@ -339,13 +333,6 @@ fn with_positions(error: LoadError, entry: &Entry, config: &Config) -> LoadError
     }
 }
 
-/// Returns true if two lists of ask rules are the same. The comparison ignores the position of a rule in the files of
-/// its layer.
-fn same_rules(some: &[AskRule], others: &[AskRule]) -> bool {
-    let said = |rules: &[AskRule]| rules.iter().map(|rule| (rule.layer(), rule.without_origin())).collect::<Vec<_>>();
-    said(some) == said(others)
-}
-
 /// The differences between a new configuration and the previous one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -356,7 +343,7 @@ pub struct Changes {
     pub removed: Vec<String>,
     /// Plugins whose file or entry has changed, in chain order.
     pub changed: Vec<String>,
-    /// True if an ask rule or a setting has changed.
+    /// True if a setting has changed.
     pub settings: bool,
 }
 

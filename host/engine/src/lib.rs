@@ -72,7 +72,7 @@
 //! | [`plugin`] | loads a component: checks, compiles and configures it |
 //! | `engine` | the resources that all rules of a process share: pools of instances, compiled code ([`Engine`]) |
 //! | [`audit`] | the records of the log, their hash chain and their redaction, without I/O |
-//! | `active_config` | the active configuration: plugins in chain order, ask rules, settings |
+//! | `active_config` | the active configuration: plugins in chain order, settings |
 //! | [`store`] | the database: commits the log and the state together, and reads them |
 //! | [`approval`] | asking a person |
 //! | [`session`] | asks the plugins about an event, decides and records it, and dispatches it to observers |
@@ -169,7 +169,7 @@ pub mod command {
     #[cfg(feature = "config-file")]
     pub use crate::config::document::{Document, Mistake};
     #[cfg(feature = "config-file")]
-    pub use crate::config::edit::{Change, Edited, allow};
+    pub use crate::config::edit::{Change, Edited, allow, replace_asks};
     #[cfg(feature = "config-file")]
     pub use crate::config::project_file::ProjectFile;
     #[cfg(feature = "config-file")]

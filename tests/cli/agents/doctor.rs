@@ -107,7 +107,7 @@ fn a_setting_that_disables_hooks_is_a_problem() {
 #[test]
 fn a_log_that_cannot_be_read_is_a_problem() {
     let person = installed();
-    person.user.write("hookhost.toml", "[[ask]]\ntools = [\"bash\"]\n");
+    person.user.write("hookhost.toml", "[[rule]]\nid = \"ask\"\non = \"bash\"\nask = \"Run it?\"\n");
     person.run(&["trust", "--yes"]).expect(0, &[]);
     fs::create_dir_all(person.user.path("state")).unwrap();
     fs::write(person.user.log_file(), "no database").unwrap();
@@ -197,7 +197,7 @@ fn the_agent_itself_is_run_and_the_log_says_what_happened_to_its_call() {
         ended.expect(1, &[]),
         &["  ✗ Claude Code ended with exit code 0 and did not make the test call; its output: I will not"],
     );
-    person.user.configure("[[ask]]\ntools = [\"nothing\"]\n");
+    person.user.configure("[[rule]]\nid = \"ask\"\non = \"nothing*\"\nask = \"Run it?\"\n");
     agent_that_asks(&person, "claude-code");
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
     printed(ended.expect(1, &[]), &["asked about the test call that hookhost must deny, and it was allowed"]);

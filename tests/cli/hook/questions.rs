@@ -112,7 +112,8 @@ fn a_yes_counts_under_the_rules_of_its_moment_though_no_event_has_come_since_the
     home.serve();
     let hook = ask(&home, "1", "touch asked.txt");
     let first = waiting(&home);
-    home.user.configure(&format!("{}[[ask]]\ntools = [\"Bash\"]\nquestion = \"Even today?\"\n", policy().to_toml()));
+    home.user
+        .configure(&format!("{}[[rule]]\nid = \"ask\"\non = \"Bash\"\nask = \"Even today?\"\n", policy().to_toml()));
     approvals(&home, &["yes", &first]).expect(0, &[]);
     wait_for("the second question", || open(&home).iter().any(|question| question["code"] != first.as_str()));
     let second = waiting(&home);
@@ -136,7 +137,7 @@ fn a_call_that_has_run_is_asked_about_again_where_its_number_comes_again() {
     let [repeated] = home.deliveries(1).try_into().unwrap();
     assert_eq!(repeated["what"], "repeated");
     // Under other rules an answer is none.
-    home.user.configure(&format!("{}[[ask]]\ntools = [\"Bash\"]\nquestion = \"Sure?\"\n", policy().to_toml()));
+    home.user.configure(&format!("{}[[rule]]\nid = \"ask\"\non = \"Bash\"\nask = \"Sure?\"\n", policy().to_toml()));
     assert_eq!(home.asked("s", "call_0", "ls").decision(), "ask");
     home.verify_log();
 }

@@ -107,7 +107,7 @@ fn a_users_file_that_is_gone_opens_no_directory_that_is_new() {
 #[test]
 fn a_project_that_is_moved_takes_its_approved_rules_away_from_no_session() {
     let home = &Home::new();
-    let first = project(home, "first", "[[ask]]\ntools = [\"Bash\"]\nquestion = \"Project asks\"\n");
+    let first = project(home, "first", "[[rule]]\nid = \"ask\"\non = \"Bash\"\nask = \"Project asks\"\n");
     let moved = home.user.path("moved");
     let ask = |id: &str, directory: &Path, session: &str| {
         let mut message = home.call(session, id, "make deploy");

@@ -181,16 +181,16 @@ fn rules_begin_with_what_a_server_lists_and_one_that_fits_no_tool_is_reported() 
     user.run(["mcp", "check"]).expect(0, &[]);
     user.run(["mcp", "approve", "fils", "--yes"]).expect(2, &["no server fils", "did you mean files?"]);
     let typed = "[mcp-proxy.servers.fils]\ntools = [\"*\"]\n[mcp-proxy.servers.files]\ntools = [\"raed\", \"say\"]\n\
-                 [[ask]]\ntools = [\"mcp__filse__say\"]\n";
+                 [[rule]]\nid = \"ask\"\non = \"mcp__filse__say\"\nask = \"May it?\"\n";
     user.configure(typed);
     let check = user.run(["mcp", "check"]);
     let says = |text: &str| check.stdout.contains(text);
     assert!(says("no server fils") && says("did you mean files?") && says("no server mcp__filse__say"), "{check:#?}");
     assert!(says("no tool raed [mcp-proxy.servers.files] tools") && check.code == Some(1), "{check:#?}");
     assert_eq!(check.stdout.lines().count(), 3, "{check:#?}");
-    user.configure("[[ask]]\ntools = [\"mcp__files__tell\", \"mcp__files__resources/read\", \"mcp__other__x\"]\n");
+    user.configure("[[rule]]\nid = \"mine\"\non = [\"mcp__files__tell\", \"mcp__files__resources/read\", \"mcp__other__x\"]\nask = \"May it?\"\n");
     let check = user.run(["mcp", "check"]);
-    assert!(check.code == Some(1) && check.stdout.contains("mcp__files__tell [[ask]]"), "{check:#?}");
+    assert!(check.code == Some(1) && check.stdout.contains("mcp__files__tell rule mine"), "{check:#?}");
     assert_eq!(check.stdout.lines().count(), 1, "{check:#?}");
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// A rule that no call of these tests is about: with it, the rules are others.
-const OTHER_RULE: &str = "\n[[ask]]\ntools = [\"never\"]\nquestion = \"Sure?\"\n";
+const OTHER_RULE: &str = "\n[[rule]]\nid = \"never\"\non = \"never*\"\nask = \"Sure?\"\n";
 
 fn asking() -> User {
     let guard = json!({ "before-tool-call": { "when": { "contains": "risky" }, "verdict": "escalate", "question": "Really?" } });

@@ -44,7 +44,7 @@ impl Owner {
         for agent in agents {
             owner.program(agent.program, &format!("[ \"$*\" = --version ] && echo {}", agent.version));
         }
-        owner.user.configure("[[ask]]\ntools = [\"deploy\"]\n");
+        owner.user.configure("[[rule]]\nid = \"ask\"\non = \"deploy*\"\nask = \"Deploy?\"\n");
         owner
     }
 

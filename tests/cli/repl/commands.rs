@@ -144,7 +144,7 @@ fn the_model_is_shown_and_an_unknown_provider_changes_nothing() {
 #[test]
 fn whether_questions_are_asked_is_shown_and_changed() {
     let user = scripted(&[&runs("touch made"), &says("No."), &runs("touch made"), &says("Yes.")]);
-    user.configure("[[ask]]\nactions = [\"shell\"]\n");
+    user.configure("[[rule]]\nid = \"ask\"\non = \"shell\"\nask = \"Run this?\"\n");
     let mut session = talk_with(&user, &["--approve", "deny"]);
     session.says("/approve");
     session.looks_like("deny: all questions of plugins are answered with no");

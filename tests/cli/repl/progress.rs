@@ -32,7 +32,7 @@ fn a_question_is_alone_on_the_screen_until_it_is_answered() {
         "call = [{{ tool = \"bash\", arguments = {{ command = \"{UNTIL}; touch gone\" }} }}, {{ tool = \"write_file\", arguments = {{ path = \"made\", content = \"\" }} }}]"
     );
     let user = scripted(&[&turn, &says("Done.")]);
-    user.configure("[[ask]]\ntools = [\"write_file\"]\nquestion = \"Write this?\"\n");
+    user.configure("[[rule]]\nid = \"ask\"\non = \"write_file\"\nask = \"Write this?\"\n");
     let mut session = talk(&user);
     session.says("go");
     let yes = session.yes();

@@ -135,7 +135,7 @@ fn ctrl_c_gives_a_line_up_and_twice_it_leaves() {
 #[test]
 fn ctrl_c_at_a_question_is_a_no_and_what_is_typed_next_is_a_prompt() {
     let user = scripted(&[&runs("touch made"), &says("Well.")]);
-    user.configure("[[ask]]\nactions = [\"shell\"]\n");
+    user.configure("[[rule]]\nid = \"ask\"\non = \"shell\"\nask = \"Run this?\"\n");
     let mut session = talk(&user);
     session.says("go");
     session.sees("Continue? Press ");

@@ -82,7 +82,7 @@ fn a_session_is_continued_where_one_is_named() {
 #[test]
 fn a_question_is_asked_between_the_lines_and_its_answer_is_not_a_prompt() {
     let user = scripted(&[&runs("touch made"), &says("Well."), &runs("touch more"), &says("So.")]);
-    user.configure("[[ask]]\nactions = [\"shell\"]\nquestion = \"Run this command?\"\n");
+    user.configure("[[rule]]\nid = \"ask\"\non = \"shell\"\nask = \"Run this command?\"\n");
     let mut session = talk(&user);
     session.says("go");
     session.sees("Continue? Press ");
@@ -106,7 +106,7 @@ fn questions_of_agents_that_run_beside_each_other_are_asked_one_after_the_other(
     let agents = "call = [{ tool = \"agent\", arguments = { prompt = \"one\" } }, { tool = \"agent\", arguments = { prompt = \"two\" } }]";
     let text = says("So.");
     let user = scripted(&[agents, &runs("touch made"), &runs("touch more"), &text, &text, &says("Well.")]);
-    user.configure("[[ask]]\nactions = [\"shell\"]\n");
+    user.configure("[[rule]]\nid = \"ask\"\non = \"bash\"\nask = \"May the tool {tool} run?\"\n");
     let mut session = talk(&user);
     session.says("go");
     session.sees("Continue? Press ");

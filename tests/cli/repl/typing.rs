@@ -167,7 +167,7 @@ fn a_note_comes_above_the_line_that_is_typed() {
     session.is_asked();
     session.types("half a li");
     session.looks_like("> half a li");
-    user.configure("[[ask]]\nactions = [\"fetch\"]\n");
+    user.configure("[[rule]]\nid = \"ask\"\non = \"web\"\nask = \"Send this?\"\n");
     session.looks_like("other rules apply from now on: ");
     session.looks_like("\n> half a li");
     session.types("ne\r");

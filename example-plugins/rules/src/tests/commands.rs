@@ -147,3 +147,29 @@ fn a_command_in_the_arguments_of_an_unknown_tool_is_found() {
     let unread = hookhost_guest::testing::call("Bash", json!({ "x": "git" }), Action::Other("shell".into()));
     assert!(is_stopped(&unread));
 }
+
+#[test]
+fn a_rule_about_a_whole_kind_of_calls_misses_none_of_them() {
+    use hookhost_guest::testing::call;
+    let unread = |kind: &str| call("Tool", json!({}), Action::Other(kind.into()));
+    let of_kinds = [
+        ("shell", shell("> file"), unread("shell")),
+        ("shell", shell("A=1"), unread("shell")),
+        (
+            "write",
+            call("Write", json!({ "file_path": "a" }), Action::WriteFiles(vec!["a".into()])),
+            unread("write-files"),
+        ),
+        ("read", call("Read", json!({ "file_path": "a" }), Action::ReadFile("a".into())), unread("read-file")),
+        ("web", call("WebFetch", json!({ "url": "x" }), Action::Fetch("x".into())), unread("fetch")),
+        ("mcp", mcp("db", "drop", json!({})), unread("mcp")),
+        ("spawn", call("Task", json!({}), Action::SpawnAgent("x".into())), unread("spawn-agent")),
+        ("*", unread(""), shell("ls")),
+    ];
+    for (on, read, unread) in of_kinds {
+        rules(&format!("[[rule]]\nid = 'a'\non = '{on}'\nask = 'May it?'"));
+        assert_eq!(question(&read).question, "May it?", "{on}");
+        assert!(is_stopped(&unread), "{on} {unread:?}");
+        assert!(on == "*" || !is_stopped(&call("Tool", json!({}), Action::Other(String::new()))), "{on}");
+    }
+}

@@ -1,12 +1,14 @@
 //! Checks the table of answers in `docs/events.md`. For each row, the agent runs with a plugin that gives this answer,
 //! and the answer must have the effect that the row describes.
 
-use crate::support::{Harness, Prepared, Scenario, USED, calls, plugins_of, results, says, says_and_calls, stored};
+use crate::support::{
+    Harness, Prepared, Scenario, USED, calls, component, plugins_of, results, says, says_and_calls, stored,
+};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::Record;
 use hookhost::capability::{Model, ModelRequest};
-use hookhost::config::{ActionKind, AskRule, Settings};
+use hookhost::config::{Code, Digest, Layer, Source};
 use hookhost::contract::{Custom, Decision, EventKind, Shape, Stop};
 use hookhost::session::SessionSpec;
 use hookhost::store::Log;
@@ -426,16 +428,23 @@ impl Approver for Says {
 /// The name of a host's log file.
 const LOG: &str = "log.db";
 
+/// Returns a configuration whose rule asks about commands.
+fn asking() -> Config {
+    let text = "[[rule]]\nid = 'ask'\non = 'shell'\nask = 'Run it?'\n";
+    let config = Config::parse(text, &Source::new("/h.toml", Layer::Chosen), &[]).unwrap();
+    let path = component("rules.wasm");
+    let digest = Digest::of_file(&path).unwrap();
+    config.with_rules_plugin(Code::File { path, digest }).unwrap()
+}
+
 /// Creates a host with the plugins of these rows.
 async fn host(rows: &[Row], received: &Arc<Received>, directory: &Path, person: Option<&Approval>) -> Host {
     let mut plugins = plugins_of(rows.iter().map(Row::scenario));
     for plugin in &mut plugins {
         plugin.grants.approve = true;
     }
-    let config = Config::from_entries(plugins, Settings::default()).unwrap();
-    let rule = AskRule::about_actions([ActionKind::Shell]);
     let asks = rows.iter().any(|row| row.answer == "approve");
-    let config = if asks { config.with_asks(vec![rule]).unwrap() } else { config };
+    let config = if asks { asking() } else { Config::empty() }.with_entries(plugins).unwrap();
     let builder = Host::builder(config).model(Arc::clone(received) as _).store(directory.join(LOG));
     let builder = match person {
         Some(answer) => builder.approver(Arc::new(Says(answer.clone()))),

@@ -21,7 +21,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 /// Returns the path of a component that `cargo xtask plugins` has built.
-fn component(name: &str) -> PathBuf {
+pub(crate) fn component(name: &str) -> PathBuf {
     let built = std::env::var_os("HOOKHOST_PLUGINS").map(PathBuf::from);
     let path = built.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("../plugins")).join(name);
     assert!(path.exists(), "{} is missing: run `cargo xtask plugins`", path.display());

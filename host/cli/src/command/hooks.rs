@@ -56,15 +56,8 @@ fn shape(event: EventKind) -> &'static str {
 pub(crate) fn as_text(host: &Host, config: &Config, only: Option<EventKind>) -> String {
     let mut text = String::new();
     if config.entries().is_empty() && only.is_none() {
-        match config.asks().len() {
-            0 => {
-                text.push_str("No plugin is on the allowlist, so nothing is checked.\n");
-                output::next_step(&mut text, "hookhost on");
-            }
-            _ => {
-                text.push_str(&format!("No plugin is on the allowlist; in force: {}.\n", entry::in_force(config)));
-            }
-        }
+        text.push_str("No plugin is on the allowlist, so nothing is checked.\n");
+        output::next_step(&mut text, "hookhost on");
         return text;
     }
     let (subscribed, unsubscribed): (Vec<EventKind>, Vec<EventKind>) =

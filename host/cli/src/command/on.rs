@@ -191,7 +191,7 @@ impl Rules {
             None => profile::in_force(directories)?.map_or(Profile::DEFAULT, |found| found.profile),
         };
         let is_optional = args.profile.is_none() && !args.observe;
-        let has_own = own.enabled().next().is_some() || !own.asks().is_empty();
+        let has_own = own.enabled().next().is_some();
         match profile.prepare(directories) {
             Ok(prepared) if args.observe => Ok(Self { own, profile: Some(prepared.observing(directories)?) }),
             Ok(prepared) => Ok(Self { own, profile: Some(prepared) }),

@@ -171,17 +171,12 @@ fn describe(file: &ProjectFile, config: &Config, sent: &[SentVariable], before: 
         if plugin.grants.approve {
             let _ = writeln!(
                 text,
-                "    {WARNING}its `approve` answers for you what [[ask]] rules of project files ask{WARNING:#}; your own rules still ask you"
+                "    {WARNING}its `approve` answers for you what rules of project files ask{WARNING:#}; your own rules still ask you"
             );
         }
     }
     for rule in config.rules() {
         let _ = writeln!(text, "  rule {}", entry::rule(rule));
-    }
-    for rule in config.asks() {
-        let question = rule.question.as_deref().unwrap_or("may it run?");
-        let about = output::one_line(&entry::narrowing(rule.actions.as_ref(), rule.tools.as_deref()));
-        let _ = writeln!(text, "  asks you about calls ({about}): {}", output::one_line(question));
     }
     // Only variables that this file names are shown. The key of the provider in `[agent]` would be sent even without this file.
     let said = |sent: &&SentVariable| {

@@ -1,16 +1,19 @@
-//! `hookhost update`: says which version is here and how this installation is updated. hookhost never updates itself.
+//! `hookhost update`: says which version is here and how this installation is updated, and writes the user's file in the form of this
+//! version. hookhost never updates itself.
 
 use super::doctor;
 use crate::args::UpdateArgs;
 use crate::audit_log;
-use crate::configuration;
+use crate::configuration::{self, SECTIONS};
 use crate::exit::{CliError, Exit};
+use crate::inside_agent;
 use crate::installation::Installation;
 use crate::output::{
     self, one_line,
     style::{DIM, NAME, WARNING},
 };
 use hookhost::StoreError;
+use hookhost::command::replace_asks;
 use hookhost::store::{Log, LogError};
 use hookhost_client::connection::ConnectionError;
 use serde_json::json;
@@ -43,7 +46,7 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Exit, CliError> {
         Finding::good("update", one_line(&installation.update())),
         host()?,
         log()?,
-        settings(),
+        settings(rewritten()?),
     ];
     let exit = if findings.iter().any(|finding| finding.is_problem) { Exit::NotLoaded } else { Exit::Done };
     if args.json {
@@ -109,12 +112,24 @@ fn log() -> Result<Finding, CliError> {
     })
 }
 
-/// Checks that this version accepts the settings.
-fn settings() -> Finding {
+/// Replaces the `[[ask]]` tables of version 0.1 in the user's own file, and returns their number. An agent changes nothing. A file with
+/// other mistakes stays, too: they are reported when the settings are checked.
+fn rewritten() -> Result<usize, CliError> {
+    let places = configuration::places()?;
+    let file = places.user_file();
+    let can_write = !inside_agent::is_inside() && file.exists();
+    Ok(if can_write { replace_asks(&file, &places, SECTIONS).unwrap_or_default() } else { 0 })
+}
+
+/// Checks that this version accepts the settings. `rewritten` is the number of tables that became rules.
+fn settings(rewritten: usize) -> Finding {
     match configuration::cwd().and_then(|cwd| configuration::find(None, &cwd)) {
         Ok(found) => {
             let files: Vec<_> = found.config.files().iter().map(|file| one_line(&file.to_string_lossy())).collect();
-            let says = if files.is_empty() { "there is no hookhost.toml yet".to_owned() } else { files.join(", ") };
+            let mut says = if files.is_empty() { "there is no hookhost.toml yet".to_owned() } else { files.join(", ") };
+            if rewritten > 0 {
+                says.push_str(&format!("; {rewritten} `[[ask]]` in your own file became `[[rule]]`"));
+            }
             Finding::good("settings", says)
         }
         Err(error) => {

@@ -143,7 +143,7 @@ pub(crate) fn rule(rule: &Rule) -> String {
 /// Counts what is in force: `2 plugins and 3 rules`.
 pub(crate) fn in_force(config: &Config) -> String {
     let plugins = config.enabled().filter(|entry| entry.name != Entry::RULES).count();
-    let counts = [(plugins, "plugin"), (config.rules().len(), "rule"), (config.asks().len(), "ask rule")];
+    let counts = [(plugins, "plugin"), (config.rules().len(), "rule")];
     let counts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(*count, what)).collect();
     match counts.split_last() {
@@ -153,7 +153,7 @@ pub(crate) fn in_force(config: &Config) -> String {
     }
 }
 
-/// Describes the tool calls that an entry or an ask rule applies to, in the terms of the configuration file. The text is empty if there is
+/// Describes the tool calls that an entry applies to, in the terms of the configuration file. The text is empty if there is
 /// no restriction.
 pub(crate) fn narrowing(actions: Option<&BTreeSet<ActionKind>>, tools: Option<&[ToolPattern]>) -> String {
     let actions = actions.map(|actions| format!("actions {}", list(actions)));

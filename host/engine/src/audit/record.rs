@@ -141,7 +141,7 @@ pub struct EventRecord {
     #[serde(default, skip_serializing_if = "Enforcement::is_enforced")]
     pub enforcement: Enforcement,
     /// The plugins that decided the outcome. They rejected, responded or asked, or they failed with
-    /// `on-failure = "reject"`. If an `[[ask]]` rule asked, the list contains `the configuration`.
+    /// `on-failure = "reject"`. If a `[[rule]]` asked, the list contains `the configuration`.
     pub by: Vec<String>,
     /// The kind of rejection, if the event was rejected or withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -235,14 +235,11 @@ fn decide(
     }
     let next = gate.ask().map(|ask| (ask.round, ask.member));
     outcome.is("nobody is asked any more", &who(chain, next, &gate))?;
-    let decision = gate.decide(|value| {
-        let about = asks.iter().filter(|row| row.cells[0] == value);
-        about
-            .map(|row| {
-                (if row.label == "ask (project)" { Layer::Project } else { Layer::User }, escalation(row.cells[1]))
-            })
-            .collect()
-    });
+    let asked = asks
+        .iter()
+        .find(|row| row.cells[0] == gate.value())
+        .map(|row| (if row.label == "ask (project)" { Layer::Project } else { Layer::User }, escalation(row.cells[1])));
+    let decision = gate.decide(asked);
     if let GateResult::Accepted { changed_by, .. } = &decision {
         outcome
             .is(&format!("changed by {}", chain.names(&authors)), &format!("changed by {}", chain.names(changed_by)))?;

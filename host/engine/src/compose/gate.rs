@@ -62,7 +62,7 @@ pub(crate) enum GateResult<V, R> {
         changed_by: Vec<usize>,
         /// The result that a plugin gave in place of the call. If it is set, the call does not run.
         response: Option<(usize, R)>,
-        /// The questions to a person. The configuration's questions come first, followed by the plugins' questions in
+        /// The questions to a person. The configuration's question comes first, followed by the plugins' questions in
         /// chain order. Without questions the outcome is *allowed* or *responded*, and with questions it is
         /// *escalated*.
         questions: Vec<(QuestionOrigin, Escalation)>,
@@ -78,7 +78,7 @@ pub(crate) enum GateResult<V, R> {
 /// The origin of a question to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QuestionOrigin {
-    /// The configuration, with its `ask` rules.
+    /// The configuration, with its `[[rule]]` tables.
     Configuration,
     /// The plugin of this index, with its `escalate`.
     Member(usize),
@@ -179,15 +179,15 @@ impl<V: PartialEq, R> Gate<V, R> {
         }
     }
 
-    /// Returns the decision. `asks` returns the questions that the configuration asks about a value, each with the
-    /// layer in which it is written. `asks` is called only for the final value. It is not called if the event is
-    /// rejected, or if a response takes the place of the value. A question is waived if exactly this value was approved
-    /// by a plugin that has the grant `approve` and whose layer [may waive the question](Layer::may_waive).
+    /// Returns the decision. `asked` is the question that the configuration asks about the current value, with the layer
+    /// in which it is written. It is not asked if a response takes the place of the value. It is waived if exactly this
+    /// value was approved by a plugin that has the grant `approve` and whose layer
+    /// [may waive the question](Layer::may_waive).
     ///
     /// If this method is called while members are still to be asked, the decision is a rejection. So a value that an
     /// enforcing plugin has not seen never passes.
     #[must_use]
-    pub(crate) fn decide(self, asks: impl FnOnce(&V) -> Vec<(Layer, Escalation)>) -> GateResult<V, R> {
+    pub(crate) fn decide(self, asked: Option<(Layer, Escalation)>) -> GateResult<V, R> {
         if let Some(objection) = self.objection {
             return GateResult::Rejected(objection);
         }
@@ -206,8 +206,9 @@ impl<V: PartialEq, R> Gate<V, R> {
         };
         let widest = approvers().find(|(_, layer)| layer.may_waive(Layer::User)).or_else(|| approvers().next());
         let approved_by = widest.map(|(member, _)| member);
-        let mut asked = if self.response.is_some() { Vec::new() } else { asks(&self.value) };
-        asked.retain(|(asking, _)| !approvers().any(|(_, layer)| layer.may_waive(*asking)));
+        let is_asked =
+            |asking: Layer| self.response.is_none() && !approvers().any(|(_, layer)| layer.may_waive(asking));
+        let asked = asked.filter(|(asking, _)| is_asked(*asking));
         let held = self.chain.into_iter().enumerate();
         let held = held.flat_map(|(member, asked)| {
             let questions = asked.question.into_iter().chain(asked.unanswered);

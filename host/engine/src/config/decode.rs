@@ -36,17 +36,13 @@ pub(super) fn decode<'de, T: Deserialize<'de>>(path: &str, node: &'de Node, prob
     }
 }
 
-/// Advice for users who look for a condition on arguments. It is shown after the list of the keys of `[[ask]]`.
-const ASKS_ABOUT_CALLS: &str = "; a rule that looks at arguments is one of the plugin tool-policy";
-
 /// Returns the problem for an unknown key.
 pub(super) fn unknown_key(key: &Key, path: &str, known: &[&str]) -> Problem {
     let nearest = names::nearest(&key.name, known.iter().copied());
     let (place, advice) = if path.is_empty() {
         (String::new(), names::advice(nearest, known, "sections"))
     } else {
-        let elsewhere = if path == "ask" && nearest.is_none() { ASKS_ABOUT_CALLS } else { "" };
-        (format!(" in `{path}`"), names::advice(nearest, known, "keys") + elsewhere)
+        (format!(" in `{path}`"), names::advice(nearest, known, "keys"))
     };
     Problem::new(&key.place, format!("unknown key `{}`{place}: {advice}", key.name))
         .about(&join(path, &key.name))

@@ -1,21 +1,26 @@
 //! Writing an entry into a configuration file.
 //!
-//! A new entry is appended, or a new digest replaces the old digest. All other bytes of the file stay unchanged. The
-//! new text is checked like any configuration before the file is replaced.
+//! A new entry is appended, or a new digest replaces the old digest, or rules replace the `[[ask]]` tables of version 0.1. All
+//! other bytes of the file stay unchanged. The new text is checked like any configuration before the file is replaced.
 
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use super::project_file::{ProjectFile, is_there};
 use super::{
     Code, Config, ConfigError, Digest, Entry, Layer, Source, UserDirectories,
+    ask::{Replacement, edited},
     entry::directory_of,
     file::{self, PlacedEntry},
     paths::canonical,
+    place::Text,
     problem::Problems,
     raw::RawEntry,
+    toml,
+    tree::Value,
 };
 use crate::files::{self, Guard, Lock, NewFile};
 
@@ -97,6 +102,27 @@ pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&
     Ok(Edited { file: path, line, text: edit.text, change: edit.change, before, after })
 }
 
+/// Replaces each `[[ask]]` of version 0.1 in the configuration file `file` by a rule that asks about at least the same calls.
+/// Returns the number of these tables. `sections` has the same meaning as in [`Config::parse`].
+///
+/// # Errors
+/// - [`ConfigError::Invalid`] if the file has other mistakes.
+/// - [`ConfigError::Io`] if the file cannot be read or written.
+///
+/// After any error the file is unchanged.
+pub fn replace_asks(file: &Path, places: &UserDirectories, sections: &[&str]) -> Result<usize, ConfigError> {
+    let _lock = Lock::take(&places.state).map_err(ConfigError::file("lock", &places.state))?;
+    let ProjectFile { path, text, .. } = ProjectFile::read_through_links(file, Guard::Anybodys)?;
+    let source = Source { file: path.clone(), layer: Layer::Chosen, home: places.home.clone() };
+    let old = Arc::new(Text { path: path.clone(), layer: source.layer, text });
+    let table = toml::parse(&old).map_err(Problems::of)?;
+    let Some(Value::Array(asks)) = table.get("ask").map(|node| &node.value) else { return Ok(0) };
+    let new = edited(&old.text, Replacement::of_all(asks).iter().flat_map(Replacement::edits).collect());
+    Config::parse(&new, &source, sections)?;
+    files::replace(&path, new.as_bytes(), NewFile::Usual).map_err(ConfigError::io("write", &path))?;
+    Ok(asks.len())
+}
+
 /// Returns the full path of a file that does not exist yet, and creates its directory.
 fn new_file(file: &Path) -> Result<PathBuf, ConfigError> {
     let file = std::path::absolute(file).map_err(ConfigError::io("write", file))?;
@@ -163,7 +189,7 @@ impl Edit {
         let Code::File { path, digest } = &entry.code else { return Ok(Self::nothing(placed, old)) };
         let mut changes = vec![(placed.digest_at.range.clone(), format!("\"{digest}\""))];
         if placed.entry.code.path().is_none_or(|old| canonical(old) != canonical(path)) {
-            let path = toml::Value::String(path.to_string_lossy().into_owned()).to_string();
+            let path = ::toml::Value::String(path.to_string_lossy().into_owned()).to_string();
             changes.push((placed.path_at.range.clone(), path));
         }
         // A change does not move what precedes it.

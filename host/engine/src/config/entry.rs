@@ -197,7 +197,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Returns true if the verdict `approve` of a plugin in this layer waives the question of an `[[ask]]` rule in the
+    /// Returns true if the verdict `approve` of a plugin in this layer waives the question of a `[[rule]]` in the
     /// layer `asking`. A plugin of a project waives only questions of projects. The file of `--config` and everything
     /// that a program created have the same rights as the user's file.
     pub(crate) fn may_waive(self, asking: Self) -> bool {

@@ -55,12 +55,6 @@ pub enum ConfigError {
         /// The broken rule.
         why: String,
     },
-    /// An ask rule that a program created breaks a rule for ask rules in files.
-    #[error("an ask rule cannot be used: {why}")]
-    Ask {
-        /// The broken rule.
-        why: String,
-    },
     /// Settings that a program created are out of range.
     #[error("the settings cannot be used: {why}")]
     Settings {

@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    AskRule, Code, Entry, Grants, Layer, Mode, Origin, Problem, Rule,
-    ask::RawAsk,
+    Code, Entry, Grants, Layer, Mode, Origin, Problem, Rule,
+    ask::Replacement,
     decode::{decode, unknown_key},
     entry::directory_of,
     entry_rules::{self, BrokenRule},
@@ -52,7 +52,6 @@ pub(super) struct ParsedFile {
     pub(super) file: PathBuf,
     pub(super) layer: Layer,
     pub(super) entries: Vec<PlacedEntry>,
-    pub(super) asks: Vec<AskRule>,
     pub(super) rules: Vec<Rule>,
     pub(super) settings: Option<Node>,
     /// The sections that the embedding program reads.
@@ -86,7 +85,7 @@ pub(super) struct PlacedEntry {
 }
 
 /// The sections of the engine.
-const SECTIONS: [&str; 4] = ["plugin", "rule", "ask", "settings"];
+const SECTIONS: [&str; 3] = ["plugin", "rule", "settings"];
 
 /// Parses and checks a file, independently of other files. `sections` are the names of the embedding program's
 /// sections.
@@ -101,7 +100,6 @@ fn sections_of(table: Table, source: &Source, sections: &[&str]) -> Result<Parse
         file: source.file.clone(),
         layer: source.layer,
         entries: Vec::new(),
-        asks: Vec::new(),
         rules: Vec::new(),
         settings: None,
         sections: Table::default(),
@@ -115,8 +113,8 @@ fn sections_of(table: Table, source: &Source, sections: &[&str]) -> Result<Parse
                 parsed.entries = nodes.iter().filter_map(|node| entry(node, source, &mut problems)).collect();
             }
             "ask" => {
-                let nodes = array_of_tables(&key, &node, "rules", &mut problems);
-                parsed.asks = nodes.iter().filter_map(|node| ask_rule(node, source, &mut problems)).collect();
+                let nodes = if let Value::Array(nodes) = &node.value { nodes } else { std::slice::from_ref(&node) };
+                problems.extend(Replacement::of_all(nodes).iter().map(Replacement::problem));
             }
             "rule" => {
                 let nodes = array_of_tables(&key, &node, "rules", &mut problems);
@@ -139,18 +137,6 @@ fn array_of_tables<'a>(key: &Key, node: &'a Node, what: &str, problems: &mut Vec
         return &[];
     };
     nodes
-}
-
-fn ask_rule(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<AskRule> {
-    let written: RawAsk = decode("ask", node, problems)?;
-    let rule = written.rule(origin(node, source));
-    let before = problems.len();
-    problems.extend(rule.broken().map(|(key, why)| {
-        let path = key.map_or("ask".to_owned(), |key| join("ask", key));
-        let place = key.map_or(node, |key| node.nearest_to(&[key])).place.clone();
-        Problem::new(&place, format!("`{path}`: {why}")).about(&path)
-    }));
-    (problems.len() == before).then_some(rule)
 }
 
 fn origin(node: &Node, source: &Source) -> Origin {

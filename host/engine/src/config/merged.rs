@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    AskRule, ConfigError, Enforcement, Entry, Grants, Layer, Origin, Problem, Problems, Rule, Settings, Source,
+    ConfigError, Enforcement, Entry, Grants, Layer, Origin, Problem, Problems, Rule, Settings, Source,
     decode::decode,
     entry_rules::check_program_entry,
     file::{self, ParsedFile, PlacedEntry},
@@ -25,7 +25,7 @@ use crate::contract::rule::{MAX_PROJECT_ROWS, MAX_USER_ROWS};
 ///
 /// ```
 /// use hookhost::Config;
-/// use hookhost::config::{AskRule, Entry, Settings};
+/// use hookhost::config::{Entry, Settings};
 /// use hookhost::contract::{Refusal, ToolCall};
 /// use hookhost::native::Rule;
 /// use std::time::Duration;
@@ -33,15 +33,13 @@ use crate::contract::rule::{MAX_PROJECT_ROWS, MAX_USER_ROWS};
 /// let frozen = Rule::new().before_tool_call(|_, call| (call.name == "deploy").then(|| Refusal::new("frozen")));
 /// let mut settings = Settings::default();
 /// settings.approval_deadline = Duration::from_secs(60);
-/// let config = Config::from_entries(vec![Entry::from_rule("no-deploys", frozen)], settings)?
-///     .with_asks(vec![AskRule::about_tools(["publish_*".parse()?])])?;
+/// let config = Config::from_entries(vec![Entry::from_rule("no-deploys", frozen)], settings)?;
 /// assert_eq!(config.enabled().count(), 1);
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     entries: Vec<Entry>,
-    asks: Vec<AskRule>,
     rules: Vec<Rule>,
     settings: Settings,
     sections: Table,
@@ -85,7 +83,7 @@ impl Config {
     ///
     /// # Errors
     /// The errors of [`Self::from_entries`].
-    pub(crate) fn with_entries(mut self, entries: Vec<Entry>) -> Result<Self, ConfigError> {
+    pub fn with_entries(mut self, entries: Vec<Entry>) -> Result<Self, ConfigError> {
         for entry in entries {
             let refused = |why: String| ConfigError::Entry { name: entry.name.clone(), why };
             check_program_entry(&entry).map_err(refused)?;
@@ -105,36 +103,11 @@ impl Config {
         Ok(self)
     }
 
-    /// Adds ask rules that a program created to the existing rules.
-    ///
-    /// # Errors
-    /// [`ConfigError::Ask`] if a rule breaks a rule for ask rules in files.
-    ///
-    /// ```
-    /// # use hookhost::config::{AskRule, Config, ConfigError};
-    /// let rule = AskRule::about_tools(["deploy_*".parse()?]);
-    /// assert_eq!(Config::empty().with_asks(vec![rule])?.asks().len(), 1);
-    ///
-    /// let about_nothing = AskRule::about_tools([]);
-    /// assert!(matches!(Config::empty().with_asks(vec![about_nothing]), Err(ConfigError::Ask { .. })));
-    /// # Ok::<_, Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn with_asks(mut self, rules: Vec<AskRule>) -> Result<Self, ConfigError> {
-        for rule in rules {
-            if let Some((_, why)) = rule.broken().next() {
-                return Err(ConfigError::Ask { why: why.to_owned() });
-            }
-            self.asks.push(rule);
-        }
-        Ok(self)
-    }
-
-    /// Returns this configuration without its entries, rules and ask rules, so that each event continues and is recorded as
+    /// Returns this configuration without its entries and rules, so that each event continues and is recorded as
     /// [`Enforcement::Paused`]. The files and the other settings stay.
     #[must_use]
     pub fn paused(mut self) -> Self {
         self.entries.clear();
-        self.asks.clear();
         self.rules.clear();
         self.settings.require_plugins = false;
         self.is_paused = true;
@@ -161,12 +134,6 @@ impl Config {
     /// Returns the entries that load.
     pub fn enabled(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.enabled)
-    }
-
-    /// Returns the ask rules. The user's rules come before those of a project. Within a file, rules keep their order.
-    #[must_use]
-    pub fn asks(&self) -> &[AskRule] {
-        &self.asks
     }
 
     /// Returns the rules in words: those of the profile, then those of the user's file, then those of a project.
@@ -358,7 +325,6 @@ impl Sum {
         for placed in parsed.entries {
             self.add_entry(placed, same);
         }
-        self.config.asks.extend(parsed.asks);
         parsed.rules.into_iter().for_each(|rule| self.add_rule(rule));
         if let Some(node) = parsed.settings {
             self.add_settings(node, parsed.layer);

@@ -18,11 +18,10 @@
 //! | `code` | the component or rule of an entry |
 //! | `grants` | the capabilities of a plugin |
 //! | `limits` | the limits of one call |
-//! | `narrowing` | the tool calls that concern a plugin or a question |
+//! | `narrowing` | the tool calls that concern a plugin |
 //! | `settings` | `[settings]` |
 //! | `entry` | `[[plugin]]` |
 //! | `entry_rules` | the rules of an entry that the types do not express |
-//! | `ask` | `[[ask]]` |
 //! | `raw` | `[[plugin]]` as parsed, before it is checked |
 //! | `place` | positions in the text of a file |
 //! | `problem` | mistakes in a file, formatted like the messages of a compiler |
@@ -31,6 +30,7 @@
 //! | `toml` | the conversion of TOML into such a document |
 //! | `decode` | the conversion of a document into types |
 //! | `rule` | `[[rule]]` |
+//! | `ask` | the `[[rule]]` that replaces an `[[ask]]` of version 0.1 |
 //! | `document` | other TOML files of a person |
 //! | `file` | one file |
 //! | `merged` | several files as one configuration |
@@ -101,7 +101,6 @@ pub(crate) mod trust;
 mod tests;
 
 pub use crate::failure_policy::OnFailure;
-pub use ask::AskRule;
 pub use code::{Code, CodeId, CompiledComponent, ComponentBytes, NotCompiled};
 pub use digest::{Digest, InvalidDigest};
 #[cfg(feature = "config-file")]

@@ -1,4 +1,4 @@
-//! The keys `actions` and `tools`, with which entries and ask rules select tool calls.
+//! The keys `actions` and `tools`, with which entries select tool calls.
 
 use std::{collections::BTreeSet, fmt};
 

@@ -198,7 +198,7 @@ fn unfit(key: &str, on: &RuleOn, known: &[&str]) -> String {
 }
 
 /// Checks that a word names something. A misspelt word would otherwise be the name of a tool that does not exist.
-fn on_rule(on: &RuleOn) -> Result<(), String> {
+pub(super) fn on_rule(on: &RuleOn) -> Result<(), String> {
     let RuleOn::Tool(tool) = on else { return Ok(()) };
     let words: Vec<&str> = RuleOn::WORDS.iter().map(|(word, _)| *word).collect();
     if tool.contains(['*', '?', '[']) || tool.starts_with("mcp__") || is_known_tool(tool) {

@@ -1,18 +1,17 @@
 //! A digest of all rules. Two configurations with the same digest decide every event in the same way.
 
-use super::{AskRule, AuditSettings, Config, Digest, Entry, Layer, Settings};
+use super::{AuditSettings, Config, Digest, Entry, Layer, Settings};
 use serde_json::{Value, json};
 
 impl Config {
     /// Computes the digest of everything in the configuration that affects decisions: the loaded entries with the
-    /// digests of their code, the ask rules, the settings, and the layer of each entry and rule. The digest does not
+    /// digests of their code, the settings, and the layer of each entry. The rules in words are the configuration of their plugin. The digest does not
     /// depend on positions within a file, on comments, or on sections of the file that belong to the embedding program.
     /// A native rule contributes only its name and settings, because its code is a part of the program.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let rules = json!({
             "entries": self.enabled().map(entry).collect::<Vec<_>>(),
-            "asks": self.asks().iter().map(ask).collect::<Vec<_>>(),
             "settings": settings(self.settings()),
             "enforcement": self.enforcement(),
         });
@@ -61,16 +60,6 @@ fn entry(entry: &Entry) -> Value {
     })
 }
 
-fn ask(rule: &AskRule) -> Value {
-    let AskRule { actions, tools, question, origin } = rule;
-    json!({
-        "actions": actions,
-        "tools": texts(tools.as_deref()),
-        "question": question,
-        "layer": Layer::of(origin.as_ref()),
-    })
-}
-
 fn settings(settings: &Settings) -> Value {
     let Settings {
         stream_unfinalised,
@@ -103,46 +92,44 @@ fn texts<T: ToString>(patterns: Option<&[T]>) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::{Config, Digest, Entry, Settings};
-    use crate::config::{ActionKind, AskRule, Mode, OnFailure, OnQuestion, Origin};
+    use crate::config::{ActionKind, Mode, OnFailure, OnQuestion, Origin};
     use crate::contract::{EventKind, Stop};
     use std::time::Duration;
 
-    fn digest(edit: impl FnOnce(&mut Entry, &mut AskRule, &mut Settings)) -> Digest {
+    fn digest(edit: impl FnOnce(&mut Entry, &mut Settings)) -> Digest {
         let mut entry = Entry::new("guard", "/guard.wasm", Digest::of_bytes(b"guard"));
-        let (mut ask, mut settings) = (AskRule::about_tools(["deploy".parse().unwrap()]), Settings::default());
-        edit(&mut entry, &mut ask, &mut settings);
-        Config::from_entries(vec![entry], settings).unwrap().with_asks(vec![ask]).unwrap().digest()
+        let mut settings = Settings::default();
+        edit(&mut entry, &mut settings);
+        Config::from_entries(vec![entry], settings).unwrap().digest()
     }
 
     #[test]
     fn whatever_decides_changes_the_digest_and_nothing_else_does() {
-        let plain = digest(|_, _, _| {});
+        let plain = digest(|_, _| {});
         let elsewhere = |entry: &mut Entry| entry.origin = Some(Origin::new("/x.toml", 7, super::Layer::Chosen));
-        assert_eq!(digest(|entry, _, _| elsewhere(entry)), plain);
-        type Edit = fn(&mut Entry, &mut AskRule, &mut Settings);
+        assert_eq!(digest(|entry, _| elsewhere(entry)), plain);
+        type Edit = fn(&mut Entry, &mut Settings);
         let edits: &[Edit] = &[
-            |entry, _, _| entry.name = "other".into(),
-            |entry, _, _| entry.code = Entry::new("guard", "/guard.wasm", Digest::of_bytes(b"other")).code,
-            |entry, _, _| entry.priority = 7,
-            |entry, _, _| entry.enabled = false,
-            |entry, _, _| entry.events = Some([EventKind::BeforeToolCall].into()),
-            |entry, _, _| entry.actions = Some([ActionKind::Shell].into()),
-            |entry, _, _| entry.tools = Some(vec!["a".parse().unwrap()]),
-            |entry, _, _| entry.mode = Mode::Audit,
-            |entry, _, _| entry.on_failure = Some(OnFailure::Skip),
-            |entry, _, _| entry.on_question = OnQuestion::Reject,
-            |entry, _, _| entry.stop = Stop::Session,
-            |entry, _, _| entry.limits.deadline = Some(Duration::from_secs(2)),
-            |entry, _, _| entry.grants.transcript = true,
-            |entry, _, _| drop(entry.config.insert("a".into(), 1.into())),
-            |entry, _, _| entry.origin = Some(Origin::new("/x.toml", 7, super::Layer::Project)),
-            |_, ask, _| ask.question = Some("really?".into()),
-            |_, ask, _| ask.actions = Some([ActionKind::Shell].into()),
-            |_, _, settings| settings.approval_deadline = Duration::from_secs(7),
-            |_, _, settings| settings.require_plugins = true,
-            |_, _, settings| settings.on_question = OnQuestion::Reject,
-            |_, _, settings| settings.observe = true,
-            |_, _, settings| settings.audit.mask = vec!["password".parse().unwrap()],
+            |entry, _| entry.name = "other".into(),
+            |entry, _| entry.code = Entry::new("guard", "/guard.wasm", Digest::of_bytes(b"other")).code,
+            |entry, _| entry.priority = 7,
+            |entry, _| entry.enabled = false,
+            |entry, _| entry.events = Some([EventKind::BeforeToolCall].into()),
+            |entry, _| entry.actions = Some([ActionKind::Shell].into()),
+            |entry, _| entry.tools = Some(vec!["a".parse().unwrap()]),
+            |entry, _| entry.mode = Mode::Audit,
+            |entry, _| entry.on_failure = Some(OnFailure::Skip),
+            |entry, _| entry.on_question = OnQuestion::Reject,
+            |entry, _| entry.stop = Stop::Session,
+            |entry, _| entry.limits.deadline = Some(Duration::from_secs(2)),
+            |entry, _| entry.grants.transcript = true,
+            |entry, _| drop(entry.config.insert("a".into(), 1.into())),
+            |entry, _| entry.origin = Some(Origin::new("/x.toml", 7, super::Layer::Project)),
+            |_, settings| settings.approval_deadline = Duration::from_secs(7),
+            |_, settings| settings.require_plugins = true,
+            |_, settings| settings.on_question = OnQuestion::Reject,
+            |_, settings| settings.observe = true,
+            |_, settings| settings.audit.mask = vec!["password".parse().unwrap()],
         ];
         let mut digests: Vec<_> = edits.iter().map(|edit| digest(edit)).chain([plain]).collect();
         digests.sort_unstable();

@@ -21,7 +21,7 @@ pub struct Settings {
     /// while it streams, before that plugin has seen all of it. If `false`, the default, text is shown only after that
     /// plugin has seen all of it. `true` is looser. [`Session::stream`](crate::Session::stream) follows this setting.
     pub stream_unfinalised: bool,
-    /// `approval-deadline`: maximum time to wait for a person's answer to a plugin or to an ask rule. After this time,
+    /// `approval-deadline`: maximum time to wait for a person's answer to a plugin or to a rule. After this time,
     /// the answer is no. The event waits for the answer, so with a shorter deadline an unattended agent gets the
     /// refusal sooner and can continue. 1 µs to 24 h, default 5 min; a longer time is looser.
     pub approval_deadline: Duration,
@@ -46,7 +46,7 @@ pub struct Settings {
     /// So the user notices at the first event that the configuration is empty by mistake. The default is `false`, which
     /// is looser.
     pub require_plugins: bool,
-    /// `on-question`: with `"reject"`, an event about which a plugin or an ask rule asks a person is rejected at once.
+    /// `on-question`: with `"reject"`, an event about which a plugin or a rule asks a person is rejected at once.
     /// A person can let exactly the rejected call pass once. Use this for agents that run while nobody is there. The
     /// default is `"ask"`, which is looser.
     pub on_question: OnQuestion,

@@ -1,9 +1,8 @@
 //! Checks the changes that plugins make. Changed arguments must fit the tool's schema, a changed action must fit the
 //! arguments of the tool, and a changed model must be configured.
 
-use crate::config::{AskRule, Layer};
 use crate::contract::action::{ActionMap, AgentActions};
-use crate::contract::{Action, Escalation, Json, ModelRef, ToolCall, ToolSpec};
+use crate::contract::{Action, Json, ModelRef, ToolCall, ToolSpec};
 use crate::schema::{Schema, SchemaError};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -17,7 +16,6 @@ pub(crate) struct CallValidator<'a> {
     pub(crate) schemas: &'a Schemas,
     pub(crate) models: &'a [ModelRef],
     pub(crate) cwd: &'a str,
-    pub(crate) asks: &'a [AskRule],
 }
 
 /// The input schemas of a session's tools, compiled.
@@ -89,12 +87,6 @@ impl CallValidator<'_> {
             return Err(format!("changed the arguments to some that `{}` does not take: {problem}", call.name));
         }
         Ok(self.actions().call(call.id.clone(), call.name.clone(), arguments, call.origin.clone(), self.cwd))
-    }
-
-    /// Returns the configuration's questions about a call, with their layers.
-    pub(crate) fn asks(&self, call: &ToolCall) -> Vec<(Layer, Escalation)> {
-        let matching = self.asks.iter().filter(|rule| rule.matches(call));
-        matching.map(|rule| (rule.layer(), rule.question_about(call))).collect()
     }
 
     /// Returns true if the model is configured. Only then may a request be sent to it.

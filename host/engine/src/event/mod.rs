@@ -30,9 +30,9 @@ pub(crate) use task::*;
 pub(crate) use tools::*;
 pub(crate) use turn::*;
 
-use crate::compose::{Layer, Passage, Verdict};
+use crate::compose::{Passage, Verdict};
 use crate::contract::action::ActionMap;
-use crate::contract::{Escalation, EventKind, Session, Task, ToolCall};
+use crate::contract::{EventKind, Session, Task, ToolCall};
 use crate::wire::{Answer, Answered};
 use serde::{Serialize, de::DeserializeOwned};
 use wasmtime::component::{ComponentNamedList, Lower};
@@ -121,12 +121,6 @@ pub(crate) trait Event: Sized + Send + 'static {
     /// Returns one sentence about the mistake in the payload.
     fn check(_payload: &Self::Payload, _actions: &ActionMap) -> Result<(), String> {
         Ok(())
-    }
-
-    /// Returns the configuration's questions about the payload, with their layers. A plugin with the grant `approve`
-    /// can waive them.
-    fn asks(_payload: &Self::Payload, _validator: &CallValidator<'_>) -> Vec<(Layer, Escalation)> {
-        Vec::new()
     }
 
     /// Returns the payload without its binary data, and the removed data. Returns `None` if the payload contains no

@@ -2,11 +2,10 @@
 
 use super::declare::event;
 use super::{Binary, CallValidator, Event, GateEvent, TransformEvent};
-use crate::compose::{Layer, Passage, Verdict};
+use crate::compose::{Passage, Verdict};
 use crate::contract::action::ActionMap;
 use crate::contract::{
-    BatchVerdict, Escalation, Never, ResultSource, Session, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult,
-    ToolResultVerdict,
+    BatchVerdict, Never, ResultSource, Session, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult, ToolResultVerdict,
 };
 use crate::wire::{Given as _, In};
 
@@ -51,9 +50,6 @@ event! {
         }
         fn prepared(call: ToolCall, validator: &CallValidator<'_>) -> ToolCall {
             validator.prepared(call)
-        }
-        fn asks(call: &ToolCall, validator: &CallValidator<'_>) -> Vec<(Layer, Escalation)> {
-            validator.asks(call)
         }
         fn calls(call: &ToolCall) -> Option<&[ToolCall]> {
             Some(std::slice::from_ref(call))

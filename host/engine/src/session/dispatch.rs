@@ -185,23 +185,21 @@ impl<'a> Dispatch<'a> {
                 self.changed(ask.member, gate.value());
             }
         }
-        let rules = self.session.validator(self.rules, &self.info);
-        let (value, response, mut questions) =
-            match gate.decide(|value| E::asks(value, &rules).into_iter().chain(asked_by_rules).collect()) {
-                GateResult::Rejected(objection) => {
-                    let rejection = self.rejection(objection);
-                    let outcome = Box::pin(self.conclude_rejected(rejection, passing)).await;
-                    return self.finish(outcome);
-                }
-                GateResult::Accepted { value, changed_by, response, questions, approved_by } => {
-                    self.record.changed_by = self.names(changed_by);
-                    self.record.approved_by = approved_by.map(|member| self.chain[member].name().to_owned());
-                    let response = response.map(|(member, response)| (self.chain[member].name().to_owned(), response));
-                    self.record.response = response.as_ref().map(|(_, response)| raw(response));
-                    let question = |(asker, escalation)| Question::new(self.asker(asker), escalation);
-                    (value, response, questions.into_iter().map(question).collect::<Vec<_>>())
-                }
-            };
+        let (value, response, mut questions) = match gate.decide(asked_by_rules) {
+            GateResult::Rejected(objection) => {
+                let rejection = self.rejection(objection);
+                let outcome = Box::pin(self.conclude_rejected(rejection, passing)).await;
+                return self.finish(outcome);
+            }
+            GateResult::Accepted { value, changed_by, response, questions, approved_by } => {
+                self.record.changed_by = self.names(changed_by);
+                self.record.approved_by = approved_by.map(|member| self.chain[member].name().to_owned());
+                let response = response.map(|(member, response)| (self.chain[member].name().to_owned(), response));
+                self.record.response = response.as_ref().map(|(_, response)| raw(response));
+                let question = |(asker, escalation)| Question::new(self.asker(asker), escalation);
+                (value, response, questions.into_iter().map(question).collect::<Vec<_>>())
+            }
+        };
         let responder = response.as_ref().map(|(by, _)| by.clone());
         let accepted = if response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
         self.answer_from_kept::<E>(&value, &mut questions);
@@ -485,7 +483,7 @@ impl<'a> Dispatch<'a> {
             if let Some(binary) = &mut self.left_out {
                 E::put_back(&mut verdict, binary);
             }
-            E::answer(verdict, payload, &self.session.validator(self.rules, &self.info)).map_err(Failure::invalid)
+            E::answer(verdict, payload, &self.session.validator(&self.info)).map_err(Failure::invalid)
         });
         self.outcome_of(member, answer).unwrap_or_else(|on_failure| self.in_place_of_verdict(on_failure))
     }

@@ -77,15 +77,13 @@ impl SessionInner {
         Arc::clone(&locked(&self.info))
     }
 
-    pub(super) fn validator<'a>(&'a self, config: &'a ActiveConfig, info: &'a contract::Session) -> CallValidator<'a> {
-        let asks = config.asks();
+    pub(super) fn validator<'a>(&'a self, info: &'a contract::Session) -> CallValidator<'a> {
         CallValidator {
             actions: &self.services.actions,
             agent: &self.spec.agent,
             schemas: &self.schemas,
             models: &self.spec.models,
             cwd: &info.cwd,
-            asks,
         }
     }
 

@@ -62,9 +62,8 @@ impl Session {
     /// Prepares a tool call from another source: normalises its arguments, and derives its action again.
     #[must_use]
     pub fn prepare(&self, call: ToolCall) -> PreparedCall {
-        let (config, info) = (self.shared.config(), self.shared.info());
-        let call = self.shared.validator(&config, &info).prepared(call);
-        self.prepared(call)
+        let info = self.shared.info();
+        self.prepared(self.shared.validator(&info).prepared(call))
     }
 
     fn prepared(&self, call: ToolCall) -> PreparedCall {

@@ -153,7 +153,7 @@ impl SessionInner {
         let info = self.info();
         let payload = match is_prepared {
             true => payload,
-            false => E::prepared(payload, &self.validator(rules, &info)),
+            false => E::prepared(payload, &self.validator(&info)),
         };
         let DispatchOptions { raw: own_message, await_observers, agent, .. } = options;
         let (id, time) = match &replay {

@@ -1,9 +1,9 @@
 //! What the configuration asks a person about, and who can waive it.
 
-use crate::support::{bash, builder, component, plugin, spec};
+use crate::support::{asking, bash, builder, component, plugin, spec};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
-use hookhost::config::{ActionKind, AskRule, Digest, Entry, Layer, Origin, Settings, StateGrant};
+use hookhost::config::{Digest, Entry, Layer, Origin, StateGrant};
 use hookhost::contract::{Action, Asker, Cause, OutcomeKind, ToolCall, ToolOrigin, ToolResult};
 use hookhost::replay::replay;
 use hookhost::store::Log;
@@ -42,7 +42,7 @@ impl Always {
     }
 }
 
-/// A host with an ask rule and these plugins, whose questions such a person answers.
+/// A host with a rule that asks and these plugins, whose questions such a person answers.
 async fn always(entries: Vec<Entry>) -> (Arc<Always>, Host) {
     let person = Arc::new(Always::default());
     let host = builder(asking_config(entries)).approver(person.clone()).build().await.unwrap();
@@ -50,7 +50,7 @@ async fn always(entries: Vec<Entry>) -> (Arc<Always>, Host) {
 }
 
 fn asking_config(entries: Vec<Entry>) -> Config {
-    Config::from_entries(entries, Settings::default()).unwrap().with_asks(vec![ask_about_shell()]).unwrap()
+    asking("shell", "", entries)
 }
 
 async fn passes(session: &Session, command: &str) {
@@ -63,13 +63,8 @@ async fn runs(session: &Session, command: &str) -> RecordedOutcome<Decision<Tool
     settled
 }
 
-fn ask_about_shell() -> AskRule {
-    AskRule::about_actions([ActionKind::Shell])
-}
-
 async fn session(entries: Vec<Entry>, approver: Option<Arc<Yes>>) -> Session {
-    let config = Config::from_entries(entries, Settings::default()).unwrap();
-    let mut builder = builder(config.with_asks(vec![ask_about_shell()]).unwrap());
+    let mut builder = builder(asking_config(entries));
     if let Some(approver) = approver {
         builder = builder.approver(approver);
     }
@@ -94,18 +89,17 @@ fn approves(name: &str, granted: bool) -> Entry {
 }
 
 #[tokio::test]
-async fn the_configuration_asks_also_if_no_plugin_subscribes_to_the_event() {
+async fn the_configuration_asks_also_if_no_other_plugin_subscribes_to_the_event() {
     let asked = questions(vec![], "make").await;
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0].questions[0].by, Asker::Configuration);
-    assert!(asked[0].questions[0].escalation.question.contains("bash"));
+    assert_eq!(asked[0].questions[0].escalation.question, "May this run? make");
 }
 
 #[tokio::test]
 async fn a_request_says_which_agent_it_is_of_and_what_that_one_works_on() {
     let approver = Arc::new(Yes::default());
-    let config = Config::empty().with_asks(vec![ask_about_shell()]).unwrap();
-    let host = builder(config).approver(approver.clone()).build().await.unwrap();
+    let host = builder(asking_config(vec![])).approver(approver.clone()).build().await.unwrap();
     let open = |spec| host.open_session(spec).unwrap();
     let (first, second) = (open(spec().under("above", 1)), open(spec().under("above", 1)));
     let long = "é".repeat(500);
@@ -350,9 +344,7 @@ impl Approver for Never {
 
 #[tokio::test]
 async fn an_answer_is_waited_for_as_long_as_the_settings_say() {
-    let mut settings = Settings::default();
-    settings.approval_deadline = Duration::from_millis(30);
-    let config = Config::from_entries(vec![], settings).unwrap().with_asks(vec![ask_about_shell()]).unwrap();
+    let config = asking("shell", "approval-deadline = '30ms'", vec![]);
     let host = builder(config).approver(Arc::new(Never)).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let Decision::Rejected(rejection) = session.before_tool_call(bash(&session, "ls")).await.outcome else {

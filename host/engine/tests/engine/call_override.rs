@@ -1,9 +1,9 @@
 //! Calls that are rejected because nobody is to be asked, and that a person can let pass once.
 
-use crate::support::{bash, builder, plugin, written};
+use crate::support::{asking, bash, builder, plugin, written};
 use hookhost::approval::Approval;
 use hookhost::audit::{ApprovalRecord, EventRecord, Record};
-use hookhost::config::{AskRule, Entry, OnQuestion, Settings};
+use hookhost::config::{Entry, OnQuestion, Settings};
 use hookhost::contract::{
     AnswerKind, Cause, Escalation, OutcomeKind, Refusal, Subagent, SubagentVerdict, ToolCall, ToolOrigin, ToolResult,
 };
@@ -55,7 +55,7 @@ impl Unattended {
 
     /// A host that wants to ask about each call.
     async fn host(&self) -> Host {
-        self.host_of(asks_about_all(settings())).await
+        self.host_of(asks_about_all("")).await
     }
 
     /// Another process of the user.
@@ -93,9 +93,8 @@ fn settings() -> Settings {
     settings
 }
 
-fn asks_about_all(settings: Settings) -> Config {
-    let ask = AskRule::about_tools(["*".parse().unwrap()]);
-    Config::from_entries(vec![], settings).unwrap().with_asks(vec![ask]).unwrap()
+fn asks_about_all(settings: &str) -> Config {
+    asking("*", &format!("on-question = 'reject'\n{settings}"), vec![])
 }
 
 fn session(host: &Host, id: &str) -> Session {
@@ -184,11 +183,9 @@ async fn an_approval_is_for_the_rules_under_which_the_call_was_rejected() {
     let host = unattended.host().await;
     let session = session(&host, "s");
     unattended.allow(&code(&call(&session, "git push").await)).await.unwrap();
-    let mut changed = settings();
-    changed.approval_deadline = Duration::from_secs(7);
-    host.reload(&asks_about_all(changed)).await.unwrap();
+    host.reload(&asks_about_all("approval-deadline = '7s'")).await.unwrap();
     assert!(!call(&session, "git push").await.outcome.is_allowed());
-    host.reload(&asks_about_all(settings())).await.unwrap();
+    host.reload(&asks_about_all("")).await.unwrap();
     assert!(call(&session, "git push").await.outcome.is_allowed(), "the yes is for these rules");
 
     let frozen = Rule::new().before_tool_call(|_, _| Some(Refusal::new("frozen")));
@@ -302,7 +299,7 @@ async fn the_entry_of_a_plugin_can_reject_its_questions_alone() {
 
 #[tokio::test]
 async fn a_host_that_shares_no_questions_rejects_without_a_code() {
-    let host = builder(asks_about_all(settings())).build().await.unwrap();
+    let host = builder(asks_about_all("")).build().await.unwrap();
     let settled = call(&session(&host, "s"), "git push").await;
     assert!(!settled.outcome.is_allowed() && settled.code.is_none(), "{settled:?}");
 }
@@ -331,7 +328,7 @@ async fn rejected_and_overridden_calls_can_be_replayed() {
     assert!(call(&session, "git push").await.outcome.is_allowed());
     drop(session);
     host.drain(Duration::from_secs(20)).await.unwrap();
-    let again = builder(asks_about_all(settings())).build().await.unwrap();
+    let again = builder(asks_about_all("")).build().await.unwrap();
     let (log, mut same) = (Log::open(&unattended.log).unwrap(), Vec::new());
     replay(&again, &log, |compared| same.push((compared.recorded.outcome, compared.is_same()))).await.unwrap();
     assert_eq!(same, [(OutcomeKind::Rejected, true), (OutcomeKind::Allowed, true)]);

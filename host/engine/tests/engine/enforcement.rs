@@ -1,7 +1,7 @@
 //! Rules whose decisions do not take effect: what they decide is recorded, and each event continues as it was.
 
-use crate::support::{bash, builder, plugin, spec};
-use hookhost::config::{AskRule, Config, Enforcement, Entry, Settings};
+use crate::support::{asking, bash, builder, plugin, spec};
+use hookhost::config::{Enforcement, Entry};
 use hookhost::contract::{Completion, OutcomeKind, TransformOutcome};
 use hookhost::{Decision, Host};
 use serde_json::json;
@@ -22,11 +22,7 @@ fn busy() -> Entry {
 }
 
 async fn host(observe: bool) -> Host {
-    let mut settings = Settings::default();
-    settings.observe = observe;
-    let asks = vec![AskRule::about_tools(["deploy".parse().unwrap()])];
-    let config = Config::from_entries(vec![busy()], settings).unwrap().with_asks(asks).unwrap();
-    builder(config).build().await.unwrap()
+    builder(asking("deploy*", &format!("observe = {observe}"), vec![busy()])).build().await.unwrap()
 }
 
 #[tokio::test]
@@ -64,11 +60,7 @@ async fn what_observed_rules_decide_is_recorded_and_has_no_effect() {
 
 #[tokio::test]
 async fn a_paused_configuration_asks_no_rule_and_says_so_in_the_record() {
-    let mut settings = Settings::default();
-    settings.require_plugins = true;
-    settings.audit.mask = vec!["password".parse().unwrap()];
-    let asks = vec![AskRule::about_tools(["deploy".parse().unwrap()])];
-    let config = Config::from_entries(vec![busy()], settings).unwrap().with_asks(asks).unwrap();
+    let config = asking("deploy*", "require-plugins = true\naudit.mask = ['password']", vec![busy()]);
     let paused = config.clone().paused();
     assert_ne!(paused.digest(), config.digest(), "no outcome of the rules is kept for the pause");
     assert_eq!(paused.settings().audit, config.settings().audit, "what is masked stays masked");

@@ -1,11 +1,11 @@
 //! Another configuration is taken up while sessions run: between events, all of it or nothing.
 
-use crate::support::{bash, builder, plugin, recording, spec, written};
+use crate::support::{asking, bash, builder, plugin, recording, spec, written};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit;
 use hookhost::capability::{Model, ModelRequest};
-use hookhost::config::{AskRule, Code, Digest, Entry, Settings};
+use hookhost::config::{Code, Digest, Entry, Settings};
 use hookhost::contract::{ToolCall, ToolResult};
 use hookhost::{Config, Decision, Host, Session};
 use serde_json::json;
@@ -233,10 +233,8 @@ async fn what_is_the_same_is_not_a_change_and_makes_no_record() {
     let host = builder.build().await.unwrap();
     let changes = host.reload(&config(generation(0))).await.unwrap();
     assert_eq!((changes.is_empty(), changes.to_string()), (true, "nothing changed".to_owned()));
-    let rules = vec![AskRule::about_tools(["*".parse().unwrap()])];
-    let asking = Config::from_entries(generation(0), Settings::default()).unwrap().with_asks(rules).unwrap();
-    let changes = host.reload(&asking).await.unwrap();
-    assert!(changes.settings && changes.added.is_empty() && changes.removed.is_empty() && changes.changed.is_empty());
+    let changes = host.reload(&asking("*", "", generation(0))).await.unwrap();
+    assert_eq!(changes.to_string(), "added rules");
     let session = host.open_session(spec()).unwrap();
     // Nobody is there to be asked.
     let outcome = session.before_tool_call(bash(&session, "ls")).await.outcome;

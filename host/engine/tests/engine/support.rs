@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::{self, Scope, WrittenValue};
-use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::config::{Code, Digest, Entry, Layer, ModelGrant, Settings, Source, StateGrant};
 use hookhost::contract::OutcomeKind;
 use hookhost::session::Notice;
 use hookhost::store::Log;
@@ -41,6 +41,18 @@ pub(crate) fn plugin(name: &str, behaviour: Value) -> Entry {
     let Value::Object(config) = behaviour else { panic!("a behaviour is an object") };
     entry.config = config;
     entry
+}
+
+/// A configuration with these entries, and with a rule that asks about the calls that `on` means: a word or the pattern of a
+/// tool. `settings` are lines of `[settings]`.
+pub(crate) fn asking(on: &str, settings: &str, entries: Vec<Entry>) -> Config {
+    let path = component("rules.wasm");
+    let digest = Digest::of_file(&path).expect("a component");
+    let text =
+        format!("[settings]\n{settings}\n[[rule]]\nid = 'ask'\non = '{on}'\nask = 'May this run? {{command}}'\n");
+    let config = Config::parse(&text, &Source::new("/h.toml", Layer::Chosen), &[]).expect("a configuration");
+    let config = config.with_rules_plugin(Code::File { path, digest }).expect("one entry of this name");
+    config.with_entries(entries).expect("entries")
 }
 
 /// A builder that keeps compiled code between the tests, which load the same components over and over.

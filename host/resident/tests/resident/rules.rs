@@ -1,8 +1,8 @@
 //! Tests of which rules are active, and of when changed rules become active.
 
 use crate::support::{Lab, bash, decision, of_rule};
-use hookhost::config::{FILE_NAME, Layer, Source};
-use hookhost::contract::{Refusal, ToolCall};
+use hookhost::config::{Entry, FILE_NAME, Layer, Source};
+use hookhost::contract::{Escalation, Refusal, ToolCall};
 use hookhost::native::Rule;
 use hookhost::{Config, Host};
 use hookhost_agents::{Message, by_name};
@@ -66,7 +66,10 @@ impl ConfigurationSource for Projects {
         let Some(file) = files.iter().find(|file| approved.contains(*file)) else {
             return Ok(FoundConfiguration::new(Config::empty()));
         };
-        let config = Config::parse("[[ask]]\ntools = [\"Bash\"]\n", &Source::new(file, Layer::Project), &[]);
+        let asks = Rule::new()
+            .before_tool_call(|_, call: &ToolCall| (call.name == "Bash").then(|| Escalation::new("may it?")));
+        let config = Config::parse("", &Source::new(file, Layer::Project), &[]);
+        let config = config.and_then(|config| config.with_entries(vec![Entry::from_rule("asks", asks)]));
         config.map(FoundConfiguration::new).map_err(|error| error.to_string())
     }
 

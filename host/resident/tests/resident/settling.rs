@@ -3,7 +3,7 @@
 use crate::support::{Lab, bash, decision, message, of_rule};
 use hookhost::Config;
 use hookhost::audit::{DeliveryKind, Record};
-use hookhost::config::{AskRule, Entry, Settings};
+use hookhost::config::{Entry, Settings};
 use hookhost::contract::{
     Action, AnswerKind, CompletionVerdict, Escalation, OutcomeKind, Refusal, Task, TextVerdict, ToolCall,
     ToolCallVerdict, ToolResult, ToolResultVerdict,
@@ -275,9 +275,8 @@ async fn the_next_host_gives_an_outcome_again_but_not_under_other_rules_or_after
     assert_eq!(lab.events("before-tool-call").len(), 1);
     let [repeated] = lab.deliveries().await.try_into().unwrap();
     assert_eq!(repeated.what, DeliveryKind::Repeated);
-    let asks = AskRule::about_tools(["Bash".parse().unwrap()]);
-    let other = Config::empty().with_asks(vec![asks]).unwrap();
-    *lab.configuration.config.lock().unwrap() = Ok(other);
+    let asks = Rule::new().before_tool_call(|_, _: &ToolCall| Escalation::new("may it?"));
+    *lab.configuration.config.lock().unwrap() = Ok(of_rule(asks));
     std::fs::write(&lab.configuration.file, "others").unwrap();
     let asked = said(&next_host(&lab).await, &call).await;
     assert!(asked.contains("ask") && !asked.contains("deny"), "{asked}");

@@ -56,8 +56,7 @@ pub(super) async fn check(root: &Path) -> (String, Vec<Finding>) {
     }
     let plugins = if entries.len() == 1 { "plugin" } else { "plugins" };
     let counts = format!("{} {plugins}, all pinned; {same} compared with the file", entries.len());
-    let rules = config.rules().len();
-    (format!("{FILE_NAME}: {counts}; {rules} rules, {} ask rules", config.asks().len()), findings)
+    (format!("{FILE_NAME}: {counts}; {} rules", config.rules().len()), findings)
 }
 
 async fn config(path: &Path) -> Result<Config, Vec<Finding>> {

@@ -177,8 +177,13 @@ fn rules(config: &Config) -> Vec<Rule> {
         rules.extend(entry.tools.iter().flatten().map(|pattern| rule(name.clone(), pattern)));
         rules.extend(of_configuration(entry));
     }
-    let of_asks = config.asks().iter().flat_map(|rule| rule.tools.iter().flatten());
-    rules.extend(of_asks.map(|pattern| rule("[[ask]]".to_owned(), pattern)));
+    for row in config.rules().iter().map(|rule| &rule.row) {
+        rules.extend(row.on.iter().filter_map(|on| {
+            let text = on.name().to_owned();
+            let tools = Tools::Glob(glob::Pattern::new(&text).ok()?);
+            Some(Rule { name: format!("rule {}", row.id), text, tools, arguments: Vec::new() })
+        }));
+    }
     rules
 }
 

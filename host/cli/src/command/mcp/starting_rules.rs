@@ -19,7 +19,9 @@ pub(crate) fn init(server: &str) -> Result<Exit, CliError> {
     let mut definitions: Definitions = held.into_iter().map(|(tool, held)| (tool, held.definition)).collect();
     definitions.extend(lock.servers.get(server.as_str()).cloned().unwrap_or_default());
     // A rule cannot name a tool whose name has these characters, so such a tool is left out.
-    definitions.retain(|tool, _| !tool.contains(|c: char| c == '*' || c.is_whitespace() || hookhost::is_unseen(c)));
+    definitions.retain(|tool, _| {
+        !tool.contains(|c: char| matches!(c, '*' | '?' | '[') || c.is_whitespace() || hookhost::is_unseen(c))
+    });
     if definitions.is_empty() {
         let why = format!("nothing is known of {server}: start an agent that uses it through the proxy, and try again");
         return Err(CliError::usage(why).advise("hookhost mcp list"));
@@ -39,7 +41,7 @@ pub(crate) fn init(server: &str) -> Result<Exit, CliError> {
     if !asked.is_empty() {
         let _ = write!(
             rules,
-            "\n# These do not say that they only read.\n[[ask]]\ntools = [{}]\nquestion = \"May {server} do this?\"\n",
+            "\n# These do not say that they only read.\n[[rule]]\nid = \"mcp-{server}\"\non = [{}]\nask = \"May {server} do this?\"\n",
             asked.join(", ")
         );
     }

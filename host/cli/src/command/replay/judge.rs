@@ -152,7 +152,7 @@ impl SharedState {
         {
             let mut verdicts = self.verdicts();
             verdicts.files.extend(config.files().iter().cloned());
-            verdicts.has_rules |= config.enabled().next().is_some() || !config.asks().is_empty();
+            verdicts.has_rules |= config.enabled().next().is_some();
         }
         let (rules, not_asked) = table.load(config).await?;
         self.verdicts().not_asked.extend(not_asked);

@@ -1,4 +1,4 @@
-//! `[[ask]]`: the calls that a person is asked about, and the questions.
+//! `[[ask]]` of version 0.1: the rule that replaces it, in a message and in the file.
 
 use std::path::Path;
 
@@ -8,39 +8,18 @@ use super::{
     entry, parse,
 };
 use crate::{
-    config::{ActionKind, AskRule, Config, ConfigError, Entry, Layer, Origin},
+    command::replace_asks,
+    config::{Config, ConfigError, Entry, Layer},
     contract::action::ActionMap,
-    contract::{Escalation, ToolCall, ToolOrigin},
+    contract::{ToolCall, ToolOrigin},
 };
 
 fn call(tool: &str, arguments: &serde_json::Value) -> ToolCall {
     ActionMap::default().of("test").call("1".into(), tool.into(), arguments, ToolOrigin::Builtin, "/work")
 }
 
-fn rules(text: &str) -> Vec<AskRule> {
-    parse(text).unwrap().asks().to_vec()
-}
-
 #[test]
-fn a_rule_is_read_with_its_place() {
-    let text =
-        "\n[[ask]]\ntools = ['bash', 'mcp__*']\nactions = ['shell']\nquestion = 'Sure?'\n[[ask]]\ntools = ['*']\n";
-    let origin = |line| Some(Origin { file: "/etc/hookhost.toml".into(), line, layer: Layer::Chosen });
-    let pattern = |text: &str| text.parse().unwrap();
-    let expected = [
-        AskRule {
-            tools: Some(vec![pattern("bash"), pattern("mcp__*")]),
-            actions: Some([ActionKind::Shell].into()),
-            question: Some("Sure?".into()),
-            origin: origin(2),
-        },
-        AskRule { tools: Some(vec![pattern("*")]), origin: origin(6), ..AskRule::default() },
-    ];
-    assert_eq!(rules(text), expected);
-}
-
-#[test]
-fn a_rule_means_the_calls_that_an_entry_with_the_same_filter_gets() {
+fn an_entry_selects_calls_by_action_and_by_tool() {
     let shell = call("bash", &serde_json::json!({ "command": "ls" }));
     let unreadable = call("bash", &serde_json::json!({}));
     let write = call("write_file", &serde_json::json!({ "path": "a", "content": "" }));
@@ -57,15 +36,13 @@ fn a_rule_means_the_calls_that_an_entry_with_the_same_filter_gets() {
         ("tools = ['mcp__*', 'bash']\nactions = ['shell', 'write-files']", [true, true, false, false]),
     ];
     for (keys, expected) in table {
-        let rule = &rules(&format!("[[ask]]\n{keys}"))[0];
-        assert_eq!(calls.map(|call| rule.matches(call)), expected, "{keys}");
         let entry: Entry = parse(&(entry("a") + keys)).unwrap().entries()[0].clone();
         assert_eq!(calls.map(|call| entry.narrowing().admits(call)), expected, "{keys}");
     }
 }
 
 #[test]
-fn a_plugin_for_shells_is_asked_about_a_command_of_a_tool_that_nobody_knows_and_no_person_is() {
+fn a_plugin_for_shells_is_asked_about_a_command_of_a_tool_that_nobody_knows() {
     let unknown = call("run_bash", &serde_json::json!({ "command": "ls" }));
     let remote = call("mcp__box__run", &serde_json::json!({ "cmd": ["ls"] }));
     let other = call("mcp__db__query", &serde_json::json!({ "sql": "SELECT 1" }));
@@ -78,85 +55,92 @@ fn a_plugin_for_shells_is_asked_about_a_command_of_a_tool_that_nobody_knows_and_
         let entry: Entry = parse(&(entry("a") + keys)).unwrap().entries()[0].clone();
         let calls = [&unknown, &remote, &other, &write];
         assert_eq!(calls.map(|call| entry.narrowing().concerns(call)), expected, "{keys}");
-        let rule = &rules(&format!("[[ask]]\n{keys}"))[0];
-        assert!(calls.iter().all(|call| !rule.matches(call)), "{keys}");
     }
 }
 
-#[test]
-fn a_rule_asks_its_own_question_or_one_that_names_the_tool() {
-    let shell = call("bash", &serde_json::json!({ "command": "ls" }));
-    let found = rules("[[ask]]\ntools = ['*']\nquestion = 'Sure?'\n[[ask]]\ntools = ['*']");
-    let questions: Vec<_> = found.iter().map(|rule| rule.question_about(&shell)).collect();
-    let escalation = |question: &str| Escalation { question: question.into(), code: None };
-    assert_eq!(questions, [escalation("Sure?"), escalation("May the tool bash run?")]);
+/// Returns the rule that the message about a table shows.
+fn rule_for(keys: &str) -> String {
+    let found = problems(&format!("[[ask]]\n{keys}"));
+    assert_eq!(found.len(), 1, "{keys}");
+    let (sentence, rule) = found[0].message.split_once('\n').unwrap();
+    assert!(sentence.starts_with("`[[ask]]` is now `[[rule]]`: write the rule below"), "{sentence}");
+    assert_eq!((found[0].line, found[0].column, found[0].key.as_deref()), (1, 1, Some("ask")));
+    assert!(found[0].to_string().ends_with(&format!("^\n{rule}")), "{}", found[0]);
+    assert_eq!(parse(rule).unwrap().rules().len(), 1, "{rule}");
+    rule.to_owned()
 }
 
 #[test]
-fn a_wrong_rule_is_named_with_its_place_and_what_would_be_right() {
-    let cases = [
-        ("[ask]\ntools = ['*']", "1:2 ask [] `ask`: rules are written `[[ask]]`, with two brackets"),
-        ("ask = true", "1:1 ask [] `ask`: rules are written `[[ask]]`, with two brackets"),
-        ("ask = ['bash']", "1:8 ask [] `ask`: expected a table, found a string"),
-        ("[[asks]]\ntools = ['*']", "1:3 asks [ask] unknown key `asks`: did you mean `ask`?"),
-        (
-            "\n[[ask]]",
-            "2:1 ask [] `ask`: a rule must say about which calls it asks: give `tools`, `actions` or both; `tools = [\"*\"]` is every call",
-        ),
-        (
-            "[[ask]]\nquestion = 'Sure?'",
-            "1:1 ask [] `ask`: a rule must say about which calls it asks: give `tools`, `actions` or both; `tools = [\"*\"]` is every call",
-        ),
-        (
-            "[[ask]]\ntool = ['bash']\ntools = ['*']",
-            "2:1 ask.tool [tools] unknown key `tool` in `ask`: did you mean `tools`?",
-        ),
-        (
-            "[[ask]]\ntools = ['*']\nwhen = 'always'",
-            "3:1 ask.when [] unknown key `when` in `ask`: the keys here are `tools`, `actions`, `question`; a rule that looks at arguments is one of the plugin tool-policy",
-        ),
-        (
-            "[[ask]]\ntools = []",
-            "2:9 ask.tools [] `ask.tools`: an empty list selects no call: remove the key, or the whole rule",
-        ),
-        (
-            "[[ask]]\ntools = ['*']\nactions = []",
-            "3:11 ask.actions [] `ask.actions`: an empty list selects no call: remove the key, or the whole rule",
-        ),
-        (
-            "[[ask]]\nactions = ['shel']",
-            "2:12 ask.actions [shell] `ask.actions`: unknown word \"shel\": did you mean `shell`?",
-        ),
-        (
-            "[[ask]]\ntools = ['two words']",
-            "2:10 ask.tools [] `ask.tools`: a tool pattern is a tool's name, with `*` for any text: it cannot be empty or hold spaces or control characters",
-        ),
-        ("[[ask]]\ntools = 'bash'", "2:9 ask.tools [] `ask.tools`: expected an array, found a string"),
-        (
-            "[[ask]]\ntools = ['*']\nquestion = ' '",
-            "3:12 ask.question [] `ask.question`: the question is empty: remove the key to ask the default question",
-        ),
-    ];
-    for (text, expected) in cases {
-        assert_eq!(problems(text).iter().map(shown).collect::<Vec<_>>(), [expected], "{text}");
+fn a_table_is_shown_as_the_rule_to_write() {
+    let call = "May this call run?";
+    let tool = "May the tool {tool} run?";
+    for (keys, id, on, question) in [
+        ("actions = ['fetch']", "ask-web", r#""web""#, call),
+        ("actions = ['shell']\nquestion = 'Sure?'", "ask-shell", r#""shell""#, "Sure?"),
+        ("actions = ['read-file', 'write-files']", "ask-read-write", r#"["read", "write"]"#, call),
+        ("actions = ['mcp', 'spawn-agent']", "ask-mcp-spawn", r#"["mcp", "spawn"]"#, call),
+        ("tools = ['bash', 'mcp__*']", "ask-bash-mcp", r#"["bash", "mcp__*"]"#, tool),
+        ("tools = ['*']", "ask-all", r#""*""#, call),
+        ("tools = ['*']\nactions = ['mcp']", "ask-mcp", r#""mcp""#, call),
+        // No word means these calls alone. A rule that asked about fewer calls than the table would be weaker.
+        ("actions = ['other']", "ask-all", r#""*""#, call),
+        ("tools = ['bash', 'mcp__*']\nactions = ['shell']", "ask-bash-mcp", r#"["bash", "mcp__*"]"#, tool),
+        // A rule takes only the names of known tools, and some names are words of rules.
+        ("tools = ['deploy', 'shell']", "ask-deploy-shell", r#"["deploy*", "shell*"]"#, tool),
+        // Such tables never worked.
+        ("question = 'Sure?'", "ask-all", r#""*""#, "Sure?"),
+        ("tools = 7", "ask-all", r#""*""#, call),
+    ] {
+        let expected = format!("[[rule]]\nid = \"{id}\"\non = {on}\nask = \"{question}\"");
+        assert_eq!(rule_for(keys), expected, "{keys}");
     }
+    assert!(rule_for("tools = ['*']\nquestion = \"a\\u001b[2J\\nb\"").ends_with(r#"ask = "a\u001b[2J\nb""#));
 }
 
 #[test]
-fn all_that_is_wrong_with_rules_is_reported_at_once() {
-    let found = problems("[[ask]]\ntools = []\nactions = []\nquestion = ''\n[[ask]]\n[[plugin]]\nname = 'a'");
+fn all_tables_are_reported_at_once_with_different_ids() {
+    let found = problems("[[ask]]\ntools = ['*']\n[[ask]]\ntools = ['*']\n[[plugin]]\nname = 'a'");
     let keys: Vec<_> = found.iter().map(|problem| problem.key.as_deref().unwrap()).collect();
-    assert_eq!(keys, ["ask.tools", "ask.actions", "ask.question", "ask", "plugin"]);
+    assert_eq!(keys, ["ask", "ask", "plugin"]);
+    assert!(found[1].message.contains("id = \"ask-all-2\""), "{}", found[1].message);
+    for text in ["[ask]\ntools = ['*']", "ask = true"] {
+        assert!(problems(text)[0].message.contains("\nid = \"ask-all\"\n"), "{text}");
+    }
+    assert!(shown(&problems("[[asks]]\ntools = ['*']")[0]).contains("unknown key `asks`"));
 }
 
 #[test]
-fn the_users_rules_and_a_projects_add_up() {
+fn the_tables_of_a_file_become_rules_and_its_comments_stay() {
     let world = World::new();
-    world.write_user("[[ask]]\ntools = ['bash']\n");
-    let project = world.write_project("", "[[ask]]\nactions = ['fetch']\n[[ask]]\ntools = ['bash']\n");
+    let old = "# mine\n[[ask]] # first\ntools = [\"bash\", # the shell\n  \"mcp__*\"] # both\nactions = [ 'shell' ]\n\n\
+               [[plugin]]\n# second\n[[ask]]\nquestion = 'Send?' # why\nactions = ['fetch']\n";
+    let old = old.replace("[[plugin]]\n", &entry("a"));
+    let new = "# mine\n[[rule]]\nid = \"ask-bash-mcp\"\nask = \"May the tool {tool} run?\" # first\non = [\"bash\", \"mcp__*\"] # both\n\
+               # actions = [ 'shell' ]\n\n[[plugin]]\n# second\n[[rule]]\nid = \"ask-web\"\nask = \"Send?\" # why\non = \"web\"\n";
+    let file = world.write_user(&old);
+    assert_eq!(replace_asks(&file, &world.places, &[]).unwrap(), 2);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), new.replace("[[plugin]]\n", &entry("a")));
+    assert_eq!(replace_asks(&file, &world.places, &[]).unwrap(), 0);
+    for broken in ["[[ask]]\ntools = ['*']\n[settings]\nno = 1\n", "ask = [{ tools = ['*'] }]\n"] {
+        world.write_user(broken);
+        assert!(matches!(replace_asks(&file, &world.places, &[]), Err(ConfigError::Invalid(_))), "{broken}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), broken);
+    }
+}
+
+/// A question about calls.
+fn asking(on: &str) -> String {
+    format!("[[rule]]\nid = 'ask-{on}'\non = '{on}' # mine\nask = 'Sure?'\n")
+}
+
+#[test]
+fn the_users_questions_and_a_projects_add_up() {
+    let world = World::new();
+    world.write_user(&asking("bash"));
+    let project = world.write_project("", &(asking("web") + &asking("mcp")));
     let layers = || {
         let config = world.discover().unwrap().config;
-        config.asks().iter().map(|rule| rule.origin.as_ref().unwrap().layer).collect::<Vec<_>>()
+        config.rules().iter().map(|rule| rule.origin.layer).collect::<Vec<_>>()
     };
     assert_eq!(layers(), [Layer::User], "an inert file asks nothing");
     world.approve(&project);
@@ -164,30 +148,13 @@ fn the_users_rules_and_a_projects_add_up() {
 }
 
 #[test]
-fn a_programs_own_rules_keep_those_of_written_ones_and_take_none_away() {
-    let tools = |patterns: &[&str]| Some(patterns.iter().map(|text| text.parse().unwrap()).collect());
-    let written = parse("[[ask]]\ntools = ['bash']").unwrap();
-    let config = written.with_asks(vec![AskRule { tools: tools(&["x"]), ..AskRule::default() }]).unwrap();
-    assert_eq!(config.asks().len(), 2);
-    for bad in [
-        AskRule::default(),
-        AskRule { tools: Some(vec![]), ..AskRule::default() },
-        AskRule { actions: Some([].into()), tools: tools(&["x"]), ..AskRule::default() },
-        AskRule { tools: tools(&["x"]), question: Some(String::new()), ..AskRule::default() },
-    ] {
-        let refused = Config::empty().with_asks(vec![bad.clone()]);
-        assert!(matches!(refused, Err(ConfigError::Ask { .. })), "{bad:?}");
-    }
-}
-
-#[test]
 fn an_entry_can_be_allowed_in_a_file_that_has_rules() {
     let world = World::new();
-    let old = "[[ask]]\ntools = ['bash'] # mine\n";
-    let file = world.write_project("", old);
+    let old = asking("bash");
+    let file = world.write_project("", &old);
     let entry = Entry::new("a", Path::new("/a.wasm"), super::SHA256.parse().unwrap());
     crate::config::edit::allow(&file, &entry, &world.places, &[]).unwrap();
-    assert!(std::fs::read_to_string(&file).unwrap().starts_with(old));
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with(&old));
     let config = Config::open(&file, &world.places, &[]).unwrap();
-    assert_eq!((config.asks().len(), config.entries().len()), (1, 1));
+    assert_eq!((config.rules().len(), config.entries().len()), (1, 1));
 }

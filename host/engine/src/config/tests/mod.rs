@@ -1,4 +1,4 @@
-//! Tests of the rules of the configuration: bad input, defaults, layers, trust, edits, ask rules and settings.
+//! Tests of the rules of the configuration: bad input, defaults, layers, trust, edits, rules and settings.
 
 mod asks;
 mod bad_input;

@@ -11,14 +11,17 @@ use crate::config::{Config, ConfigError, Digest, Found, Inert};
 #[test]
 fn what_was_approved_counts_whatever_happens_to_the_file() {
     let world = World::new();
-    let file = world.write_project("", &(entry("a") + "[[ask]]\ntools = [\"bash\"]\n[agent]\nmodel = \"m\"\n"));
+    let file = world.write_project(
+        "",
+        &(entry("a") + "[[rule]]\nid = \"b\"\non = \"bash\"\nask = \"Sure?\"\n[agent]\nmodel = \"m\"\n"),
+    );
     world.approve(&file);
     let approved = ProjectFile::read(&file).unwrap().digest;
     let counts_in_place_of = |found: Found| {
         let discovered = world.discover().unwrap();
         let names: Vec<_> = discovered.config.entries().iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!(names, ["a"]);
-        assert_eq!((discovered.config.asks().len(), discovered.config.files()), (1, &[file.clone()][..]));
+        assert_eq!((discovered.config.rules().len(), discovered.config.files()), (1, &[file.clone()][..]));
         assert!(discovered.config.section::<toml::Table>("agent").unwrap().is_some());
         assert!(discovered.inert.is_empty());
         let [change] = &discovered.changes[..] else { panic!("{:?}", discovered.changes) };

@@ -19,7 +19,7 @@ struct Story {
     plugins: Vec<Plugin>,
     /// Each plugin after an update.
     updated: Vec<Plugin>,
-    asks: [Vec<Vec<(Layer, Escalation)>>; 2],
+    asks: [Vec<Option<(Layer, Escalation)>>; 2],
     /// The rules each time that the chain is asked. After the last element, the rules no longer change.
     rules: Vec<Rules>,
     /// The person's answer to each round of questions.
@@ -181,8 +181,8 @@ fn rules() -> impl Strategy<Value = Rules> {
 }
 
 fn story() -> impl Strategy<Value = Story> {
-    let asks = |code: u8| (code / 2..code).take(2).map(|number| (Layer::User, question(number))).collect::<Vec<_>>();
-    let asks = prop::collection::vec((0..4_u8).prop_map(asks), VALUES as usize);
+    let asks = prop::option::of((Just(Layer::User), (0..2_u8).prop_map(question)));
+    let asks = prop::collection::vec(asks, VALUES as usize);
     let updated = prop::collection::vec(plugin(), 6);
     let says = prop::collection::vec(prop::bool::weighted(0.9), MAX_QUESTION_ROUNDS);
     (event(), updated, asks, prop::collection::vec(rules(), 1..4), says).prop_map(

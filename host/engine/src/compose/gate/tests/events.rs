@@ -16,11 +16,11 @@ pub(super) struct Plugin {
     says: Vec<Vec<Said>>,
 }
 
-/// A gate event for a chain of plugins. `asks` contains the questions that the configuration asks about each value.
+/// A gate event for a chain of plugins. `asks` contains the question that the configuration asks about each value, if any.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     pub(super) plugins: Vec<Plugin>,
-    pub(super) asks: Vec<Vec<(Layer, Escalation)>>,
+    pub(super) asks: Vec<Option<(Layer, Escalation)>>,
     pub(super) value: u8,
 }
 
@@ -40,8 +40,6 @@ pub(super) struct Reply {
 pub(super) struct Run {
     pub(super) replies: Vec<Reply>,
     pub(super) decision: GateResult<u8, u8>,
-    /// The values that the configuration was consulted about.
-    pub(super) consulted: Vec<u8>,
 }
 
 impl Plugin {
@@ -79,7 +77,7 @@ impl Plugin {
 impl Event {
     /// Creates an event about the value 0. The configuration asks no questions.
     pub(super) fn before(plugins: impl Into<Vec<Plugin>>) -> Self {
-        Self { plugins: plugins.into(), asks: vec![Vec::new(); VALUES.into()], value: 0 }
+        Self { plugins: plugins.into(), asks: vec![None; VALUES.into()], value: 0 }
     }
 
     pub(super) fn run(&self) -> Run {
@@ -93,12 +91,8 @@ impl Event {
             replies.push(Reply { round: ask.round, member: ask.member, value, form, said: said.clone() });
             gate.answer(said);
         }
-        let mut consulted = Vec::new();
-        let decision = gate.decide(|&value| {
-            consulted.push(value);
-            self.asks[usize::from(value)].clone()
-        });
-        Run { replies, decision, consulted }
+        let asked = self.asks[usize::from(*gate.value())].clone();
+        Run { replies, decision: gate.decide(asked) }
     }
 
     pub(super) fn decide(&self) -> GateResult<u8, u8> {
@@ -270,11 +264,8 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
         prop::collection::vec(plugin(), 0..6).boxed(),
         prop::collection::vec(plugin_of(Temper::Quarrelsome), 2..6).boxed(),
     ];
-    // The configuration asks no questions about half of the values, and one or two questions about the others.
-    let asks = |(code, layers): (u8, [Layer; 2])| {
-        (code / 2..code).zip(layers).map(|(n, layer)| (layer, question(n))).collect()
-    };
-    let asks = prop::collection::vec((0..4_u8, [layer(), layer()]).prop_map(asks), VALUES as usize);
+    // The configuration asks about half of the values.
+    let asks = prop::collection::vec(prop::option::of((layer(), (0..2_u8).prop_map(question))), VALUES as usize);
     (plugins, asks, 0..VALUES).prop_map(|(plugins, asks, value)| Event { plugins, asks, value })
 }
 

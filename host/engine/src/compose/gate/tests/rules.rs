@@ -198,16 +198,11 @@ proptest! {
                 prop_assert_eq!(approved_by.is_some(), !approving.is_empty());
                 let of_configuration = questions.iter().filter(|(by, _)| *by == QuestionOrigin::Configuration);
                 let asked: Vec<Escalation> = of_configuration.map(|(_, asked)| asked.clone()).collect();
-                if response.is_some() {
-                    prop_assert_eq!((run.consulted, asked), (vec![], vec![]));
-                } else {
-                    let asks = event.asks[usize::from(value)].iter();
-                    let left = asks.filter(|(asking, _)| !approving.iter().any(|layer| layer.may_waive(*asking)));
-                    let left: Vec<Escalation> = left.map(|(_, asked)| asked.clone()).collect();
-                    prop_assert_eq!((run.consulted, asked), (vec![value], left));
-                }
+                let asks = event.asks[usize::from(value)].iter().filter(|_| response.is_none());
+                let left = asks.filter(|(asking, _)| !approving.iter().any(|layer| layer.may_waive(*asking)));
+                prop_assert_eq!(asked, left.map(|(_, asked)| asked.clone()).collect::<Vec<_>>());
             }
-            GateResult::Rejected(_) => prop_assert!(run.consulted.is_empty()),
+            GateResult::Rejected(_) => {}
         }
     }
 
@@ -261,7 +256,7 @@ proptest! {
             Verdict::Unanswered(_) => Verdict::Failed(OnFailure::Skip),
             said => said.clone(),
         });
-        unasked.asks.iter_mut().for_each(Vec::clear);
+        unasked.asks.fill(None);
         match (event.decide(), unasked.decide()) {
             (
                 GateResult::Accepted { value, changed_by, response, approved_by, .. },
