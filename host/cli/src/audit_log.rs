@@ -4,7 +4,7 @@ use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::output::{self, style::WARNING, truncate::counted};
 use anyhow::anyhow;
-use hookhost::audit::Flaw;
+use hookhost::audit::{Flaw, Record};
 use hookhost::files::{self, FileError, Guard};
 use hookhost::store::{Log, LogError};
 use hookhost::{Host, StoreError};
@@ -66,6 +66,52 @@ pub(crate) fn warn_of_foreign(log: &Log) {
         output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));
     }
 }
+
+/// Visits the records since this time, in milliseconds since the Unix epoch, and perhaps some before it. Records that cannot be read are
+/// reported and skipped.
+pub(crate) fn each_since(named: Option<&Path>, since: u64, mut visit: impl FnMut(&Record)) -> Result<(), CliError> {
+    let log = open(named)?;
+    warn_of_foreign(&log);
+    let first = first_since(&log, since).map_err(unreadable)?;
+    for line in log.lines_after(first).map_err(unreadable)? {
+        match line {
+            Ok(line) => {
+                if let Ok(record) = line.entry() {
+                    visit(&record);
+                }
+            }
+            Err(error @ LogError::Line { .. }) => {
+                output::note(&format!("{WARNING}warning:{WARNING:#} {}\n", output::one_line(&error.to_string())));
+            }
+            Err(error) => return Err(unreadable(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Returns the number of the last record before the period. A log can be much longer than the period, so this searches by bisection. The
+/// times of records ascend, except for a few seconds.
+fn first_since(log: &Log, since: u64) -> Result<u64, LogError> {
+    if log.is_export() {
+        return Ok(0);
+    }
+    let (mut before, mut after) = (0, log.last()? + 1);
+    while after - before > 1 {
+        let middle = before + (after - before) / 2;
+        let line = log.lines_after(middle - 1)?.next().transpose()?;
+        let time = line.and_then(|line| line.entry().ok()).map(|record| record.time());
+        // A record that cannot be read has no time, so the search continues before it.
+        if time.is_some_and(|time| time.saturating_add(CLOCK_DIFFERENCE) < since) {
+            before = middle;
+        } else {
+            after = middle;
+        }
+    }
+    Ok(before)
+}
+
+/// Time by which the times of neighbouring records may be out of order, in milliseconds.
+const CLOCK_DIFFERENCE: u64 = 60_000;
 
 /// Turns an error of reading the log into an error of the command.
 pub(crate) fn unreadable(error: LogError) -> CliError {

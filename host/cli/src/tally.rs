@@ -277,16 +277,10 @@ impl Tally {
 
     /// Notes the result of a call. If the agent asked its own user about the call, the user has agreed.
     fn note_result(&mut self, record: &EventRecord) {
-        #[derive(Deserialize)]
-        struct Outcome<'a> {
-            #[serde(borrow)]
-            call: &'a RawValue,
-        }
         if self.handed_over.is_empty() {
             return;
         }
-        let call = serde_json::from_str(record.original.get()).ok().and_then(|Outcome { call }| call_id(call));
-        let Some(call) = call else { return };
+        let Some(call) = call_of_result(record) else { return };
         let key = (record.header.session.clone(), call);
         if let Some(times) = self.handed_over.get_mut(&key) {
             self.answers.ran += 1;
@@ -307,7 +301,7 @@ impl Tally {
 }
 
 /// Returns true if the session contains only the calls by which `hookhost doctor` proves a hook.
-fn is_proof(session: &str) -> bool {
+pub(crate) fn is_proof(session: &str) -> bool {
     session.split_once(':').is_some_and(|(_, id)| canary::is_proof(id))
 }
 
@@ -344,8 +338,19 @@ fn rejecters(record: &EventRecord) -> BTreeSet<RuleName> {
     record.by.iter().map(|by| RuleName { by: by.clone(), code: code(by) }).collect()
 }
 
+/// Returns the identifier of the call whose result an event is about.
+pub(crate) fn call_of_result(record: &EventRecord) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Outcome<'a> {
+        #[serde(borrow)]
+        call: &'a RawValue,
+    }
+    let Outcome { call } = serde_json::from_str(record.original.get()).ok()?;
+    call_id(call)
+}
+
 /// Returns the identifier of a tool call, if it has one.
-fn call_id(call: &RawValue) -> Option<String> {
+pub(crate) fn call_id(call: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
     struct Call {
         id: String,

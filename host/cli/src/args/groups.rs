@@ -17,7 +17,7 @@ const GROUPS: &[CommandGroup] = &[
     CommandGroup { title: "Start here", commands: &["on", "off", "doctor", "update"], is_first: true },
     CommandGroup {
         title: "Rules",
-        commands: &["profile", "add", "allow", "trust", "approvals", "allow-once"],
+        commands: &["profile", "add", "allow", "trust", "approvals", "allow-once", "import", "suggest"],
         is_first: true,
     },
     CommandGroup { title: "See what happened", commands: &["report", "audit", "replay"], is_first: true },

@@ -5,6 +5,7 @@ mod agents;
 mod check;
 mod generated;
 mod groups;
+mod import;
 mod log;
 mod mcp;
 mod on_off;
@@ -18,6 +19,7 @@ pub(crate) use acp::AcpArgs;
 pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
 pub(crate) use check::CheckArgs;
 pub(crate) use generated::{CompletionsArgs, ManArgs};
+pub(crate) use import::{ExportArgs, ImportArgs, SuggestArgs};
 pub(crate) use log::{
     AuditArgs, AuditCommand, FilterArgs, LogArgs, ReplayArgs, ReportArgs, ShowArgs, TailArgs, VerifyArgs,
 };
@@ -131,6 +133,8 @@ pub(crate) enum Command {
     Update(UpdateArgs),
     Cache(CacheArgs),
     Rule(RuleArgs),
+    Import(ImportArgs),
+    Suggest(SuggestArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     /// A program `hookhost-NAME` of the user.

@@ -12,7 +12,6 @@ use crate::output::{
 };
 use crate::tally::{Answers, Counts, EventTimes, RuleName, Tally, percentile};
 use crate::unseen_sessions::{SessionCount, UnseenSessions};
-use hookhost::store::{Log, LogError};
 use hookhost_transcripts::TranscriptPlaces;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -48,51 +47,12 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Counts the records since this time. Records that cannot be read are reported and skipped.
+/// Counts the records since this time.
 fn read(args: &LogArgs, since: u64) -> Result<Tally, CliError> {
-    let log = audit_log::open(args.log.as_deref())?;
-    audit_log::warn_of_foreign(&log);
     let mut tally = Tally::new(since);
-    let first = first_since(&log, since).map_err(audit_log::unreadable)?;
-    for line in log.lines_after(first).map_err(audit_log::unreadable)? {
-        match line {
-            Ok(line) => {
-                if let Ok(record) = line.entry() {
-                    tally.add(&record);
-                }
-            }
-            Err(error @ LogError::Line { .. }) => {
-                output::note(&format!("{WARNING}warning:{WARNING:#} {}\n", one_line(&error.to_string())));
-            }
-            Err(error) => return Err(audit_log::unreadable(error)),
-        }
-    }
+    audit_log::each_since(args.log.as_deref(), since, |record| tally.add(record))?;
     Ok(tally)
 }
-
-/// Returns the number of the last record before the period. A log can be much longer than the period, so this searches by bisection. The
-/// times of records ascend, except for a few seconds.
-fn first_since(log: &Log, since: u64) -> Result<u64, LogError> {
-    if log.is_export() {
-        return Ok(0);
-    }
-    let (mut before, mut after) = (0, log.last()? + 1);
-    while after - before > 1 {
-        let middle = before + (after - before) / 2;
-        let line = log.lines_after(middle - 1)?.next().transpose()?;
-        let time = line.and_then(|line| line.entry().ok()).map(|record| record.time());
-        // A record that cannot be read has no time, so the search continues before it.
-        if time.is_some_and(|time| time.saturating_add(CLOCK_DIFFERENCE) < since) {
-            before = middle;
-        } else {
-            after = middle;
-        }
-    }
-    Ok(before)
-}
-
-/// Time by which the times of neighbouring records may be out of order, in milliseconds.
-const CLOCK_DIFFERENCE: u64 = 60_000;
 
 /// The counts of a period, and the period itself in milliseconds since the Unix epoch.
 struct Report {
