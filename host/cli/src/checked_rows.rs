@@ -64,7 +64,8 @@ impl CheckedRows {
             wrong.entry(at).or_default().push(problem);
         }
         for (at, problems) in wrong.into_iter().rev() {
-            let example = |problem: &&Problem| problem.key.as_deref()?.strip_prefix("rule.passes.")?.parse::<usize>().ok();
+            let example =
+                |problem: &&Problem| problem.key.as_deref()?.strip_prefix("rule.passes.")?.parse::<usize>().ok();
             let mut examples: Vec<usize> = problems.iter().filter_map(example).collect();
             let row = &mut self.kept[at];
             if examples.len() == problems.len() && examples.len() < row.passes.len() {

@@ -350,7 +350,7 @@ pub(crate) fn call_of_result(record: &EventRecord) -> Option<String> {
 }
 
 /// Returns the identifier of a tool call, if it has one.
-pub(crate) fn call_id(call: &RawValue) -> Option<String> {
+fn call_id(call: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
     struct Call {
         id: String,

@@ -89,7 +89,7 @@ mod tests {
     use crate::import::{Import, Owner, SourceFile};
 
     fn import(text: &str, owner: Owner) -> Import {
-        read(&[SourceFile { path: ".claude/settings.json".into(), owner, text: text.into() }]).unwrap()
+        read(&[SourceFile::new(".claude/settings.json".into(), owner, text)]).unwrap()
     }
 
     #[test]
@@ -158,10 +158,8 @@ mod tests {
 
     #[test]
     fn a_rule_of_two_files_is_one_row_and_ids_stay_unique() {
-        let file = |owner| SourceFile {
-            path: "s".into(),
-            owner,
-            text: r#"{"permissions": {"deny": ["Read(.env)"], "ask": ["Read(.env)"]}}"#.into(),
+        let file = |owner| {
+            SourceFile::new("s".into(), owner, r#"{"permissions": {"deny": ["Read(.env)"], "ask": ["Read(.env)"]}}"#)
         };
         let import = read(&[file(Owner::User), file(Owner::Project)]).unwrap();
         let ids: Vec<&str> = import.rows.iter().map(|row| row.proposal.row.id.as_str()).collect();

@@ -153,7 +153,7 @@ mod tests {
     use hookhost_contract::rule::RuleExample;
 
     fn import(text: &str) -> Import {
-        read(&[SourceFile { path: "default.rules".into(), owner: Owner::User, text: text.into() }]).unwrap()
+        read(&[SourceFile::new("default.rules".into(), Owner::User, text)]).unwrap()
     }
 
     #[test]
@@ -195,8 +195,7 @@ prefix_rule(pattern = ["npm", ["-g", "publish"]], decision = "forbidden")
         let lines: Vec<usize> = import.omissions.iter().map(|omission| omission.written.line).collect();
         assert_eq!(lines, [1, 2, 3, 4, 6, 7, 8]);
         assert!(import.rows.is_empty());
-        let broken =
-            read(&[SourceFile { path: "r".into(), owner: Owner::User, text: "\nprefix_rule(".into() }]).unwrap_err();
+        let broken = read(&[SourceFile::new("r".into(), Owner::User, "\nprefix_rule(")]).unwrap_err();
         assert_eq!(broken.to_string(), "r:2:12: the bracket that begins here is not closed");
     }
 }

@@ -73,7 +73,7 @@ mod tests {
         let text = r#"{"version": 1, "permissions": {"allow": ["Shell(ls)"], "deny":
             ["Shell(rm)", "Shell(curl:*)", "Shell(npm:pub*)", "Read(.env*)", "Write(/etc/**)", "WebFetch(*.evil.com)",
              "Mcp(github:delete_*)", "Fly(moon)"]}}"#;
-        let import = read(&[SourceFile { path: "cli.json".into(), owner: Owner::Project, text: text.into() }]).unwrap();
+        let import = read(&[SourceFile::new("cli.json".into(), Owner::Project, text)]).unwrap();
         let rows: Vec<String> = import
             .rows
             .iter()

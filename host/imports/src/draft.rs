@@ -119,9 +119,7 @@ impl Draft {
             (self.row.stops, self.row.passes, self.own_passes) = (Vec::new(), Vec::new(), 0);
         }
         let comments = std::iter::once(written.to_string()).chain(self.differences.iter().cloned()).collect();
-        // The user's file and the project's often have the same rule.
-        let is_same = |other: &Imported| RuleRow { id: self.row.id.clone(), ..other.proposal.row.clone() } == self.row;
-        if !import.rows.iter().any(is_same) {
+        if import.is_new(&self.row) {
             self.row.id = import.id(source.name, name);
             let Self { row, differences, own_passes } = self;
             import.rows.push(Imported { proposal: Proposal { row, comments }, written, differences, own_passes });

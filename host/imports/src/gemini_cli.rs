@@ -237,7 +237,7 @@ mod tests {
     use crate::import::{Import, Owner, SourceFile};
 
     fn import(text: &str) -> Import {
-        read(&[SourceFile { path: "mine.toml".into(), owner: Owner::User, text: text.into() }]).unwrap()
+        read(&[SourceFile::new("mine.toml".into(), Owner::User, text)]).unwrap()
     }
 
     fn rule(keys: &str, decision: &str) -> String {
@@ -293,8 +293,7 @@ mod tests {
         ];
         let import = import(&text.concat());
         assert_eq!((import.omissions.len(), import.rows.len()), (text.len(), 0), "{import:?}");
-        let unreadable =
-            read(&[SourceFile { path: "p.toml".into(), owner: Owner::User, text: "a = 1\n[[rule]\n".into() }]);
+        let unreadable = read(&[SourceFile::new("p.toml".into(), Owner::User, "a = 1\n[[rule]\n")]);
         assert!(unreadable.unwrap_err().to_string().starts_with("p.toml:2:"));
     }
 }

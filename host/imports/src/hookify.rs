@@ -205,7 +205,7 @@ mod tests {
 
     fn import(matter: &str) -> Import {
         let text = format!("---\nname: rule\nenabled: true\n{matter}\n---\n\nDo not.\n");
-        read(&[SourceFile { path: ".claude/hookify.rule.local.md".into(), owner: Owner::Project, text }]).unwrap()
+        read(&[SourceFile::new(".claude/hookify.rule.local.md".into(), Owner::Project, &text)]).unwrap()
     }
 
     #[test]

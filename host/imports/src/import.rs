@@ -1,6 +1,7 @@
 //! The result of an import, and the text and line of each rule.
 
 use crate::proposal::Proposal;
+use hookhost_contract::rule::RuleRow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
@@ -26,6 +27,8 @@ pub struct SourceFile {
     pub owner: Owner,
     /// The content.
     pub text: String,
+    /// The bytes at which lines begin.
+    lines: Vec<usize>,
 }
 
 /// A file that is not in the agent's format.
@@ -95,12 +98,23 @@ pub struct Import {
     /// The rules without a row, in the order of the files.
     pub omissions: Vec<Omission>,
     ids: BTreeSet<String>,
+    /// The rows without their ids, as JSON.
+    seen: BTreeSet<String>,
 }
 
 impl SourceFile {
+    /// Takes the content of a file. A byte order mark is left out.
+    #[must_use]
+    pub fn new(path: PathBuf, owner: Owner, text: &str) -> Self {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Self { path, owner, text, lines }
+    }
+
     /// Returns the rule at this byte of the file.
     pub(crate) fn written(&self, at: usize, text: impl Into<String>) -> Written {
-        Written { path: self.path.clone(), line: self.position(at).0, text: text.into() }
+        let line = self.lines.partition_point(|start| *start <= at);
+        Written { path: self.path.clone(), line, text: text.into() }
     }
 
     /// Returns the error that the file is wrong at this byte.
@@ -111,9 +125,10 @@ impl SourceFile {
 
     /// Returns the line and the column of a byte, from 1.
     fn position(&self, at: usize) -> (usize, usize) {
-        let before = &self.text[..self.text.floor_char_boundary(at.min(self.text.len()))];
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        (before.matches('\n').count() + 1, line.chars().count() + 1)
+        let at = self.text.floor_char_boundary(at.min(self.text.len()));
+        let line = self.lines.partition_point(|start| *start <= at);
+        let start = line.checked_sub(1).map_or(0, |line| self.lines[line]);
+        (line, self.text[start..at].chars().count() + 1)
     }
 }
 
@@ -121,6 +136,11 @@ impl Import {
     /// Notes that a rule has no row.
     pub(crate) fn omit(&mut self, written: Written, why: impl Into<String>) {
         self.omissions.push(Omission { written, why: why.into() });
+    }
+
+    /// Returns false if the import has a row with the same keys. The user's file and the project's often have the same rule.
+    pub(crate) fn is_new(&mut self, row: &RuleRow) -> bool {
+        serde_json::to_string(row).is_ok_and(|json| self.seen.insert(json))
     }
 
     /// Returns an id that no row has yet: `claude-code.bash-git-push`.
@@ -152,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_position_counts_characters() {
-        let file = SourceFile { path: "f".into(), owner: Owner::User, text: "a\nüx".into() };
+        let file = SourceFile::new("f".into(), Owner::User, "a\nüx");
         assert_eq!(file.unreadable(4, "odd").to_string(), "f:2:2: odd");
         assert_eq!(file.written(99, "x").line, 2);
     }

@@ -83,7 +83,7 @@ mod tests {
     use crate::import::{Import, Owner, SourceFile};
 
     fn file(text: &str) -> SourceFile {
-        SourceFile { path: "settings.json".into(), owner: Owner::User, text: text.into() }
+        SourceFile::new("settings.json".into(), Owner::User, text)
     }
 
     #[test]

@@ -22,7 +22,12 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, CliError> {
             let _ = writeln!(note, "  {id}: {}", one_line(why));
         }
     }
-    let _ = writeln!(note, "{} exported, {} not; the rules of hookhost stay in force", counted(count as u64, "rule"), omissions.len());
+    let _ = writeln!(
+        note,
+        "{} exported, {} not; the rules of hookhost stay in force",
+        counted(count as u64, "rule"),
+        omissions.len()
+    );
     output::note(&note);
     Ok(Exit::Done)
 }

@@ -122,7 +122,9 @@ impl Places {
             let users = format.places.iter().filter(|place| place.owner == Owner::User).any(|place| is_users(&place));
             let owner = if users { Owner::User } else { Owner::Project };
             let file = self.file(path, owner, None)?;
-            return file.map(|file| vec![file]).ok_or_else(|| CliError::usage(format!("{} does not exist", path.display())));
+            return file
+                .map(|file| vec![file])
+                .ok_or_else(|| CliError::usage(format!("{} does not exist", path.display())));
         }
         let mut files = Vec::new();
         for place in format.places {
@@ -137,9 +139,8 @@ impl Places {
     fn file(&self, path: &Path, owner: Owner, root: Option<&Path>) -> Result<Option<SourceFile>, CliError> {
         let file = SettingsFile::read(path, root).map_err(CliError::usage)?;
         let text = file.text().map_err(CliError::usage)?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
         let path = self.from_here(path).to_owned();
-        Ok(file.content.is_some().then_some(SourceFile { path, owner, text }))
+        Ok(file.content.is_some().then(|| SourceFile::new(path, owner, text)))
     }
 }
 
@@ -184,9 +185,11 @@ fn summary(format: &Format, rows: &[Imported], omissions: &[Omission], written: 
     }
     let rules = counted(rows.len() as u64, "rule");
     let (different, omitted) = (different.len(), omissions.len());
-    let _ = writeln!(text, "{rules} of {} imported, {different} with a difference; {omitted} not imported", format.title);
+    let _ =
+        writeln!(text, "{rules} of {} imported, {different} with a difference; {omitted} not imported", format.title);
     if !rows.is_empty() {
-        let tables = written.map_or_else(|| "these tables".to_owned(), |path| format!("the tables of {}", path.display()));
+        let tables =
+            written.map_or_else(|| "these tables".to_owned(), |path| format!("the tables of {}", path.display()));
         output::next_step(&mut text, &format!("put {tables} into your hookhost.toml; they apply from the next call"));
     }
     text
