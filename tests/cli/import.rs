@@ -15,6 +15,7 @@ const CLAUDE_CODE: &str = r#"{
       "Bash(npm publish *)",
       "Bash(mkfs*)",
       "Bash(git * main)",
+      "Bash(make > log)",
       "Read(./.env)",
       "Edit(/infra/**)",
       "WebFetch(domain:evil.example)",
@@ -77,6 +78,8 @@ fn rules_of_claude_code_judge_the_same_calls_as_rows() {
             ("Bash", command("npm publish --tag next"), "rejected"),
             ("Bash", command("npm publish"), "rejected"),
             ("Bash", command("npm test"), "allowed"),
+            ("Bash", command("git merge main"), "rejected"),
+            ("Bash", command("git merge maintenance"), "allowed"),
             ("Bash", command("mkfs.ext4 /dev/sda"), "rejected"),
             ("Read", json!({ "file_path": user.project().join(".env") }), "rejected"),
             ("Bash", command("cat .env"), "rejected"),
@@ -106,10 +109,11 @@ fn what_has_no_equal_and_what_differs_is_named_with_its_line() {
     for text in [
         ".claude/settings.json:4: permissions.defaultMode\n    it is a setting of the agent and no rule about calls",
         ".claude/settings.json:5: allow Bash(npm test)\n    a row allows nothing; the agent goes on applying its own rule",
-        ".claude/settings.json:11: deny Bash(git * main)\n    a wildcard in the middle",
+        ".claude/settings.json:12: deny Bash(make > log)\n    a row compares neither redirections nor variables",
+        ".claude/settings.json:11: deny Bash(git * main)\n    stricter: it compares the words",
         ".claude/settings.json:8: deny Bash(rm -rf:*)\n    stricter: it also stops the command with further words",
-        ".claude/settings.json:12: deny Read(./.env)\n    stricter: it stops this name in every directory",
-        "8 rules of Claude Code imported, 3 with a difference; 3 not imported",
+        ".claude/settings.json:13: deny Read(./.env)\n    stricter: it stops this name in every directory",
+        "9 rules of Claude Code imported, 4 with a difference; 3 not imported",
     ] {
         assert!(said.contains(text), "{text:?} is not in\n{said}");
     }

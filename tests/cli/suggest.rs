@@ -104,6 +104,19 @@ fn what_was_always_rejected_becomes_a_rule_for_exactly_that() {
 }
 
 #[test]
+fn commands_that_were_always_allowed_become_a_condition() {
+    let user = User::new();
+    user.configure(ASKING);
+    (0..3).for_each(|_| call(&user, "Bash", &json!({ "command": "git push  'origin' docs" })));
+    harmless(&user, 60);
+    let ended = suggest(&user, "approved", &[]);
+    assert!(ended.stdout.contains("\nunless = 'command in [\"git push origin docs\"]'\n"), "{}", ended.stdout);
+    user.configure(&ended.stdout);
+    user.run(["dispatch", "--shell", "git push origin docs"]).expect(0, &[]);
+    user.run(["dispatch", "--shell", "git push origin main"]).expect(3, &[]);
+}
+
+#[test]
 fn a_rule_that_would_have_changed_too_much_is_only_named() {
     let user = User::new();
     user.configure(ASKING);

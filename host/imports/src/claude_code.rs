@@ -134,7 +134,7 @@ mod tests {
     fn what_a_row_cannot_say_is_named_with_its_reason() {
         let text = r#"{"permissions": {
             "allow": ["Bash(npm test)"],
-            "ask": ["Agent(Explore)", "Bash(git * main)"],
+            "ask": ["Agent(Explore)", "Bash(make > log)"],
             "deny": ["Edit(/x)", "Skill(deploy)", "WebFetch(x)", "Bash(a"]
         }}"#;
         let import = import(text, Owner::User);
@@ -143,7 +143,7 @@ mod tests {
         let expected = [
             "settings.json:2: allow Bash(npm test) — a row allows nothing",
             "settings.json:3: ask Agent(Explore) — ",
-            "Bash(git * main) — a wildcard",
+            "Bash(make > log) — a row compares neither",
             "deny Edit(/x) — `/` is the directory",
             "Skill(deploy) — ",
             "WebFetch(x) — ",

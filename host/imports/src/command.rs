@@ -21,6 +21,8 @@ pub struct CommandShape {
     pub flags: Vec<String>,
     /// The operands after the subcommand.
     pub operands: Vec<String>,
+    /// The program and its words, as conditions see the command.
+    pub text: String,
 }
 
 /// How the text of a rule ends.
@@ -84,10 +86,13 @@ fn shape_of(command: &Command, programs: &Programs) -> Option<CommandShape> {
         Some(next.map_or_else(|| flag.to_owned(), |next| format!("{flag}={}", next.text)))
     });
     let program = std::iter::once(command.program.as_str()).chain(subcommand.iter().copied());
+    let words = command.args.iter().map(|word| word.text.as_str());
+    let words: Vec<&str> = std::iter::once(command.program.as_str()).chain(words).collect();
     Some(CommandShape {
         program: program.collect::<Vec<_>>().join(" "),
         flags: flags.collect(),
         operands: arguments.operands.iter().skip(subcommand.len()).map(|word| word.text.clone()).collect(),
+        text: words.join(" "),
     })
 }
 
@@ -107,11 +112,14 @@ pub(crate) fn draft(text: &str, ending: Ending) -> Result<Draft, String> {
     if text.is_empty() {
         return Ok(draft);
     }
-    if text.contains(['*', '?', '[', '~']) {
-        return Err("a wildcard in the middle of a command stands for any text, and a row compares words".to_owned());
-    }
     if text.contains(['$', '`']) {
         return Err("it contains a part that only the shell knows".to_owned());
+    }
+    if text.contains(['?', '[', '~']) {
+        return Err("a row compares the words of a command, and not the shell's patterns".to_owned());
+    }
+    if text.contains('*') {
+        return with_wildcards(text, ending);
     }
     let (whole, part) = match (ending, text.rsplit_once(' ')) {
         (Ending::Letters, Some((whole, part))) => (whole, Some(part)),
@@ -139,6 +147,30 @@ pub(crate) fn draft(text: &str, ending: Ending) -> Result<Draft, String> {
     }
     add_examples(&mut draft, text, ending, &shape);
     Ok(draft)
+}
+
+/// Makes a row about the commands that match a text in which `*` stands for any text: `git * main`.
+fn with_wildcards(text: &str, ending: Ending) -> Result<Draft, String> {
+    let example = text.replace('*', "a");
+    let shape = shape(&example)?;
+    let mut draft = Draft::about([RuleOn::Shell]);
+    let program = text.split(' ').next().filter(|program| !program.contains('*'));
+    draft.row.program = list(program.and(shape.program.split(' ').next()));
+    let parts: Vec<String> = text.split('*').map(escaped).collect();
+    let end = if ending == Ending::Whole { "$" } else { "" };
+    let pattern = serde_json::json!(format!("^{}{end}", parts.join(".*")));
+    draft.row.when = Some(format!("command.matches({pattern})"));
+    draft.differs("stricter: it compares the words of the command without their quotes");
+    draft.stops([example.clone(), format!("cd src && {example}")]);
+    let other = program.map(|program| format!("{program} another"));
+    draft.passes(other.into_iter().chain([format!("echo '{example}'"), "true".to_owned()]));
+    Ok(draft)
+}
+
+/// Returns a text as a part of a regular expression.
+fn escaped(text: &str) -> String {
+    let escape = |c: char| if ".+*?()|[]{}^$\\".contains(c) { vec!['\\', c] } else { vec![c] };
+    text.chars().flat_map(escape).collect()
 }
 
 fn add_examples(draft: &mut Draft, text: &str, ending: Ending, shape: &CommandShape) {
@@ -215,10 +247,23 @@ mod tests {
     }
 
     #[test]
+    fn a_wildcard_in_the_middle_becomes_a_condition() {
+        for (text, ending, program, condition) in [
+            ("git * main", Ending::Whole, Some("git"), r#"command.matches("^git .* main$")"#),
+            ("* install", Ending::Words, None, r#"command.matches("^.* install")"#),
+            ("npm * --a.b", Ending::Whole, Some("npm"), r#"command.matches("^npm .* --a\\.b$")"#),
+        ] {
+            let draft = draft(text, ending).unwrap();
+            assert_eq!(draft.row.program.first().map(String::as_str), program, "{text}");
+            assert_eq!(draft.row.when.as_deref(), Some(condition), "{text}");
+        }
+    }
+
+    #[test]
     fn a_text_that_no_row_can_be_about_has_a_reason() {
         for (text, part) in [
             ("cd a && ls", "more than one"),
-            ("git * main", "wildcard in the middle"),
+            ("ls a?", "shell's patterns"),
             ("echo $HOME", "only the shell knows"),
             ("A=1 make", "variables"),
             ("make > log", "redirections"),

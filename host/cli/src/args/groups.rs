@@ -17,10 +17,11 @@ const GROUPS: &[CommandGroup] = &[
     CommandGroup { title: "Start here", commands: &["on", "off", "doctor", "update"], is_first: true },
     CommandGroup {
         title: "Rules",
-        commands: &["profile", "add", "allow", "trust", "approvals", "allow-once", "import", "suggest"],
+        commands: &["profile", "add", "allow", "trust", "approvals", "allow-once"],
         is_first: true,
     },
     CommandGroup { title: "See what happened", commands: &["report", "audit", "replay"], is_first: true },
+    CommandGroup { title: "Rules from what you have", commands: &["import", "suggest"], is_first: false },
     CommandGroup {
         title: "Agents and servers",
         commands: &["agents", "install", "uninstall", "mcp", "acp", "serve", "hook"],

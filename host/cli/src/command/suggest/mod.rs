@@ -73,7 +73,9 @@ async fn check(found: &mut [Suggestion], config: &Config, evidence: &Evidence) -
     let total = evidence.calls.len() as u64;
     for (at, changed) in usable.into_iter().zip(changed) {
         found[at].changed = Some(changed);
-        if changed * ONE_IN > total {
+        if changed == 0 {
+            found[at].left_out = Some("it would have changed no recorded call".to_owned());
+        } else if changed * ONE_IN > total {
             found[at].left_out =
                 Some(format!("it would have changed {changed} of {total} recorded calls, more than one in {ONE_IN}"));
         }

@@ -7,6 +7,7 @@ use crate::tally::RuleName;
 use hookhost::config::Config;
 use hookhost::contract::rule::{OneOrMany, RuleExample, RuleOn, RuleRow};
 use hookhost::contract::{Action, Asker};
+use hookhost_imports::shapes;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of real calls that are shown and become examples.
@@ -177,17 +178,16 @@ fn excepted(row: &RuleRow, allowed: &[(&Subject, &Answers)], calls: &[PastCall])
     let allowed: BTreeSet<String> = calls.iter().map(example).collect();
     let is_allowed = |example: &RuleExample| matches!(example, RuleExample::Text(text) if allowed.contains(text));
     row.stops.retain(|example| !is_allowed(example));
-    if commands.is_empty() {
-        let new = allowed.iter().take(EXAMPLES).cloned().map(RuleExample::Text);
-        let new: Vec<RuleExample> = new.filter(|example| !row.passes.contains(example)).collect();
-        row.passes.extend(new);
-    }
+    let new = allowed.into_iter().take(EXAMPLES).map(RuleExample::Text);
+    let new: Vec<RuleExample> = new.filter(|example| !row.passes.contains(example)).collect();
+    row.passes.extend(new);
     Ok(row)
 }
 
-/// Returns the text of a call's command.
+/// Returns the command of a call, as conditions see it.
 fn command(past: &PastCall) -> Option<String> {
-    if let Action::Shell(shell) = &past.call.action { Some(shell.command.trim().to_owned()) } else { None }
+    let Action::Shell(shell) = &past.call.action else { return None };
+    Some(shapes(&shell.command)?.into_iter().next()?.text)
 }
 
 /// Returns different real calls.
