@@ -111,7 +111,7 @@ fn what_has_no_equal_and_what_differs_is_named_with_its_line() {
         ".claude/settings.json:5: allow Bash(npm test)\n    a row allows nothing; the agent goes on applying its own rule",
         ".claude/settings.json:12: deny Bash(make > log)\n    a row compares neither redirections nor variables",
         ".claude/settings.json:11: deny Bash(git * main)\n    stricter: it compares the words",
-        ".claude/settings.json:8: deny Bash(rm -rf:*)\n    stricter: it also stops the command with further words",
+        ".claude/settings.json:8: deny Bash(rm -rf:*)\n    stricter: it finds `-rf` anywhere in the command",
         ".claude/settings.json:13: deny Read(./.env)\n    stricter: it stops this name in every directory",
         "9 rules of Claude Code imported, 4 with a difference; 3 not imported",
     ] {
@@ -262,6 +262,36 @@ fn very_many_rules_are_one_sentence() {
     let text = json!({ "permissions": { "deny": rules } }).to_string();
     let user = user_with(&[(".claude/settings.json", &text)]);
     user.run(["import", "claude-code"]).expect(2, &["these are 10000 rules, and a configuration has at most 1000"]);
+}
+
+#[test]
+fn a_narrow_rule_and_a_wide_one_are_both_kept_and_an_equal_one_is_named() {
+    let rules = [
+        "mcp__github__open",
+        "mcp__github",
+        "Edit(.git/**)",
+        "Bash(find . -delete)",
+        "Bash(git push:*)",
+        "Bash(git push --force:*)",
+        "WebSearch",
+    ];
+    let text = json!({ "permissions": { "deny": rules, "ask": ["Bash(git push:*)"] } }).to_string();
+    let user = user_with(&[(".claude/settings.json", &text)]);
+    let said = imported(&user, "claude-code").stderr;
+    assert!(said.contains("7 rules of Claude Code imported"), "{said}");
+    assert!(
+        said.contains("ask Bash(git push:*)\n    the row `claude-code.bash-git-push` already stops this"),
+        "{said}"
+    );
+    judges(
+        &user,
+        &[
+            ("mcp__github__close", json!({}), "rejected"),
+            ("Bash", command("cd /tmp && find . -delete"), "rejected"),
+            ("Bash", command("git push --force"), "rejected"),
+            ("WebSearch", json!({ "query": "x" }), "rejected"),
+        ],
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The beginning of a command as `program`, `flags` and `args`. Commands are read as the plugin `rules` reads them.
 
-use crate::draft::{Draft, list};
+use crate::draft::{ANY, Draft, list};
 use hookhost_contract::rule::{OneOrMany, RuleOn};
 use hookhost_guest::prelude::ShellDialect;
 use shell_guard_rules::arguments::Programs;
@@ -139,9 +139,10 @@ pub(crate) fn draft(text: &str, ending: Ending) -> Result<Draft, String> {
         OneOrMany(vec![if is_program_open { format!("{}*", shape.program) } else { shape.program.clone() }]);
     draft.row.flags = list(shape.flags.first().map(String::as_str));
     draft.row.args = list(args.as_deref());
-    if ending == Ending::Whole || !draft.row.flags.is_empty() || !draft.row.args.is_empty() {
-        draft.differs("stricter: it also stops the command with further words, and with these words in another order");
+    if ending == Ending::Whole {
+        draft.differs("stricter: it also stops the command with further words");
     }
+    name_looseness(&mut draft, &shape);
     if whole.split_whitespace().next().is_some_and(|program| program.contains('/')) {
         draft.differs("stricter: it also stops a program of this name in another directory");
     }
@@ -149,9 +150,24 @@ pub(crate) fn draft(text: &str, ending: Ending) -> Result<Draft, String> {
     Ok(draft)
 }
 
+/// Names the words that a row finds anywhere in a command, and those that it does not compare.
+fn name_looseness(draft: &mut Draft, shape: &CommandShape) {
+    let listed = |words: &[&String]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" and ");
+    let compared: Vec<&String> = draft.row.flags.iter().chain(draft.row.args.iter()).collect();
+    let is_left = |word: &&String| !compared.contains(word);
+    let left: Vec<&String> = shape.flags.iter().chain(&shape.operands).filter(is_left).collect();
+    let (anywhere, left) = (listed(&compared), listed(&left));
+    if !anywhere.is_empty() {
+        draft.differs(format!("stricter: it finds {anywhere} anywhere in the command"));
+    }
+    if !left.is_empty() {
+        draft.differs(format!("stricter: it does not compare {left}"));
+    }
+}
+
 /// Makes a row about the commands that match a text in which `*` stands for any text: `git * main`.
 fn with_wildcards(text: &str, ending: Ending) -> Result<Draft, String> {
-    let example = text.replace('*', "a");
+    let example = text.replace('*', ANY);
     let shape = shape(&example)?;
     let mut draft = Draft::about([RuleOn::Shell]);
     let program = text.split(' ').next().filter(|program| !program.contains('*'));
@@ -174,7 +190,7 @@ fn escaped(text: &str) -> String {
 }
 
 fn add_examples(draft: &mut Draft, text: &str, ending: Ending, shape: &CommandShape) {
-    let going_on = if ending == Ending::Letters { format!("{text}a") } else { text.to_owned() };
+    let going_on = if ending == Ending::Letters { format!("{text}{ANY}") } else { text.to_owned() };
     draft.stops([going_on.clone(), format!("cd src && {going_on}")]);
     let mut words: Vec<&str> = shape.program.split(' ').collect();
     let mut passes = Vec::new();
@@ -236,6 +252,7 @@ mod tests {
             ("cat /etc/passwd", Ending::Words, "cat", None, Some("/etc/passwd"), 1),
             ("./deploy.sh prod", Ending::Words, "deploy.sh prod", None, None, 1),
             ("kubectl --context prod delete", Ending::Words, "kubectl", Some("--context=prod"), Some("delete"), 1),
+            ("docker run --rm -v a b", Ending::Whole, "docker run", Some("--rm"), Some("b"), 3),
         ] {
             let draft = draft(text, ending).unwrap();
             let first = |values: &[String]| values.first().cloned();

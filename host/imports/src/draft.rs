@@ -2,7 +2,11 @@
 
 use crate::import::{Import, Imported, Written};
 use crate::proposal::Proposal;
+use hookhost_contract::action::is_known_tool;
 use hookhost_contract::rule::{ExampleTable, MAX_EXAMPLES, MAX_TEXT, OneOrMany, RuleExample, RuleOn, RuleRow};
+
+/// Stands for any text in an example. It is a word that no other rule names, so that an example is about its own rule.
+pub(crate) const ANY: &str = "any";
 
 /// A row without an answer.
 #[derive(Clone, Debug, Default)]
@@ -44,9 +48,20 @@ impl Draft {
         Self { row: RuleRow { on: OneOrMany(on.into_iter().collect()), ..RuleRow::default() }, ..Self::default() }
     }
 
-    /// Makes a row about calls of the tools with these names.
+    /// Makes a row about calls of the tools with these names. The name of a tool that hookhost does not know becomes a pattern, because a
+    /// row with an unknown word would not load.
     pub(crate) fn about_tools<'a>(tools: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::about(tools.into_iter().map(|tool| RuleOn::Tool(tool.to_owned())))
+        let mut differs = false;
+        let mut named = |tool: &str| {
+            let is_word = is_known_tool(tool) || tool.contains(['*', '?', '[']);
+            differs |= !is_word;
+            RuleOn::Tool(if is_word { tool.to_owned() } else { format!("{tool}*") })
+        };
+        let mut draft = Self::about(tools.into_iter().map(&mut named).collect::<Vec<_>>());
+        if differs {
+            draft.differs("stricter: it stops every tool whose name begins so");
+        }
+        draft
     }
 
     /// Makes a row about a server of MCP, and about one of its tools if a name is given.
@@ -57,7 +72,7 @@ impl Draft {
         draft.row.tool = list(tool);
         if server.is_some() || tool.is_some() {
             let (server, tool) =
-                (server.map_or_else(|| "files".to_owned(), sample), tool.map_or_else(|| "open".to_owned(), sample));
+                (server.map_or_else(|| ANY.to_owned(), sample), tool.map_or_else(|| ANY.to_owned(), sample));
             draft.stops([format!("{server}/{tool}")]);
             draft.passes([format!("{server}/another"), format!("another/{tool}"), "another/thing".to_owned()]);
         }
@@ -146,7 +161,7 @@ pub(crate) fn sample(glob: &str) -> String {
             '*' => {
                 let stars = rest.len() - rest.trim_start_matches('*').len();
                 length = stars;
-                text.push('a');
+                text.push_str(ANY);
             }
             '?' => text.push('a'),
             '[' => {
@@ -197,7 +212,8 @@ mod tests {
 
     #[test]
     fn a_sample_is_a_text_that_the_glob_matches() {
-        for (glob, text) in [("a*b", "aab"), ("**/x", "a/x"), ("[bc]?", "ba"), ("[!b]", "a"), ("x[", "xa"), ("x", "x")]
+        for (glob, text) in
+            [("a*b", "aanyb"), ("**/x", "any/x"), ("[bc]?", "ba"), ("[!b]", "a"), ("x[", "xa"), ("x", "x")]
         {
             assert_eq!(sample(glob), text, "{glob}");
         }

@@ -4,7 +4,7 @@
 //! Claude Code, `//` begins an absolute path and `/` a path below the directory of the settings
 //! (code.claude.com/docs/en/permissions, "Read and Edit").
 
-use crate::draft::{Draft, command, list, sample};
+use crate::draft::{ANY, Draft, command, list, sample};
 use hookhost_contract::rule::RuleOn;
 
 /// What `/` at the beginning of a pattern means.
@@ -24,7 +24,8 @@ pub(crate) enum Slash {
 /// Returns the reason why no row stops at least these files.
 pub(crate) fn draft(on: RuleOn, pattern: &str, slash: Slash) -> Result<Draft, String> {
     let mut draft = Draft::about([on.clone()]);
-    if matches!(pattern, "*" | "**" | "**/*" | "./**" | "") {
+    let below = pattern.strip_prefix("./").unwrap_or(pattern);
+    if below == "." || below.chars().all(|c| matches!(c, '*' | '/')) {
         draft.differs("stricter: it stops files in every directory");
         return Ok(draft);
     }
@@ -35,7 +36,7 @@ pub(crate) fn draft(on: RuleOn, pattern: &str, slash: Slash) -> Result<Draft, St
     }
     let path = rooted(pattern, slash, &mut draft)?;
     let file = sample(&path);
-    let file = if path.ends_with('/') { format!("{file}a") } else { file };
+    let file = if path.ends_with('/') { format!("{file}{ANY}") } else { file };
     draft.row.path = list(Some(&path));
     draft.stops([file.clone()]);
     let in_command = if on == RuleOn::Read { format!("cat {file}") } else { format!("echo a > {file}") };
@@ -101,7 +102,10 @@ mod tests {
             let draft = draft(RuleOn::Read, pattern, slash).unwrap();
             assert_eq!(draft.row.path.0, [path], "{pattern}");
         }
-        assert!(draft(RuleOn::Read, "**", Slash::Project).unwrap().row.path.is_empty());
+        for all in ["**", "/", "./", "./**", "**/*", "."] {
+            assert!(draft(RuleOn::Read, all, Slash::Project).unwrap().row.path.is_empty(), "{all}");
+        }
+        assert_eq!(draft(RuleOn::Read, ".*", Slash::Project).unwrap().row.path.0, [".*"]);
         for (pattern, part) in
             [("/x", "directory of the settings"), ("{a,b}", "braces"), ("../x", "leaves"), ("!a", "`!`")]
         {

@@ -47,17 +47,15 @@ pub(crate) async fn run(args: &ImportArgs) -> Result<Exit, CliError> {
 /// Returns the rows that load, and what has no row.
 async fn checked(import: Import) -> Result<(Vec<Imported>, Vec<Omission>), CliError> {
     let Import { rows, mut omissions, .. } = import;
-    let mut checked = CheckedRows::check(rows.iter().map(|row| row.proposal.clone()).collect()).await?;
-    let mut kept = Vec::new();
-    for (number, row) in rows.into_iter().enumerate() {
-        if let Some(why) = checked.refused.remove(&number) {
-            omissions.push(Omission { written: row.written, why });
-            continue;
-        }
-        let Some(at) = checked.kept.iter().position(|kept| kept.number == number) else { continue };
-        let found = checked.kept.swap_remove(at);
-        kept.push(with_own_examples(row, found.proposal, &found.passes));
-    }
+    let checked = CheckedRows::check(rows.iter().map(|row| row.proposal.clone()).collect()).await?;
+    let refused = checked.refused.into_iter();
+    omissions.extend(refused.map(|(number, why)| Omission { written: rows[number].written.clone(), why }));
+    let mut rows: Vec<Option<Imported>> = rows.into_iter().map(Some).collect();
+    let kept = checked.kept.into_iter().filter_map(|found| {
+        let row = rows.get_mut(found.number)?.take()?;
+        Some(with_own_examples(row, found.proposal, &found.passes))
+    });
+    let kept = kept.collect();
     omissions.sort_by(|a, b| (&a.written.path, a.written.line).cmp(&(&b.written.path, b.written.line)));
     Ok((kept, omissions))
 }
