@@ -43,7 +43,7 @@ fn imported(user: &User, format: &str) -> Ended {
 }
 
 /// The decision about a call, as the word of its outcome.
-fn outcome(user: &User, tool: &str, arguments: Value) -> String {
+fn outcome(user: &User, tool: &str, arguments: &Value) -> String {
     let call = json!({ "id": "1", "name": tool, "arguments": arguments });
     let payload = json!({ "session": { "agent": "claude-code", "cwd": user.project() }, "call": call });
     let (_, outcome) = user.dispatch("before-tool-call", &payload);
@@ -54,7 +54,7 @@ fn outcome(user: &User, tool: &str, arguments: Value) -> String {
 #[track_caller]
 fn judges(user: &User, calls: &[(&str, Value, &str)]) {
     for (tool, arguments, expected) in calls {
-        assert_eq!(outcome(user, tool, arguments.clone()), *expected, "{tool} {arguments}");
+        assert_eq!(outcome(user, tool, arguments), *expected, "{tool} {arguments}");
     }
 }
 
@@ -298,7 +298,7 @@ fn a_narrow_rule_and_a_wide_one_are_both_kept_and_an_equal_one_is_named() {
 fn a_new_file_gets_the_tables_and_no_file_is_replaced() {
     let user = user_with(&[(".claude/settings.json", CLAUDE_CODE)]);
     user.run(["import", "claude-code", "-o", "rules.toml"])
-        .expect(0, &["put the tables of rules.toml into your hookhost.toml"]);
+        .expect(0, &["put the tables of rules.toml into your hookhost.toml, or into the project's"]);
     let text = std::fs::read_to_string(user.project().join("rules.toml")).unwrap();
     assert!(
         text.starts_with(

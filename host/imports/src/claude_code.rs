@@ -3,15 +3,13 @@
 //! exception of a row.
 
 use crate::command::{self, Ending};
-use crate::draft::{Answer, Decision, Draft, Source};
+use crate::draft::{ALLOWS, Answer, Decision, Draft, Source};
 use crate::import::{Import, Owner, SourceFile, Unreadable};
 use crate::path::{self, Slash};
 use crate::permission_lists::{ListedRule, parts, rules};
 use hookhost_contract::rule::RuleOn;
 
 pub(crate) const SOURCE: Source = Source { name: "claude-code", title: "Claude Code" };
-
-pub(crate) const ALLOWS: &str = "a row allows nothing; the agent goes on applying its own rule";
 
 /// The tools that rules about `Edit` are about.
 pub(crate) const EDITING: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
@@ -52,8 +50,8 @@ fn draft(rule: &str, owner: Owner) -> Result<Draft, String> {
             Some(host) => Ok(Draft::about_host(host)),
             None => Err("a row about requests compares the host: `domain:NAME`".to_owned()),
         },
-        (tool, Some(pattern)) if READING.contains(&tool) => of_path(RuleOn::Read, tool, pattern, slash),
-        (tool, Some(pattern)) if EDITING.contains(&tool) => of_path(RuleOn::Write, tool, pattern, slash),
+        (tool, Some(pattern)) if READING.contains(&tool) => of_path(&RuleOn::Read, tool, pattern, slash),
+        (tool, Some(pattern)) if EDITING.contains(&tool) => of_path(&RuleOn::Write, tool, pattern, slash),
         (tool, Some(_)) => Err(format!("a row compares no arguments of the tool `{tool}`")),
         (tool, None) => match tool.strip_prefix("mcp__") {
             Some(name) => {
@@ -75,7 +73,7 @@ fn of_shell(specifier: &str) -> Result<Draft, String> {
     }
 }
 
-fn of_path(on: RuleOn, tool: &str, pattern: &str, slash: Slash) -> Result<Draft, String> {
+fn of_path(on: &RuleOn, tool: &str, pattern: &str, slash: Slash) -> Result<Draft, String> {
     let mut draft = path::draft(on, pattern, slash)?;
     if !matches!(tool, "Read" | "Edit") {
         draft.differs(format!("stricter: Claude Code itself compares no paths of `{tool}`"));
@@ -87,6 +85,7 @@ fn of_path(on: RuleOn, tool: &str, pattern: &str, slash: Slash) -> Result<Draft,
 mod tests {
     use super::read;
     use crate::import::{Import, Owner, SourceFile};
+    use hookhost_contract::rule::RuleOn;
 
     fn import(text: &str, owner: Owner) -> Import {
         read(&[SourceFile::new(".claude/settings.json".into(), owner, text)]).unwrap()
@@ -115,18 +114,11 @@ mod tests {
         ] {
             let text = format!("{{\"permissions\": {{\"deny\": [\"{rule}\"]}}}}");
             let import = import(&text, Owner::Project);
-            let row = import
-                .rows
-                .first()
-                .map(|imported| {
-                    let row = &imported.proposal.row;
-                    let on: Vec<&str> = row.on.iter().map(|on| on.name()).collect();
-                    let keys = row.matchers().map(|(key, values)| format!(" {key}={}", values.join(",")));
-                    (on.join(" ") + &keys.collect::<String>()).clone()
-                })
-                .zip(Some(row.to_owned()));
-            let (found, expected) = row.unwrap_or_else(|| panic!("{rule}: {:?}", import.omissions));
-            assert_eq!(found, expected, "{rule}");
+            let found = import.rows.first().unwrap_or_else(|| panic!("{rule}: {:?}", import.omissions));
+            let found = &found.proposal.row;
+            let on: Vec<&str> = found.on.iter().map(RuleOn::name).collect();
+            let keys: String = found.matchers().map(|(key, values)| format!(" {key}={}", values.join(","))).collect();
+            assert_eq!(on.join(" ") + &keys, row, "{rule}");
         }
     }
 

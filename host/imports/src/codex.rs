@@ -1,9 +1,8 @@
 //! The rules of Codex: `prefix_rule(…)` in `.rules` files (developers.openai.com/codex/rules, codex-rs/execpolicy). Of several rules, the
 //! strictest decides, so an `allow` never is an exception of a row. Its examples `match` and `not_match` become those of the row.
 
-use crate::claude_code::ALLOWS;
 use crate::command::{self, Ending, joined};
-use crate::draft::{Answer, Decision, Draft, Source};
+use crate::draft::{ALLOWS, Answer, Decision, Draft, Source};
 use crate::import::{Import, SourceFile, Unreadable};
 use crate::starlark::{Call, Literal, statements};
 use hookhost_contract::rule::{MAX_EXAMPLES, RuleExample};

@@ -48,7 +48,7 @@ pub fn shapes(text: &str) -> Option<Vec<CommandShape>> {
 ///
 /// # Errors
 /// Returns the reason why a row cannot be about this text.
-pub fn shape(text: &str) -> Result<CommandShape, String> {
+pub(crate) fn shape(text: &str) -> Result<CommandShape, String> {
     let script = read(text, ShellDialect::Posix, WORKSPACE, &PathContext::new(WORKSPACE));
     if let Some(why) = &script.unreadable {
         return Err(format!("it is no command: {why}"));
@@ -129,7 +129,7 @@ pub(crate) fn draft(text: &str, ending: Ending) -> Result<Draft, String> {
     let mut args = shape.operands.last().cloned();
     match part {
         Some(part) if part.starts_with('-') => {
-            draft.differs(format!("stricter: it also stops the command without `{part}`"))
+            draft.differs(format!("stricter: it also stops the command without `{part}`"));
         }
         Some(part) => args = Some(format!("{part}*")),
         None => {}

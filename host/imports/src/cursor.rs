@@ -1,9 +1,8 @@
 //! The permissions of Cursor's command-line agent: `permissions.deny` and `allow` in `cli-config.json` and `.cursor/cli.json`
 //! (cursor.com/docs/cli/reference/permissions). Its `.cursor/rules` are texts for the model, which nothing enforces.
 
-use crate::claude_code::ALLOWS;
 use crate::command::{self, Ending};
-use crate::draft::{Answer, Decision, Draft, Source};
+use crate::draft::{ALLOWS, Answer, Decision, Draft, Source};
 use crate::import::{Import, SourceFile, Unreadable};
 use crate::path::{self, Slash};
 use crate::permission_lists::{ListedRule, parts, rules};
@@ -40,8 +39,8 @@ pub(crate) fn read(files: &[SourceFile]) -> Result<Import, Unreadable> {
 fn draft(rule: &str) -> Result<Draft, String> {
     match parts(rule) {
         ("Shell", specifier) => of_shell(specifier.unwrap_or_default()),
-        ("Read", pattern) => path::draft(RuleOn::Read, pattern.unwrap_or("**"), Slash::Root),
-        ("Write", pattern) => path::draft(RuleOn::Write, pattern.unwrap_or("**"), Slash::Root),
+        ("Read", pattern) => path::draft(&RuleOn::Read, pattern.unwrap_or("**"), Slash::Root),
+        ("Write", pattern) => path::draft(&RuleOn::Write, pattern.unwrap_or("**"), Slash::Root),
         ("WebFetch", host) => Ok(Draft::about_host(host.unwrap_or("*"))),
         ("Mcp", None) => Ok(Draft::about_mcp(None, None)),
         ("Mcp", Some(names)) => {

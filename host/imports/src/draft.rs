@@ -8,6 +8,9 @@ use hookhost_contract::rule::{ExampleTable, MAX_EXAMPLES, MAX_TEXT, OneOrMany, R
 /// Stands for any text in an example. It is a word that no other rule names, so that an example is about its own rule.
 pub(crate) const ANY: &str = "any";
 
+/// The reason why a rule that allows has no row.
+pub(crate) const ALLOWS: &str = "a row allows nothing; the agent goes on applying its own rule";
+
 /// A row without an answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draft {
@@ -130,11 +133,8 @@ impl Draft {
             Answer::Ask => question(&self.row.on, subject),
             Answer::Remind => format!("the rules of {} warn about {subject}", source.title),
         }));
-        if decision.answer == Answer::Remind {
-            (self.row.stops, self.row.passes, self.own_passes) = (Vec::new(), Vec::new(), 0);
-        }
         let comments = std::iter::once(written.to_string()).chain(self.differences.iter().cloned()).collect();
-        if import.is_new(&self.row) {
+        if import.remember(&self.row) {
             self.row.id = import.id(source.name, name);
             let Self { row, differences, own_passes } = self;
             import.rows.push(Imported { proposal: Proposal { row, comments }, written, differences, own_passes });

@@ -2,9 +2,8 @@
 //! the one with the highest priority decides, and the user's come before a project's. A row has no priority, so a row is stricter where a
 //! milder rule comes first.
 
-use crate::claude_code::ALLOWS;
 use crate::command::{self, Ending, joined};
-use crate::draft::{Answer, Decision, Draft, Source};
+use crate::draft::{ALLOWS, Answer, Decision, Draft, Source};
 use crate::expression::texts;
 use crate::import::{Import, Owner, SourceFile, Unreadable, Written};
 use hookhost_contract::rule::RuleOn;

@@ -138,8 +138,8 @@ impl Import {
         self.omissions.push(Omission { written, why: why.into() });
     }
 
-    /// Returns false if the import has a row with the same keys. The user's file and the project's often have the same rule.
-    pub(crate) fn is_new(&mut self, row: &RuleRow) -> bool {
+    /// Remembers a row. Returns false if the import has a row with the same keys already. The user's file and the project's often have the same rule.
+    pub(crate) fn remember(&mut self, row: &RuleRow) -> bool {
         serde_json::to_string(row).is_ok_and(|json| self.seen.insert(json))
     }
 

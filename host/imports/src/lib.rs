@@ -22,7 +22,6 @@
 //! | `export` | rows as settings of an agent |
 
 #![deny(missing_docs)]
-#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
 
 mod claude_code;
 mod codex;
@@ -41,7 +40,7 @@ mod permission_lists;
 mod proposal;
 mod starlark;
 
-pub use command::{CommandShape, shape, shapes};
+pub use command::{CommandShape, shapes};
 pub use export::{Export, exporters};
 pub use format::{FORMATS, Format, Place};
 pub use import::{Import, Imported, Omission, Owner, SourceFile, Unreadable, Written};

@@ -22,7 +22,7 @@ pub(crate) enum Slash {
 ///
 /// # Errors
 /// Returns the reason why no row stops at least these files.
-pub(crate) fn draft(on: RuleOn, pattern: &str, slash: Slash) -> Result<Draft, String> {
+pub(crate) fn draft(on: &RuleOn, pattern: &str, slash: Slash) -> Result<Draft, String> {
     let mut draft = Draft::about([on.clone()]);
     let below = pattern.strip_prefix("./").unwrap_or(pattern);
     if below == "." || below.chars().all(|c| matches!(c, '*' | '/')) {
@@ -39,7 +39,7 @@ pub(crate) fn draft(on: RuleOn, pattern: &str, slash: Slash) -> Result<Draft, St
     let file = if path.ends_with('/') { format!("{file}{ANY}") } else { file };
     draft.row.path = list(Some(&path));
     draft.stops([file.clone()]);
-    let in_command = if on == RuleOn::Read { format!("cat {file}") } else { format!("echo a > {file}") };
+    let in_command = if *on == RuleOn::Read { format!("cat {file}") } else { format!("echo a > {file}") };
     draft.row.stops.push(command(in_command));
     draft.passes(["README.md", "src/main.rs", "notes.txt"].map(str::to_owned));
     Ok(draft)
@@ -53,7 +53,8 @@ fn rooted(pattern: &str, slash: Slash, draft: &mut Draft) -> Result<String, Stri
     if let Some(below) = pattern.strip_prefix('/') {
         return match slash {
             Slash::Root => Ok(pattern.to_owned()),
-            Slash::Project => Ok(of_project(below, draft)),
+            Slash::Project if below.trim_end_matches('/').contains('/') => Ok(below.to_owned()),
+            Slash::Project => Ok(format!("./{below}")),
             Slash::Unknown => {
                 Err("`/` is the directory of the settings here: write `//` for an absolute path, or `~/`".to_owned())
             }
@@ -92,6 +93,7 @@ mod tests {
             ("//etc/hosts", Slash::Project, "/etc/hosts"),
             ("/etc/hosts", Slash::Root, "/etc/hosts"),
             ("/src/**", Slash::Project, "src/**"),
+            ("/Makefile", Slash::Project, "./Makefile"),
             ("~/.ssh/**", Slash::Project, "~/.ssh/**"),
             ("./.env", Slash::Project, ".env"),
             (".env.*", Slash::Project, ".env.*"),
@@ -99,17 +101,17 @@ mod tests {
             ("**/*.pem", Slash::Project, "*.pem"),
             ("**/a/b", Slash::Project, "**/a/b"),
         ] {
-            let draft = draft(RuleOn::Read, pattern, slash).unwrap();
+            let draft = draft(&RuleOn::Read, pattern, slash).unwrap();
             assert_eq!(draft.row.path.0, [path], "{pattern}");
         }
         for all in ["**", "/", "./", "./**", "**/*", "."] {
-            assert!(draft(RuleOn::Read, all, Slash::Project).unwrap().row.path.is_empty(), "{all}");
+            assert!(draft(&RuleOn::Read, all, Slash::Project).unwrap().row.path.is_empty(), "{all}");
         }
-        assert_eq!(draft(RuleOn::Read, ".*", Slash::Project).unwrap().row.path.0, [".*"]);
+        assert_eq!(draft(&RuleOn::Read, ".*", Slash::Project).unwrap().row.path.0, [".*"]);
         for (pattern, part) in
             [("/x", "directory of the settings"), ("{a,b}", "braces"), ("../x", "leaves"), ("!a", "`!`")]
         {
-            let why = draft(RuleOn::Write, pattern, Slash::Unknown).unwrap_err();
+            let why = draft(&RuleOn::Write, pattern, Slash::Unknown).unwrap_err();
             assert!(why.contains(part), "{pattern}: {why}");
         }
     }

@@ -59,7 +59,8 @@ fn add(file: &SourceFile, list: &str, array: &Array<'_>, rules: &mut Vec<ListedR
                 });
             }
             None => {
-                import.omit(file.written(element.start(), format!("an element of permissions.{list}")), "it is no text")
+                import
+                    .omit(file.written(element.start(), format!("an element of permissions.{list}")), "it is no text");
             }
         }
     }

@@ -14,7 +14,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, CliError> {
     let config = configuration::read(None, &configuration::cwd()?)?;
     let rows: Vec<RuleRow> = config.rules().iter().map(|rule| rule.row.clone()).collect();
     let Export { text, count, omissions } = exporter(&rows);
-    output::print(&text)?;
+    let _ = output::print_exactly(&text)?;
     let mut note = String::new();
     if !omissions.is_empty() {
         let _ = writeln!(note, "{WARNING}not exported:{WARNING:#}");

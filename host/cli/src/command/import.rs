@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &ImportArgs) -> Result<Exit, CliError> {
     let (text, _) = to_toml(rows.iter().map(|row| &row.proposal));
     match &args.output {
         Some(path) => write_new(path, &text)?,
-        None => output::print(&text)?,
+        None => drop(output::print_exactly(&text)?),
     }
     output::note(&summary(format, &rows, &omissions, args.output.as_deref()));
     Ok(Exit::Done)
@@ -105,11 +105,11 @@ impl Places {
         let path = self.directory(place).join(place.file);
         one_line(&match path.strip_prefix(&self.home) {
             Ok(below) if place.owner == Owner::User => format!("~/{}", below.display()),
-            _ => self.from_here(&path).display().to_string(),
+            _ => self.relative(&path).display().to_string(),
         })
     }
 
-    fn from_here<'a>(&self, path: &'a Path) -> &'a Path {
+    fn relative<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.cwd).unwrap_or(path)
     }
 
@@ -137,7 +137,7 @@ impl Places {
     fn file(&self, path: &Path, owner: Owner, root: Option<&Path>) -> Result<Option<SourceFile>, CliError> {
         let file = SettingsFile::read(path, root).map_err(CliError::usage)?;
         let text = file.text().map_err(CliError::usage)?;
-        let path = self.from_here(path).to_owned();
+        let path = self.relative(path).to_owned();
         Ok(file.content.is_some().then(|| SourceFile::new(path, owner, text)))
     }
 }
@@ -188,7 +188,10 @@ fn summary(format: &Format, rows: &[Imported], omissions: &[Omission], written: 
     if !rows.is_empty() {
         let tables =
             written.map_or_else(|| "these tables".to_owned(), |path| format!("the tables of {}", path.display()));
-        output::next_step(&mut text, &format!("put {tables} into your hookhost.toml; they apply from the next call"));
+        output::next_step(
+            &mut text,
+            &format!("put {tables} into your hookhost.toml, or into the project's; they apply from the next call"),
+        );
     }
     text
 }

@@ -32,7 +32,7 @@ pub(crate) async fn run(args: &SuggestArgs) -> Result<Exit, CliError> {
     } else if found.is_empty() {
         output::note(&format!("{}\n", nothing(&evidence, args.times)));
     } else {
-        output::print(&to_text(&found))?;
+        let _ = output::print_exactly(&to_text(&found))?;
         output::note(&format!(
             "from {} and {}; nothing is in force: put what you want into your hookhost.toml\n",
             counted(evidence.calls.len() as u64, "recorded call"),

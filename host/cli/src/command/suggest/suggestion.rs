@@ -86,7 +86,7 @@ fn rejection(rule: &RuleName, subject: &Subject, answers: &Answers) -> Suggestio
         }
         Subject::Read(path) | Subject::Write(path) => {
             row.on = one(if matches!(subject, Subject::Read(_)) { RuleOn::Read } else { RuleOn::Write });
-            row.path = one(literal(path));
+            row.path = one(path_pattern(path));
             vec!["README.md".to_owned(), "src/main.rs".to_owned()]
         }
         Subject::Host(host) => {
@@ -154,7 +154,7 @@ fn excepted(row: &RuleRow, allowed: &[(&Subject, &Answers)], calls: &[PastCall])
     for (subject, answers) in allowed {
         match subject {
             Subject::Command { .. } => commands.extend(answers.calls.iter().filter_map(command)),
-            Subject::Read(path) | Subject::Write(path) => row.path.0.push(format!("!{}", literal(path))),
+            Subject::Read(path) | Subject::Write(path) => row.path.0.push(format!("!{}", path_pattern(path))),
             Subject::Host(host) => row.host.0.push(format!("!{host}")),
             Subject::Mcp { server, tool } => {
                 if row.server.as_ref() != [server.clone()] {
@@ -209,6 +209,12 @@ fn literal(text: &str) -> String {
     text.replace('[', "[[]").replace('*', "[*]").replace('?', "[?]")
 }
 
+/// Returns a pattern that matches only this path. A pattern without a slash would match in every directory.
+fn path_pattern(path: &str) -> String {
+    let path = literal(path);
+    if path.contains('/') { path } else { format!("./{path}") }
+}
+
 fn shown(rule: &RuleName) -> String {
     match &rule.code {
         Some(code) if rule.by == Asker::Configuration.to_string() => code.clone(),
@@ -223,4 +229,21 @@ fn id(words: &str) -> String {
     let mut slug = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-");
     slug.truncate(50);
     format!("suggested.{}", slug.trim_end_matches('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{id, path_pattern};
+
+    #[test]
+    fn a_pattern_matches_only_its_path() {
+        assert_eq!(path_pattern("notes.md"), "./notes.md");
+        assert_eq!(path_pattern("a/[b]*.md"), "a/[[]b][*].md");
+    }
+
+    #[test]
+    fn an_id_is_readable() {
+        assert_eq!(id("git push --force"), "suggested.git-push-force");
+        assert!(id(&"long ".repeat(99)).len() <= 64);
+    }
 }
