@@ -119,6 +119,10 @@ pub const FORMATS: &[Format] = &[
 #[cfg(test)]
 mod tests {
     use super::{FORMATS, Format};
+    use crate::import::{Owner, SourceFile};
+    use proptest::prelude::{any, prop_oneof, proptest};
+    use proptest::sample::select;
+    use proptest::strategy::Strategy as _;
 
     #[test]
     fn a_place_names_its_files() {
@@ -129,5 +133,72 @@ mod tests {
                 && !hookify.is_file("hookify.local.md")
         );
         assert!(FORMATS.is_sorted_by_key(|format| format.name));
+    }
+
+    /// The parts of which files of all formats consist.
+    const PARTS: &[&str] = &[
+        "{\"permissions\": {\"deny\": [\"",
+        "\"]}}",
+        "Bash(",
+        "Shell(",
+        "Read(",
+        "Edit(",
+        ":*)",
+        "*)",
+        ")",
+        "git push",
+        " -rf",
+        "//",
+        "~/",
+        "./",
+        "**",
+        "mcp__",
+        "__",
+        "domain:",
+        "prefix_rule(",
+        "pattern = [",
+        "decision = \"forbidden\"",
+        "match = [",
+        "]",
+        ",",
+        "'",
+        "\"\"\"",
+        "\n",
+        "#",
+        "(",
+        "|",
+        "[[rule]]\n",
+        "toolName = \"run_shell_command\"\n",
+        "commandPrefix = \"",
+        "commandRegex = '",
+        "decision = \"deny\"\n",
+        "---\n",
+        "event: bash\n",
+        "event: file\n",
+        "pattern: ",
+        "conditions:\n  - field: file_path\n",
+        "    operator: contains\n",
+        "    pattern: ",
+        "\\s+",
+        ".*",
+        "$",
+        "^",
+        "€",
+        "[",
+        "\\",
+    ];
+
+    proptest! {
+        #[test]
+        fn no_file_is_a_reason_to_panic(
+            parts in proptest::collection::vec(prop_oneof![9 => select(PARTS).prop_map(str::to_owned), 1 => any::<String>()], 0..24)
+        ) {
+            let text = parts.concat();
+            for format in FORMATS {
+                for owner in [Owner::User, Owner::Project] {
+                    let _ = format.read(&[SourceFile::new("f".into(), owner, &text)]);
+                }
+            }
+        }
     }
 }

@@ -120,7 +120,9 @@ impl SourceFile {
     /// Returns the error that the file is wrong at this byte.
     pub(crate) fn unreadable(&self, at: usize, message: impl Into<String>) -> Unreadable {
         let (line, column) = self.position(at);
-        Unreadable { path: self.path.clone(), line, column, message: message.into() }
+        let message: String = message.into();
+        let message = message.lines().map(str::trim).collect::<Vec<_>>().join(", ");
+        Unreadable { path: self.path.clone(), line, column, message }
     }
 
     /// Returns the line and the column of a byte, from 1.

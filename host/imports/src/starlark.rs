@@ -189,8 +189,8 @@ impl<'a> Reader<'a> {
 
 /// Returns the quotes at the beginning of a text: one or three.
 fn quotes(text: &str) -> &str {
-    let three = &text[..text.len().min(3)];
-    if three == "\"\"\"" || three == "'''" { three } else { &text[..1] }
+    let is_long = text.starts_with("\"\"\"") || text.starts_with("'''");
+    &text[..if is_long { 3 } else { 1 }]
 }
 
 /// Returns the index after a text in quotes.
@@ -229,11 +229,11 @@ mod tests {
     #[test]
     fn every_other_statement_is_one_text() {
         let found = statements(
-            "X = ['a']\ndef f():\n    g(a = 'b')\n\n    return 1\nf(X)\nf(a = X)\nf(a = '\\x41')\nf(a = 'é').b\n",
+            "X = ['€']\ndef f():\n    g(a = 'b')\n\n    return 1\nf(X)\nf(a = X)\nf(a = '\\x41')\nf(a = 'é').b\n",
         )
         .unwrap();
         let texts: Vec<&str> = found.iter().map(|statement| statement.text.lines().next().unwrap()).collect();
-        assert_eq!(texts, ["X = ['a']", "def f():", "f(X)", "f(a = X)", "f(a = '\\x41')", "f(a = 'é').b"]);
+        assert_eq!(texts, ["X = ['€']", "def f():", "f(X)", "f(a = X)", "f(a = '\\x41')", "f(a = 'é').b"]);
         assert!(found.iter().all(|statement| statement.call.is_none()));
     }
 

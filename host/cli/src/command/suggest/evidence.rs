@@ -142,3 +142,64 @@ impl Evidence {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Answered, Evidence};
+    use hookhost::audit::Record;
+    use serde_json::{Value, json};
+
+    fn records(records: &[Value]) -> Evidence {
+        let mut evidence = Evidence::default();
+        let defaults = json!({ "turn": 0, "by": [], "changed-by": [], "calls": [], "session": "codex:s", "time": 9 });
+        for record in records {
+            let mut whole = defaults.clone();
+            whole.as_object_mut().unwrap().extend(record.as_object().unwrap().clone());
+            evidence.add(&Record::from_json(&whole.to_string()).unwrap(), 5);
+        }
+        evidence
+    }
+
+    fn session(agent: &str) -> Value {
+        json!({ "kind": "session", "agent": agent, "cwd": "/p", "workspace": "/p", "depth": 0, "interactive": true, "tools": [], "models": [] })
+    }
+
+    fn asked(id: &str, outcome: &str) -> Value {
+        let call = json!({ "id": id, "name": "Read", "arguments": "{}", "action": { "read-file": "/p/a" }, "origin": "builtin" });
+        json!({ "kind": "event", "id": id, "event": "before-tool-call", "outcome": outcome, "original": call,
+            "questions": [{ "plugin": "guard", "question": "read?", "code": "c" }] })
+    }
+
+    fn answer(id: &str, kind: &str) -> Value {
+        json!({ "kind": "answer", "id": id, "event": "before-tool-call", "outcome": "allowed", "answer": { "kind": kind, "micros": 1 } })
+    }
+
+    #[test]
+    fn a_yes_is_an_answer_a_result_after_the_agents_own_question_or_an_allowed_rejection() {
+        let result = json!({ "kind": "event", "id": "r", "event": "after-tool-call", "outcome": "passed", "original": { "call": { "id": "2" } } });
+        let evidence = records(&[
+            session("codex"),
+            asked("1", "escalated"),
+            answer("1", "approved"),
+            asked("2", "escalated"),
+            answer("2", "handed-over"),
+            result,
+            asked("3", "rejected"),
+            answer("3", "approved"),
+            asked("4", "escalated"),
+            answer("4", "denied"),
+            asked("5", "escalated"),
+            answer("5", "too-late"),
+            asked("6", "rejected"),
+        ]);
+        let answers = evidence.answers();
+        let found: Vec<Answered> = answers.values().map(|answers| answers.answered).collect();
+        assert_eq!((found, evidence.calls.len()), (vec![Answered { yes: 3, no: 1 }], 6));
+    }
+
+    #[test]
+    fn what_a_person_tries_with_dispatch_is_no_evidence() {
+        let evidence = records(&[session("hookhost-dispatch"), asked("1", "escalated"), answer("1", "approved")]);
+        assert_eq!((evidence.calls.len(), evidence.answered()), (0, 0));
+    }
+}
