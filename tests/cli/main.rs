@@ -18,6 +18,7 @@ mod generated;
 #[cfg(target_os = "linux")]
 mod hook;
 mod hostile;
+mod import;
 mod inspect_and_hooks;
 mod interrupt;
 mod mcp;
@@ -43,6 +44,7 @@ mod rules_in_words;
 mod rules_meanwhile;
 mod run;
 mod sessions;
+mod suggest;
 mod terminal;
 mod tools;
 mod update;

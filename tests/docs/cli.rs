@@ -140,6 +140,11 @@ fn every_case_file_and_every_command_of_the_page_about_tests_does_what_the_page_
 }
 
 #[test]
+fn every_rule_of_an_agent_is_imported_as_its_page_says() {
+    follow(&user_with(&[]), "docs/importing.md", 12);
+}
+
+#[test]
 fn the_reference_has_every_command_and_every_exit_code_of_the_help() {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md")).unwrap();
     let help = User::new().run(["--help"]).stdout;

@@ -4,7 +4,7 @@ use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::output::{self, style::WARNING, truncate::counted};
 use anyhow::anyhow;
-use hookhost::audit::Flaw;
+use hookhost::audit::{Flaw, Record};
 use hookhost::files::{self, FileError, Guard};
 use hookhost::store::{Log, LogError};
 use hookhost::{Host, StoreError};
@@ -90,6 +90,31 @@ pub(crate) fn warn_of_foreign(log: &Log) {
         output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));
     }
 }
+
+/// Visits the records since this time, in milliseconds since the Unix epoch, and perhaps some before it. Records that cannot be read are
+/// reported and skipped.
+pub(crate) fn each_since(named: Option<&Path>, since: u64, mut visit: impl FnMut(&Record)) -> Result<(), CliError> {
+    let log = open(named)?;
+    warn_of_foreign(&log);
+    let first = first_since(&log, since)?;
+    for line in log.lines_after(first).map_err(unreadable)? {
+        match line {
+            Ok(line) => {
+                if let Ok(record) = line.entry() {
+                    visit(&record);
+                }
+            }
+            Err(error @ LogError::Line { .. }) => {
+                output::note(&format!("{WARNING}warning:{WARNING:#} {}\n", output::one_line(&error.to_string())));
+            }
+            Err(error) => return Err(unreadable(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Time by which the times of neighbouring records may be out of order, in milliseconds.
+const CLOCK_DIFFERENCE: u64 = 60_000;
 
 /// Turns an error of reading the log into an error of the command.
 pub(crate) fn unreadable(error: LogError) -> CliError {

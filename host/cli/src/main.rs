@@ -5,6 +5,7 @@ mod agents_section;
 mod args;
 mod audit_log;
 mod bundled;
+mod checked_rows;
 mod command;
 mod configuration;
 mod directory_rules;

@@ -263,16 +263,10 @@ impl Tally {
 
     /// Notes the result of a call. If the agent asked its own user about the call, the user has agreed.
     fn note_result(&mut self, record: &EventRecord) {
-        #[derive(Deserialize)]
-        struct Outcome<'a> {
-            #[serde(borrow)]
-            call: &'a RawValue,
-        }
         if self.handed_over.is_empty() {
             return;
         }
-        let call = serde_json::from_str(record.original.get()).ok().and_then(|Outcome { call }| call_id(call));
-        let Some(call) = call else { return };
+        let Some(call) = call_of_result(record) else { return };
         let key = (record.header.session.clone(), call);
         if let Some(times) = self.handed_over.get_mut(&key) {
             self.answers.ran += 1;
@@ -349,6 +343,17 @@ fn rejecters(record: &EventRecord) -> BTreeSet<RuleName> {
         calls.find_map(refusal).and_then(|verdict| verdict.reject.code)
     };
     record.by.iter().map(|by| RuleName { by: by.clone(), code: code(by) }).collect()
+}
+
+/// Returns the identifier of the call whose result an event is about.
+pub(crate) fn call_of_result(record: &EventRecord) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Outcome<'a> {
+        #[serde(borrow)]
+        call: &'a RawValue,
+    }
+    let Outcome { call } = serde_json::from_str(record.original.get()).ok()?;
+    call_id(call)
 }
 
 /// Returns the identifier of a tool call, if it has one.

@@ -21,7 +21,11 @@ const GROUPS: &[CommandGroup] = &[
         is_first: true,
     },
     CommandGroup { title: "See what happened", commands: &["report", "why", "audit"], is_first: true },
-    CommandGroup { title: "Try rules", commands: &["test", "record", "replay", "dispatch", "rule"], is_first: false },
+    CommandGroup {
+        title: "Write and try rules",
+        commands: &["rule", "import", "suggest", "test", "record", "replay", "dispatch"],
+        is_first: false,
+    },
     CommandGroup {
         title: "Agents and servers",
         commands: &["agents", "install", "uninstall", "mcp", "acp", "serve", "hook"],

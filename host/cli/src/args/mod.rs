@@ -6,6 +6,7 @@ mod cases;
 mod check;
 mod generated;
 mod groups;
+mod import;
 mod log;
 mod mcp;
 mod on_off;
@@ -20,6 +21,7 @@ pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
 pub(crate) use cases::{RecordArgs, TestArgs};
 pub(crate) use check::CheckArgs;
 pub(crate) use generated::{CompletionsArgs, ManArgs};
+pub(crate) use import::{ExportArgs, ImportArgs, SuggestArgs};
 pub(crate) use log::{
     AuditArgs, AuditCommand, FilterArgs, LogArgs, ReplayArgs, ReportArgs, ShowArgs, TailArgs, VerifyArgs, WhyArgs,
 };
@@ -136,6 +138,8 @@ pub(crate) enum Command {
     Update(UpdateArgs),
     Cache(CacheArgs),
     Rule(RuleArgs),
+    Import(ImportArgs),
+    Suggest(SuggestArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     /// A program `hookhost-NAME` of the user.

@@ -1,5 +1,6 @@
 //! The command line of `rule`.
 
+use super::ExportArgs;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -19,6 +20,7 @@ pub(crate) struct RuleArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum RuleCommand {
     Explain(ExplainArgs),
+    Export(ExportArgs),
 }
 
 const EXPLAIN_EXAMPLES: &str = "\

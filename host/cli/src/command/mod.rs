@@ -12,11 +12,13 @@ mod cache;
 mod check;
 mod dispatch;
 mod doctor;
+mod export;
 mod external;
 mod generated;
 mod hook;
 mod hook_entries;
 mod hooks;
+mod import;
 mod inspect;
 mod install;
 mod leftovers;
@@ -33,6 +35,7 @@ mod rule;
 mod run;
 mod serve;
 mod session;
+mod suggest;
 mod table;
 mod test;
 mod tools;
@@ -103,7 +106,10 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Cache(args) => cache::run(&args),
         Command::Rule(args) => match &args.command {
             RuleCommand::Explain(args) => rule::explain(args),
+            RuleCommand::Export(args) => export::run(args),
         },
+        Command::Import(args) => wait_for(import::run(&args)),
+        Command::Suggest(args) => wait_for(suggest::run(&args)),
         Command::Completions(args) => generated::completions(&args),
         Command::Man(args) => generated::man(&args),
         Command::External(words) => external::run(&words),

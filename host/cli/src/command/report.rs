@@ -12,7 +12,6 @@ use crate::output::{
 };
 use crate::tally::{Answers, Counts, EventTimes, RuleName, Tally, percentile};
 use crate::unseen_sessions::{SessionCount, UnseenSessions};
-use hookhost::store::LogError;
 use hookhost_transcripts::TranscriptPlaces;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -48,25 +47,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Counts the records since this time. Records that cannot be read are reported and skipped.
+/// Counts the records since this time.
 fn read(args: &LogArgs, since: u64) -> Result<Tally, CliError> {
-    let log = audit_log::open(args.log.as_deref())?;
-    audit_log::warn_of_foreign(&log);
     let mut tally = Tally::new(since);
-    let first = audit_log::first_since(&log, since)?;
-    for line in log.lines_after(first).map_err(audit_log::unreadable)? {
-        match line {
-            Ok(line) => {
-                if let Ok(record) = line.entry() {
-                    tally.add(&record);
-                }
-            }
-            Err(error @ LogError::Line { .. }) => {
-                output::note(&format!("{WARNING}warning:{WARNING:#} {}\n", one_line(&error.to_string())));
-            }
-            Err(error) => return Err(audit_log::unreadable(error)),
-        }
-    }
+    audit_log::each_since(args.log.as_deref(), since, |record| tally.add(record))?;
     Ok(tally)
 }
 

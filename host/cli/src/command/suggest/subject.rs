@@ -1,0 +1,105 @@
+//! What a call does, as precisely as a row can say it.
+
+use super::evidence::PastCall;
+use hookhost::contract::Action;
+use hookhost_imports::shapes;
+use std::path::Path;
+
+/// What a call does.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Subject {
+    /// Runs one simple command: a program with its subcommand, and options.
+    Command { program: String, flags: Vec<String> },
+    /// Reads a file.
+    Read(String),
+    /// Writes a file.
+    Write(String),
+    /// Sends a request to a host.
+    Host(String),
+    /// Calls a tool of an MCP server.
+    Mcp { server: String, tool: String },
+    /// Calls another tool.
+    Tool(String),
+}
+
+impl Subject {
+    /// Returns what a call does. Returns `None` for a call that does several things, because an answer is about all of them.
+    pub(super) fn of(past: &PastCall) -> Option<Self> {
+        match &past.call.action {
+            Action::Shell(shell) => match shapes(&shell.command)?.as_slice() {
+                [one] => Some(Self::Command { program: one.program.clone(), flags: one.flags.clone() }),
+                _ => None,
+            },
+            Action::ReadFile(path) => Some(Self::Read(in_workspace(path, &past.workspace))),
+            Action::WriteFiles(paths) => match paths.as_slice() {
+                [path] => Some(Self::Write(in_workspace(path, &past.workspace))),
+                _ => None,
+            },
+            Action::Fetch(url) => host(url).map(Self::Host),
+            Action::Mcp(mcp) => Some(Self::Mcp { server: mcp.server.clone()?, tool: mcp.tool.clone() }),
+            Action::Other(_) => Some(Self::Tool(past.call.name.clone())),
+            Action::SpawnAgent(_) => None,
+        }
+    }
+
+    /// Returns the words for a person.
+    pub(super) fn in_words(&self) -> String {
+        match self {
+            Self::Command { program, flags } => {
+                std::iter::once(program).chain(flags).map(String::as_str).collect::<Vec<_>>().join(" ")
+            }
+            Self::Read(path) => format!("reading {path}"),
+            Self::Write(path) => format!("writing {path}"),
+            Self::Host(host) => format!("a request to {host}"),
+            Self::Mcp { server, tool } => format!("{tool} of {server}"),
+            Self::Tool(tool) => tool.clone(),
+        }
+    }
+}
+
+/// Returns the text of a call for an example: the command, the path, the URL, or the name of the tool.
+pub(super) fn example(past: &PastCall) -> String {
+    match &past.call.action {
+        Action::Shell(shell) => shell.command.clone(),
+        Action::ReadFile(path) => in_workspace(path, &past.workspace),
+        Action::WriteFiles(paths) => paths.first().map(|path| in_workspace(path, &past.workspace)).unwrap_or_default(),
+        Action::Fetch(url) => url.clone(),
+        Action::Mcp(mcp) => format!("{}/{}", mcp.server.as_deref().unwrap_or_default(), mcp.tool),
+        Action::SpawnAgent(task) => task.clone(),
+        Action::Other(_) => past.call.name.clone(),
+    }
+}
+
+/// Returns a path as a pattern of paths names it: relative in the workspace, else absolute.
+fn in_workspace(path: &str, workspace: &Path) -> String {
+    Path::new(path)
+        .strip_prefix(workspace)
+        .map_or_else(|_| path.to_owned(), |below| below.to_string_lossy().into_owned())
+}
+
+/// Returns the host of a URL without a user.
+fn host(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+    let name = authority.split(':').next()?;
+    (!name.is_empty() && !authority.contains('@') && name.chars().all(is_plain)).then(|| name.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{host, in_workspace};
+    use std::path::Path;
+
+    #[test]
+    fn a_host_is_taken_only_from_a_plain_address() {
+        assert_eq!(host("https://Docs.RS:443/a?b").as_deref(), Some("docs.rs"));
+        assert_eq!([host("https://a@b/"), host("docs.rs"), host("https://[::1]/")], [None, None, None]);
+    }
+
+    #[test]
+    fn a_path_in_the_workspace_is_relative() {
+        assert_eq!(in_workspace("/p/src/a.rs", Path::new("/p")), "src/a.rs");
+        assert_eq!(in_workspace("/etc/hosts", Path::new("/p")), "/etc/hosts");
+    }
+}
