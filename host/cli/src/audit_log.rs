@@ -113,9 +113,6 @@ pub(crate) fn each_since(named: Option<&Path>, since: u64, mut visit: impl FnMut
     Ok(())
 }
 
-/// Time by which the times of neighbouring records may be out of order, in milliseconds.
-const CLOCK_DIFFERENCE: u64 = 60_000;
-
 /// Turns an error of reading the log into an error of the command.
 pub(crate) fn unreadable(error: LogError) -> CliError {
     match error {
