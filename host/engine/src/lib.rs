@@ -167,6 +167,8 @@ pub mod command {
     #[cfg(feature = "config-file")]
     pub use crate::config::edit::{Change, Edited, allow};
     #[cfg(feature = "config-file")]
+    pub use crate::config::edit_rules::RulesEdit;
+    #[cfg(feature = "config-file")]
     pub use crate::config::project_file::ProjectFile;
     #[cfg(feature = "config-file")]
     pub use crate::config::trust::{Approved, TrustStore};

@@ -96,6 +96,20 @@ pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Pa
     sections_of(super::toml::parse(&file)?, source, sections)
 }
 
+/// Parses and checks a text that has only `[[rule]]` tables.
+#[cfg(feature = "config-file")]
+pub(super) fn parse_rules(text: &str, source: &Source) -> Result<ParsedFile, Vec<Problem>> {
+    let file = Arc::new(Text { path: source.file.clone(), layer: source.layer, text: text.to_owned() });
+    let table = super::toml::parse(&file)?;
+    let others = table.iter().filter(|(key, _)| key.name != "rule");
+    let other = |(key, _): &(Key, Node)| {
+        let message = format!("`{}`: only `[[rule]]` tables are possible here", key.name);
+        Problem::new(&key.place, message).about(&key.name)
+    };
+    let problems: Vec<Problem> = others.map(other).collect();
+    if problems.is_empty() { sections_of(table, source, &[]) } else { Err(problems) }
+}
+
 fn sections_of(table: Table, source: &Source, sections: &[&str]) -> Result<ParsedFile, Vec<Problem>> {
     let mut parsed = ParsedFile {
         file: source.file.clone(),

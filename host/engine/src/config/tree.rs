@@ -91,6 +91,16 @@ impl FromIterator<(Key, Node)> for Table {
 }
 
 impl Node {
+    /// Returns the end of the node and of everything in it, in bytes.
+    pub(super) fn end(&self) -> usize {
+        let inner = match &self.value {
+            Value::Table(table) => table.iter().map(|(_, node)| node.end()).max(),
+            Value::Array(nodes) => nodes.iter().map(Self::end).max(),
+            _ => None,
+        };
+        inner.unwrap_or_default().max(self.place.range.end)
+    }
+
     /// Returns the node under these keys; the key of an element of an array is its index. If there is no such node, returns the deepest existing node on the path to
     /// it.
     pub(super) fn nearest_to(&self, keys: &[&str]) -> &Self {
