@@ -16,6 +16,8 @@ mod loading;
 mod nearest;
 mod output;
 mod profile;
+mod proposals;
+mod rows;
 mod tally;
 mod terminal_approver;
 mod toolbox;

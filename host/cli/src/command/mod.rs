@@ -38,7 +38,7 @@ mod trust;
 mod uninstall;
 mod update;
 
-use crate::args::{Cli, Command, McpCommand, RuleCommand, SessionCommand};
+use crate::args::{Cli, Command, McpCommand, SessionCommand};
 use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::output;
@@ -95,9 +95,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Replay(args) => wait_for(replay::run(&args)),
         Command::Update(args) => update::run(&args),
         Command::Cache(args) => cache::run(&args),
-        Command::Rule(args) => match &args.command {
-            RuleCommand::Explain(args) => rule::explain(args),
-        },
+        Command::Rule(args) => wait_for(rule::run(&args)),
         Command::Completions(args) => generated::completions(&args),
         Command::Man(args) => generated::man(&args),
         Command::External(words) => external::run(&words),
