@@ -110,7 +110,7 @@ async fn ask_matchers(on: &str) -> Result<Draft, CliError> {
     let (what, hint) = match on {
         "shell" => (
             "Which command?",
-            "a program with its subcommand and options, such as `git push --force`; empty for every command",
+            "a program with its subcommand and options, such as `git push --force -f`; empty for every command",
         ),
         "read" | "write" | "delete" => {
             ("Which files?", "patterns such as `.env* !.env.example`, where `!` begins an exception; empty for all")
@@ -193,7 +193,7 @@ async fn ask_answer(on: &str, draft: Draft) -> Result<(Draft, AnswerKey), CliErr
         let (word, sentence) = said.split_once(char::is_whitespace).unwrap_or((&said, ""));
         let Some(answer) = possible.iter().find(|answer| answer.name() == word) else {
             let near = nearest(word, names.iter().copied()).unwrap_or(names[0]);
-            wrong(&format!("begin with {}, such as: {near} {said}", names.join(" or ")));
+            wrong(&format!("begin with one of {}, such as: {near} {said}", names.join(", ")));
             continue;
         };
         // The examples come later, so another answer shows whether the sentence is valid.
@@ -224,7 +224,7 @@ async fn ask_examples(draft: Draft, answer: AnswerKey) -> Result<Rows, CliError>
     }
     loop {
         let stopped = ask("4. An example that it stops:", "as you answered question 2, in full")?;
-        let passing = ask("   And a similar one that passes:", "hookhost tries both")?;
+        let passing = ask("And a similar one that passes:", "hookhost tries both")?;
         let draft = draft.with("stops", vec![stopped]).with("passes", vec![passing]);
         match draft.check().await? {
             Ok(rows) => return Ok(rows),
