@@ -84,7 +84,7 @@ fn a_sentence_becomes_a_rule_that_rejects_a_call_after_a_person_has_accepted_it(
     assert!(ended.stdout.contains("hookhost rule accept push-main"), "{ended:#?}");
     assert_eq!(judge(&user, "git push origin main"), Some(0), "nothing that a model wrote is in force");
     let ended = user.run(["rule", "accept", "--yes"]);
-    ended.expect(0, &["+program = \"git push\"", "2 examples, each as it should be", "Your past: "]);
+    ended.expect(0, &["+program = \"git push\"", "(tried on 2 examples)", "Your past: "]);
     assert_eq!([judge(&user, "git push origin main"), judge(&user, "git push origin topic")], [Some(3), Some(0)]);
     assert_eq!(fs::read_to_string(user.config_file()).unwrap(), PUSH);
     assert!(proposals(&user).is_empty());
@@ -187,6 +187,8 @@ fn a_proposal_with_a_mistake_is_refused_at_its_line_and_an_id_that_is_taken_too(
     propose(&user, &mistaken().replace("push-main", "b")).expect(2, &["(input):7:10: `b` does not stop this example"]);
     propose(&user, PUSH).expect(2, &["(input):2:6: the id `push-main` is taken: the rule at "]);
     propose(&user, "").expect(2, &["(input) has no [[rule]] table"]);
+    let inline = "rule = [{ id = 'c', on = 'web', reject = 'no' }]";
+    propose(&user, inline).expect(2, &["(input):1:1: write each rule as a `[[rule]]` table"]);
     propose(&user, &"#".repeat(70_000)).expect(2, &["65536 are possible"]);
     assert!(proposals(&user).is_empty());
     propose(&user, &PUSH.replace("push-main", "b")).expect(2, &["`b` has no effect, because `push-main` before it"]);

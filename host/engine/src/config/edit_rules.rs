@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::edit::{OpenFile, appended};
-use super::{Config, ConfigError, Layer, Rule, UserDirectories};
+use super::{Config, ConfigError, Layer, Problems, Rule, UserDirectories, file};
 use crate::files::Guard;
 
 /// A change of the rules of a file that is not written yet. No other process changes the file before this value is dropped.
@@ -21,8 +21,10 @@ impl RulesEdit {
     /// - [`ConfigError::Io`] or [`ConfigError::Refused`] if the file cannot be read.
     pub fn add(rows: &str, places: &UserDirectories, sections: &[&str]) -> Result<Self, ConfigError> {
         let file = OpenFile::open(&places.user_file(), places, Guard::OnlyMineToWrite)?;
+        let source = places.source(file.path.clone(), Layer::User);
+        file::parse_rules(rows, &source).map_err(Problems::of)?;
         let (new, _) = appended(&file.old, &format!("{}\n", rows.trim()));
-        Config::parse(&new, &places.source(file.path.clone(), Layer::User), sections)?;
+        Config::parse(&new, &source, sections)?;
         Ok(Self { file, new })
     }
 

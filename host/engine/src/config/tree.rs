@@ -91,6 +91,14 @@ impl FromIterator<(Key, Node)> for Table {
 }
 
 impl Node {
+    /// Returns where the first element of an array begins, in bytes, or where another value begins.
+    pub(super) fn elements_start(&self) -> usize {
+        match &self.value {
+            Value::Array(nodes) => nodes.first().map_or(self.place.range.start, |first| first.place.range.start),
+            _ => self.place.range.start,
+        }
+    }
+
     /// Returns the end of the node and of everything in it, in bytes.
     pub(super) fn end(&self) -> usize {
         let inner = match &self.value {

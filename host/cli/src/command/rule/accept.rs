@@ -110,7 +110,7 @@ fn describe(proposal: &Proposal, rows: &Rows, places: &UserDirectories) -> Resul
     let _ = write!(text, "\n{}\n", difference::unified(&file.to_string_lossy(), before, Some(new)));
     for rule in rows.rules() {
         let examples = counted(rule.row.stops.len() + rule.row.passes.len(), "example");
-        let says = format!("{} {DIM}({examples}, each as it should be){DIM:#}", entry::rule(rule));
+        let says = format!("{} {DIM}(tried on {examples}){DIM:#}", entry::rule(rule));
         let _ = writeln!(text, "  {}", wrapped(&says, 4));
     }
     Ok(text)

@@ -44,9 +44,9 @@ pub(super) fn run(args: &ListRulesArgs) -> Result<Exit, CliError> {
     let mut text = String::new();
     for rule in &rules {
         let at = one_line(&rule.origin.to_string());
-        let last = matched.get(&rule.row.id).map_or("no match in the newest records".to_owned(), |time| {
-            format!("matched last on {}", time::minute(*time))
-        });
+        let last = matched
+            .get(&rule.row.id)
+            .map_or("no recent match".to_owned(), |time| format!("matched last on {}", time::minute(*time)));
         text.push_str(&format!(
             "{}\n  {DIM}{}{DIM:#}\n",
             wrapped(&entry::rule(rule), 2),
