@@ -128,7 +128,7 @@ async fn ask_matchers(on: &str) -> Result<Draft, CliError> {
             continue;
         }
         let draft = Draft::default().with("id", free_id(if said.is_empty() { on } else { &said })?);
-        let draft = matchers(draft, on, &said);
+        let draft = matchers(&draft, on, &said);
         match draft.check_so_far().await? {
             Ok(_) => return Ok(draft),
             Err(mistakes) => wrong(&mistakes),
@@ -137,7 +137,7 @@ async fn ask_matchers(on: &str) -> Result<Draft, CliError> {
 }
 
 /// Adds the matchers that a person has typed.
-fn matchers(draft: Draft, on: &str, said: &str) -> Draft {
+fn matchers(draft: &Draft, on: &str, said: &str) -> Draft {
     let words: Vec<&str> = said.split_whitespace().collect();
     match on {
         TOOL => draft.with("on", said),
