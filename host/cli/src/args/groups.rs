@@ -17,7 +17,7 @@ const GROUPS: &[CommandGroup] = &[
     CommandGroup { title: "Start here", commands: &["on", "off", "doctor", "update"], is_first: true },
     CommandGroup {
         title: "Rules",
-        commands: &["profile", "rule", "add", "allow", "trust", "approvals", "allow-once"],
+        commands: &["profile", "rule", "add", "trust", "approvals", "allow-once"],
         is_first: true,
     },
     CommandGroup { title: "See what happened", commands: &["report", "audit", "replay"], is_first: true },
@@ -29,7 +29,7 @@ const GROUPS: &[CommandGroup] = &[
     CommandGroup { title: "hookhost's own agent", commands: &["run", "session", "tools", "auth"], is_first: false },
     CommandGroup {
         title: "For developers",
-        commands: &["dispatch", "hooks", "inspect", "check", "cache", "completions", "man"],
+        commands: &["allow", "dispatch", "hooks", "inspect", "check", "cache", "completions", "man"],
         is_first: false,
     },
 ];

@@ -11,8 +11,8 @@ use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::nearest::nearest;
 use crate::output::{self, entry, progress::Progress, quoted, style::DIM};
+use crate::proposals;
 use crate::rows::{self, Rows};
-use crate::{inside_agent, proposals};
 use anyhow::anyhow;
 use clap::{Args as _, Command};
 use hookhost_agent::config::{Overrides, ProviderChoice};
@@ -38,18 +38,16 @@ block of TOML that has only `[[rule]]` tables, and nothing else. Write as few ru
 Choose an id, and write reasons, that the person would understand. Every rule that rejects or asks needs `stops` and `passes`; hookhost \
 tries these examples, and also tries the rules on the agents' past calls. Rules that stop ordinary work are refused. The reference:\n\n";
 
-pub(super) async fn run(args: &RuleWordsArgs) -> Result<Exit, CliError> {
-    let sentence = sentence(&args.sentence)?;
-    inside_agent::refuse("asks a model for rules")?;
+pub(super) async fn run(sentence: &str, args: &RuleWordsArgs) -> Result<Exit, CliError> {
     let author = Author::choose(args).await?;
-    let rows = write(&author, &sentence).await?;
+    let rows = write(&author, sentence).await?;
     let first = rows.ids().into_iter().next().unwrap_or_default();
-    let proposal = proposals::store(&configuration::places()?, &first, &author.name(), Some(&sentence), &rows.text)?;
+    let proposal = proposals::store(&configuration::places()?, &first, &author.name(), Some(sentence), &rows.text)?;
     accept::offer(&proposal, args.accept).await
 }
 
 /// Returns the sentence. One or two words are probably a misspelt command.
-fn sentence(words: &[String]) -> Result<String, CliError> {
+pub(super) fn sentence(words: &[String]) -> Result<String, CliError> {
     let sentence = words.join(" ").trim().to_owned();
     let mut parts = sentence.split_whitespace();
     let first = parts.next().unwrap_or_default();

@@ -6,12 +6,14 @@
 //! | `named` | the rule that a person names, and whose it is |
 //! | `explain` | one rule with its examples; the rules of shell-guard |
 //! | `list` | all rules in words, with when they matched last |
-//! | `switch` | `off`, `on` and `remove` |
+//! | `off` | leaves a rule out for some time, and puts it back |
+//! | `remove` | takes a rule out of the user's file |
 //! | `accept` | shows rules and what they would have stopped, asks, and puts them into force |
-//! | `propose` | proposals: from a file, their list, and their end |
+//! | `propose` | proposals from a file, and their list |
+//! | `reject` | removes a proposal |
 //! | `headless` | an agent that answers one question |
 //! | `from_words` | a sentence that a model turns into rules |
-//! | `questions` | a rule from four questions |
+//! | `new` | a rule from four questions |
 
 mod accept;
 mod explain;
@@ -19,27 +21,34 @@ mod from_words;
 mod headless;
 mod list;
 mod named;
+mod new;
+mod off;
 mod propose;
-mod questions;
 mod reference;
-mod switch;
+mod reject;
+mod remove;
 
 use crate::args::{RuleArgs, RuleCommand};
 use crate::exit::{CliError, Exit};
+use crate::inside_agent;
 
 pub(crate) async fn run(args: &RuleArgs) -> Result<Exit, CliError> {
     match &args.command {
-        None => from_words::run(&args.words).await,
+        None => {
+            let sentence = from_words::sentence(&args.words.sentence)?;
+            inside_agent::refuse("asks a model for rules")?;
+            from_words::run(&sentence, &args.words).await
+        }
         Some(RuleCommand::List(args)) => list::run(args),
         Some(RuleCommand::Explain(args)) => explain::run(args),
-        Some(RuleCommand::New(args)) => questions::run(args.accept).await,
+        Some(RuleCommand::New(args)) => new::run(args.accept).await,
         Some(RuleCommand::Propose(args)) => propose::run(args).await,
         Some(RuleCommand::Proposals(args)) => propose::list(args),
         Some(RuleCommand::Accept(args)) => accept::run(args).await,
-        Some(RuleCommand::Reject(args)) => propose::reject(args),
-        Some(RuleCommand::Off(args)) => switch::off(args).await,
-        Some(RuleCommand::On(args)) => switch::on(args).await,
-        Some(RuleCommand::Remove(args)) => switch::remove(args).await,
+        Some(RuleCommand::Reject(args)) => reject::run(args),
+        Some(RuleCommand::Off(args)) => off::off(args).await,
+        Some(RuleCommand::On(args)) => off::on(args).await,
+        Some(RuleCommand::Remove(args)) => remove::run(args).await,
         Some(RuleCommand::Reference) => reference::run(),
     }
 }

@@ -50,3 +50,16 @@ pub(super) fn find(id: &str, does: &str) -> Result<Rule, CliError> {
         None => error.advise("hookhost rule list"),
     })
 }
+
+/// Refuses a change of a project's rule, which others share. `does` says what the command does to rules.
+pub(super) fn refuse_projects(rule: &Rule, places: &UserDirectories, does: &str) -> Result<(), CliError> {
+    if Owner::of(rule, places) != Owner::Project {
+        return Ok(());
+    }
+    let (id, at) = (&rule.row.id, &rule.origin);
+    let why = format!(
+        "the rule {id} is of the project, at {at}, and this command {does} only your own rules: change that file, and approve the change"
+    );
+    let file = quoted(&rule.origin.file.to_string_lossy());
+    Err(CliError::usage(why).advise(format!("hookhost trust {file}")))
+}

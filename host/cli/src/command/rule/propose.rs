@@ -1,7 +1,7 @@
-//! Proposals of rules: from a file or the standard input, their list, and their end.
+//! `hookhost rule propose` and `proposals`: proposals from a file or the standard input, and their list.
 
 use super::accept;
-use crate::args::{ProposalsArgs, ProposeArgs, RejectArgs};
+use crate::args::{ProposalsArgs, ProposeArgs};
 use crate::command::off::person;
 use crate::configuration;
 use crate::exit::{CliError, Exit};
@@ -75,13 +75,4 @@ fn describe(proposal: &Proposal) -> String {
     text.extend(rules.lines().map(|line| format!("    {line}\n")));
     text.push('\n');
     text
-}
-
-pub(super) fn reject(args: &RejectArgs) -> Result<Exit, CliError> {
-    inside_agent::refuse("rejects a proposal")?;
-    let places = configuration::places()?;
-    let proposal = proposals::find(&places, Some(&args.name))?;
-    proposals::remove(&places, &proposal)?;
-    output::print(&format!("The proposal {} is removed. No rule has changed.\n", one_line(&proposal.name)))?;
-    Ok(Exit::Done)
 }
