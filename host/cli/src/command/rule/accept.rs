@@ -23,13 +23,6 @@ use hookhost::command::RulesEdit;
 use hookhost::config::UserDirectories;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// The part of the past on which rules are tried.
-const PAST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-
-/// Maximum time for the past. The newest calls are judged first.
-const PAST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Rules that would have stopped more than one in so many past calls need [`AcceptOptions::insist`].
 const MIN_CALLS_PER_STOP: u64 = 20;
@@ -42,7 +35,7 @@ pub(super) async fn run(args: &AcceptArgs) -> Result<Exit, CliError> {
 
 /// Asks a person about a new proposal. If nobody can be asked, the proposal waits.
 pub(super) async fn offer(proposal: &Proposal, options: AcceptOptions) -> Result<Exit, CliError> {
-    if options.yes || super::super::is_on_a_terminal() {
+    if options.yes || crate::command::is_on_a_terminal() {
         return put_into_force(proposal, options).await;
     }
     output::print(&waits(proposal))?;
@@ -118,9 +111,7 @@ fn describe(proposal: &Proposal, rows: &Rows, places: &UserDirectories) -> Resul
 
 /// Judges what the user's agents did before, by these rules alone.
 async fn past(rows: &Rows, progress: &Arc<Progress>) -> Result<PastVerdicts, CliError> {
-    let mut query = PastQuery::new(PAST);
-    query.limit = Some(PAST_TIMEOUT);
-    query.rules = Some(rows.alone.clone());
+    let query = PastQuery { rules: Some(rows.alone.clone()), ..PastQuery::recent() };
     judge(query, Arc::clone(progress)).await
 }
 

@@ -70,7 +70,8 @@ impl HeadlessAgent {
         let mut command = Command::new(&self.program);
         command.args(self.arguments).current_dir(directory.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut process = ProcessGroup::start(&mut command).map_err(|error| failed(&error))?;
+        // A person who presses Ctrl-C ends the agent, too.
+        let mut process = ProcessGroup::start_bound(&mut command).map_err(|error| failed(&error))?;
         let (input, output, errors) = process.take_pipes();
         let write = async {
             if let Some(mut input) = input {
