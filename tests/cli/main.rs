@@ -40,6 +40,7 @@ mod replay_past;
 mod report;
 mod requests;
 mod rule;
+mod rule_commands;
 mod rules_in_words;
 mod rules_meanwhile;
 mod run;

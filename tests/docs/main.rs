@@ -14,6 +14,7 @@ mod pages;
 mod plugin_settings;
 mod public_items;
 mod readme;
+mod rules;
 mod security;
 mod tour;
 mod using;

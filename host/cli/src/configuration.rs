@@ -7,12 +7,15 @@ use crate::bundled;
 use crate::exit::CliError;
 use crate::output::{self, quoted, style::WARNING};
 use anyhow::anyhow;
-use hookhost::config::{Config, Discovered, Entry, Found, Inert, InertFile, Layer, UnapprovedChange, UserDirectories};
+use hookhost::config::{
+    Config, Discovered, Entry, Found, Inert, InertFile, Layer, Rule, UnapprovedChange, UserDirectories,
+};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::config::SentVariable;
 use hookhost_agent::mcp::McpSection;
 use hookhost_models::Keys;
 use hookhost_proxy::mcp::policy::Section;
+use hookhost_resident::RulePauses;
 use std::path::{Path, PathBuf};
 
 /// The sections of `hookhost.toml` that do not belong to the engine.
@@ -51,8 +54,15 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
     };
     let mut found = found.map_err(CliError::not_loaded)?;
     check_sections(&found.config)?;
-    found.config = with_rules_plugin(found.config, &places)?;
+    let off = RulePauses::current(&places.state);
+    found.config = with_rules_plugin(found.config.without_rules(|rule| off.of(rule).is_some()), &places)?;
     Ok(found)
+}
+
+/// Returns the rules in words that apply in `directory`, with those that are switched off for some time.
+pub(crate) fn rules(directory: &Path) -> Result<Vec<Rule>, CliError> {
+    let found = Config::discover(directory, &places()?, SECTIONS).map_err(CliError::not_loaded)?;
+    Ok(found.config.rules().to_vec())
 }
 
 /// Adds the plugin that judges the `[[rule]]` tables, if there are any.

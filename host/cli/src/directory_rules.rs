@@ -5,7 +5,7 @@ use crate::output::time;
 use crate::{configuration, loading};
 use hookhost::command::{ProjectFile, TrustStore};
 use hookhost::config::{Config, FILE_NAME};
-use hookhost_resident::{ConfigurationSource, FoundConfiguration, Pause, users_file};
+use hookhost_resident::{ConfigurationSource, FoundConfiguration, Pause, RulePauses, users_file};
 use std::path::{Path, PathBuf};
 
 /// The note for the user while rules are only observed.
@@ -14,6 +14,11 @@ pub(crate) const OBSERVES: &str = "hookhost only observes: it records what your 
 /// Describes a pause for the user.
 pub(crate) fn pause_note(pause: &Pause) -> String {
     format!("hookhost is paused until {}: no rule is asked, and every call passes", time::local(pause.until))
+}
+
+/// Describes a rule that is switched off for some time.
+pub(crate) fn rule_pause_note(id: &str, pause: &Pause) -> String {
+    format!("the rule {id} is off until {}", time::local(pause.until))
 }
 
 /// Finds the user's own files and the project's approved files.
@@ -33,9 +38,12 @@ impl ConfigurationSource for UserConfigurations {
         let pause = Pause::current(&places.state);
         let paused = pause.as_ref().map(pause_note);
         let observed = found.config.settings().observe.then(|| OBSERVES.to_owned());
-        let notes = paused.or(observed).into_iter().chain(changes).chain(inert);
+        let off = RulePauses::current(&places.state);
+        let rules_off = off.iter().map(|(id, pause)| rule_pause_note(id, pause));
+        let notes = paused.or(observed).into_iter().chain(rules_off).chain(changes).chain(inert);
         let notes = notes.map(|note| format!("hookhost: {note}")).collect();
-        Ok(FoundConfiguration::new(found.config).notes(notes).pause(pause))
+        let rule_pauses = off.iter().map(|(_, pause)| pause.clone()).collect();
+        Ok(FoundConfiguration::new(found.config).notes(notes).pause(pause).rule_pauses(rule_pauses))
     }
 
     fn files(&self, directory: &Path, loaded: Option<&Config>) -> Vec<PathBuf> {
@@ -45,6 +53,7 @@ impl ConfigurationSource for UserConfigurations {
             files.extend(places.user_files());
             files.push(TrustStore::of(&places).file());
             files.push(Pause::file(&places.state));
+            files.push(RulePauses::file(&places.state));
         }
         if let Some(config) = loaded {
             files.extend(config.files().iter().cloned());

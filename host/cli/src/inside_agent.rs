@@ -90,6 +90,15 @@ pub(crate) fn is_inside() -> bool {
     find_sign().is_some()
 }
 
+/// Returns the name of the agent that has started this process.
+pub(crate) fn agent() -> Option<String> {
+    find_sign().map(|sign| match sign {
+        Sign::Mark { agent, .. } => agent.to_owned(),
+        Sign::Parent(program) => program,
+        Sign::TooDeep => "an unknown program".to_owned(),
+    })
+}
+
 fn find_sign() -> Option<Sign> {
     sign(|variable| std::env::var_os(variable).is_some_and(|value| !value.is_empty()), parents())
 }

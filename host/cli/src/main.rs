@@ -17,6 +17,8 @@ mod loading;
 mod nearest;
 mod output;
 mod profile;
+mod proposals;
+mod rows;
 mod tally;
 mod terminal_approver;
 mod toolbox;

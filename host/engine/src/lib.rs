@@ -171,6 +171,8 @@ pub mod command {
     #[cfg(feature = "config-file")]
     pub use crate::config::edit::{Change, Edited, allow, replace_asks};
     #[cfg(feature = "config-file")]
+    pub use crate::config::edit_rules::RulesEdit;
+    #[cfg(feature = "config-file")]
     pub use crate::config::project_file::ProjectFile;
     #[cfg(feature = "config-file")]
     pub use crate::config::trust::{Approved, TrustStore};

@@ -61,7 +61,7 @@ pub use endpoint::{Endpoint, Timeouts, http_client};
 pub use error::ProviderError;
 pub use keys::{Keys, KeysError};
 pub use origin::Origin;
-pub use plugin_models::PluginModels;
+pub use plugin_models::{PluginModels, answer};
 pub use probe::served_models;
 pub use program::{COMMON_VARIABLES, ProgramDescription, ProviderProgram};
 pub use provider::{Delta, DeltaStream, Provider, Request, ToolDefinition};

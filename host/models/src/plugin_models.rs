@@ -87,17 +87,26 @@ impl PluginModels {
             max_output_tokens: question.max_output_tokens.min(known.longest_answer.unwrap_or(u32::MAX)),
             temperature: question.temperature,
         };
-        let mut failures = 0;
-        loop {
-            match answer(&*known.provider, request.clone()).await {
-                Ok(text) => return Ok(text),
-                Err(error) => {
-                    failures += 1;
-                    let wait = self.retry.wait(failures, &error);
-                    let is_far_off = error.retry_after().is_some_and(|after| after > self.retry.longest_wait);
-                    let Some(wait) = wait.filter(|_| !is_far_off) else { return Err(error.to_string()) };
-                    tokio::time::sleep(wait).await;
-                }
+        answer(&*known.provider, request, &self.retry).await.map_err(|error| error.to_string())
+    }
+}
+
+/// Sends a request without tools, and returns the text of the answer. Temporary failures are retried, unless the server asks to
+/// wait longer than `retry` allows.
+///
+/// # Errors
+/// The last failure.
+pub async fn answer(provider: &dyn Provider, request: Request, retry: &RetryPolicy) -> Result<String, ProviderError> {
+    let mut failures = 0;
+    loop {
+        match answer_once(provider, request.clone()).await {
+            Ok(text) => return Ok(text),
+            Err(error) => {
+                failures += 1;
+                let wait = retry.wait(failures, &error);
+                let is_far_off = error.retry_after().is_some_and(|after| after > retry.longest_wait);
+                let Some(wait) = wait.filter(|_| !is_far_off) else { return Err(error) };
+                tokio::time::sleep(wait).await;
             }
         }
     }
@@ -110,7 +119,7 @@ impl Model for PluginModels {
 }
 
 /// Collects the text of an answer.
-async fn answer(provider: &dyn Provider, request: Request) -> Result<String, ProviderError> {
+async fn answer_once(provider: &dyn Provider, request: Request) -> Result<String, ProviderError> {
     let mut stream = provider.send(request).await?;
     let mut text = String::new();
     while let Some(delta) = stream.next().await {

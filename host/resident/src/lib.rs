@@ -5,6 +5,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`pause`] | a time in which no rule is asked |
+//! | [`rule_pauses`] | rules that are switched off for some time |
 //! | [`rules`] | the rules of each directory, which are loaded again when their files change |
 //! | [`users_file`] | checks that the user's configuration file still exists |
 //! | `call_key` | the key of a call; reports with the same key get the same decision |
@@ -34,6 +35,7 @@ mod mcp;
 mod outcome_cache;
 pub mod pause;
 pub mod resident;
+pub mod rule_pauses;
 pub mod rules;
 pub mod sessions;
 pub mod settler;
@@ -43,5 +45,6 @@ pub mod users_file;
 
 pub use pause::Pause;
 pub use resident::{EndReason, ResidentError, ResidentHost};
+pub use rule_pauses::RulePauses;
 pub use rules::{ConfigurationSource, FoundConfiguration, RELOAD_FAILED};
 pub use settler::Settler;

@@ -2,7 +2,7 @@
 //! under rules that were replaced before the event.
 
 use crate::pause::{Clocks, Pause};
-use hookhost::config::{Config, Enforcement};
+use hookhost::config::Config;
 use hookhost::{Host, RuleSet, RuleSource};
 use std::collections::HashMap;
 use std::fs;
@@ -48,12 +48,14 @@ pub struct FoundConfiguration {
     pub notes: Vec<String>,
     /// The pause that lasts now. The configuration is then [paused](Config::paused).
     pub pause: Option<Pause>,
+    /// The pauses of the rules that the configuration leaves out.
+    pub rule_pauses: Vec<Pause>,
 }
 
 impl FoundConfiguration {
     /// Creates a result without notes.
     pub fn new(config: Config) -> Self {
-        Self { config, notes: Vec::new(), pause: None }
+        Self { config, notes: Vec::new(), pause: None, rule_pauses: Vec::new() }
     }
 
     /// Pauses the configuration if a pause lasts now.
@@ -61,6 +63,12 @@ impl FoundConfiguration {
     pub fn pause(self, pause: Option<Pause>) -> Self {
         let config = if pause.is_some() { self.config.paused() } else { self.config };
         Self { config, pause, ..self }
+    }
+
+    /// Sets the pauses of the rules that the configuration leaves out. It is found again when the first of them ends.
+    #[must_use]
+    pub fn rule_pauses(self, rule_pauses: Vec<Pause>) -> Self {
+        Self { rule_pauses, ..self }
     }
 
     /// Sets the notes for the user.
@@ -120,6 +128,8 @@ struct DirectoryEntry {
 struct LoadState {
     config: Option<Config>,
     loaded: Option<DirectoryRules>,
+    /// True if the loaded rules are fewer than usual, because of a pause.
+    is_loosened: bool,
 }
 
 /// The directories that a session names.
@@ -144,16 +154,19 @@ struct LoadedRules {
     stamps: Vec<(PathBuf, Stamp)>,
     /// The rules, or the reason why there are none.
     rules: Result<DirectoryRules, String>,
-    /// The pause because of which no rule is asked.
-    pause: Option<Pause>,
+    /// The pauses because of which rules are not asked.
+    pauses: Vec<Pause>,
 }
 
 impl LoadedRules {
-    /// Returns true if the files are unchanged and the pause, if there is one, still lasts.
+    /// Returns true if the files are unchanged and all pauses still last.
     fn is_current(&self) -> bool {
         !self.stamps.is_empty()
             && self.stamps.iter().all(|(path, stamp)| stamp_of(path) == *stamp)
-            && self.pause.as_ref().is_none_or(|pause| pause.lasts(&Clocks::now()))
+            && (self.pauses.is_empty() || {
+                let now = Clocks::now();
+                self.pauses.iter().all(|pause| pause.lasts(&now))
+            })
     }
 }
 
@@ -320,7 +333,9 @@ impl Loader {
         // The stamps are taken before the files are read, because then any later change is noticed at the next event.
         let before = stamps(self.configurations.files(directory, state.config.as_ref()));
         let found = self.configurations.find(directory, state.config.as_ref());
-        let pause = found.as_ref().ok().and_then(|found| found.pause.clone());
+        let pauses = found
+            .as_ref()
+            .map_or_else(|_| Vec::new(), |found| found.pause.iter().chain(&found.rule_pauses).cloned().collect());
         let loaded = match found {
             Ok(found) => self.apply(found, state).await,
             Err(why) => Err(why),
@@ -335,7 +350,7 @@ impl Loader {
             tracing::warn!(directory = %directory.display(), why, "changed rules cannot be loaded");
             match &mut state.loaded {
                 // A pause must not become longer because the rules after it cannot be loaded.
-                Some(kept) if kept.rules.config().enforcement() != Enforcement::Paused => {
+                Some(kept) if !state.is_loosened => {
                     kept.notes = [format!("{RELOAD_FAILED}, so the previous rules stay active: {why}")].into();
                 }
                 _ => problem = Some(why),
@@ -345,7 +360,7 @@ impl Loader {
             Some(why) => Err(why),
             None => state.loaded.clone().ok_or_else(String::new),
         };
-        LoadedRules { stamps: stamped, rules, pause }
+        LoadedRules { stamps: stamped, rules, pauses }
     }
 
     async fn apply(&self, found: FoundConfiguration, state: &mut LoadState) -> Result<(), String> {
@@ -369,6 +384,7 @@ impl Loader {
         state.loaded =
             Some(DirectoryRules { rules, notes: notes.into(), number, revision, digest, project_files, plugin_time });
         state.config = Some(found.config);
+        state.is_loosened = found.pause.is_some() || !found.rule_pauses.is_empty();
         Ok(())
     }
 }

@@ -25,7 +25,8 @@ fn the_hook_is_written_beside_what_is_there_and_the_effect_is_told() {
             "  next: hookhost doctor claude-code --prove\n",
         ],
     );
-    assert_eq!(ended.stdout.lines().count(), 5, "the rest is for --verbose: {ended:#?}");
+    assert!(ended.stdout.contains("  created ") && ended.stdout.contains("skills/hookhost/SKILL.md\n"), "{ended:#?}");
+    assert_eq!(ended.stdout.lines().count(), 6, "the rest is for --verbose: {ended:#?}");
     let ended = person.run(&["install", "claude-code", "--verbose"]);
     printed(
         &ended,
@@ -43,7 +44,7 @@ fn the_hook_is_written_beside_what_is_there_and_the_effect_is_told() {
     assert!(text.contains(&format!("\"command\": \"{}\"", program.display())), "{text}");
     assert!(text.contains("\"args\": [\"claude-code\", \"PreToolUse\", \"--config-dir="), "{text}");
     assert_eq!(person.settings().metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(fs::read_dir(person.user.path(".claude")).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(person.user.path(".claude")).unwrap().count(), 2);
 }
 
 #[test]

@@ -13,7 +13,11 @@ fn a_file_that_nobody_changed_is_put_back_byte_for_byte() {
         let ended = person.run(&["uninstall", "claude-code"]);
         printed(
             ended.expect(0, &[]),
-            &["  restored /", "(it is what it was before, byte for byte)\n  Claude Code no longer asks hookhost.\n"],
+            &[
+                "  restored /",
+                "(it is what it was before, byte for byte)\n  removed /",
+                "skills/hookhost/SKILL.md (it was not there before)\n  Claude Code no longer asks hookhost.\n",
+            ],
         );
         assert_eq!(person.read(), text);
     }

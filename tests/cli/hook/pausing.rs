@@ -86,6 +86,31 @@ fn a_pause_ends_by_itself_while_the_resident_host_runs() {
 }
 
 #[test]
+fn a_rule_that_is_off_passes_at_once_and_comes_back_by_itself_while_the_resident_host_runs() {
+    let home = Home::with(
+        "[[rule]]\nid = 'push'\non = 'shell'\nprogram = 'git push'\nreject = 'no'\nstops = ['git push']\npasses = ['ls']\n",
+    );
+    let decision = |number: u32| home.asked("s", &number.to_string(), "git push").decision();
+    assert_eq!(decision(1), "deny");
+    home.typed(&["rule", "off", "push", "--for", "3s"]).expect(0, &[]);
+    let reply = home.asked("s", "2", "git push");
+    reply.passes();
+    assert!(reply.stdout.contains("hookhost: the rule push is off until 20"), "the user is told: {reply:?}");
+    let began = std::time::Instant::now();
+    let mut number = 3;
+    while decision(number) != "deny" {
+        number += 1;
+        assert!(began.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    home.typed(&["rule", "off", "push", "--for", "1h"]).expect(0, &[]);
+    assert_eq!(decision(1000), "none");
+    home.typed(&["rule", "on", "push"]).expect(0, &[]);
+    assert_eq!(decision(1001), "deny");
+    home.verify_log();
+}
+
+#[test]
 fn on_ends_a_pause_and_so_does_a_clock_that_says_nothing_clear() {
     let home = Home::new();
     let paused = |is_paused: bool, number: u32| {

@@ -60,7 +60,8 @@ fn a_dry_run_shows_each_change_and_changes_nothing() {
     let dry = owner.run(&["on", "--dry-run"]);
     dry.expect(0, &[]);
     let file = owner.path(AGENTS[0].file).display().to_string();
-    assert_eq!(row(&dry, "claude-code"), format!("✓ would change {file}, and be proven"));
+    let skill = owner.path(".claude/skills/hookhost/SKILL.md").display().to_string();
+    assert_eq!(row(&dry, "claude-code"), format!("✓ would change {file}, {skill}, and be proven"));
     assert_eq!(row(&dry, "dry run"), "nothing was changed     (each line: hookhost on --dry-run --verbose)");
     assert!(!dry.stdout.contains("+++"), "{dry:#?}");
     let verbose = owner.run(&["on", "--dry-run", "--verbose"]);
@@ -72,7 +73,8 @@ fn a_dry_run_shows_each_change_and_changes_nothing() {
     let dry = owner.run(&["on", "--dry-run"]);
     assert_eq!(row(&dry, "claude-code"), "✓ has the hook already, and would be proven again");
     let off = owner.run(&["off", "--dry-run", "--verbose"]);
-    assert_eq!(row(&off, "claude-code"), format!("✓ would restore {file}, byte for byte"));
+    let would = format!("would restore {file}, byte for byte; would remove {skill}, which hookhost made");
+    assert_eq!(row(&off, "claude-code"), format!("✓ {would}"));
     assert!(off.stdout.contains(&format!("--- {file}\n")), "{off:#?}");
     assert!(!owner.run(&["off", "--dry-run"]).stdout.contains("---"));
     assert!(owner.has_hook(&AGENTS[0]));

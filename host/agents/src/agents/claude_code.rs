@@ -23,6 +23,9 @@ const PERMISSION: Abilities = Abilities { rejects: true, approves: true, changes
 /// The hook can replace the text that the user sees, but not the text that the model reads later.
 const DISPLAY: Abilities = Abilities { replaces: true, rejects: true, ..TELLS };
 
+/// How the agent proposes a rule, for a user who wishes one. The plugin of the marketplace has the same file.
+const SKILL: &str = include_str!("../../../../agent-plugin/skills/hookhost/SKILL.md");
+
 static AGENT: Agent = Agent {
     name: "claude-code",
     title: "Claude Code",
@@ -127,8 +130,8 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         Some("/Library/Application Support/ClaudeCode/managed-settings.json"),
         None,
     );
-    let user = context.directory("CLAUDE_CONFIG_DIR", ".claude").join("settings.json");
-    let path = context.path(user, ".claude/settings.json", Ok(managed))?;
+    let user = context.directory("CLAUDE_CONFIG_DIR", ".claude");
+    let path = context.path(user.join("settings.json"), ".claude/settings.json", Ok(managed))?;
     let entries = groups(&AGENT, &["hooks"], Some("*"), |point| {
         let words = context.words(&AGENT, point.name);
         let (program, arguments) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
@@ -136,7 +139,11 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
             "type": "command", "command": program, "args": arguments, "timeout": point.timeout, "onFailure": "block",
         })
     });
-    Ok(Plan::new(vec![FilePlan::Json { path, entries }]))
+    let mut files = vec![FilePlan::Json { path, entries }];
+    if context.scope == Scope::User {
+        files.push(FilePlan::whole(context.home.join(user).join("skills/hookhost/SKILL.md"), SKILL.to_owned()));
+    }
+    Ok(Plan::new(files))
 }
 
 /// Claude Code stores servers of its default scope, `local`, under a key that is the path of the project.

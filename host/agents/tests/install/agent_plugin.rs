@@ -26,7 +26,7 @@ fn hooks(agent: &str, script: &str) -> String {
         variable: &|_| None,
     };
     let plan = adapter.install(&context).unwrap();
-    let [FilePlan::Json { entries, .. }] = plan.files.as_slice() else { panic!("{:?}", plan.files) };
+    let [FilePlan::Json { entries, .. }, ..] = plan.files.as_slice() else { panic!("{:?}", plan.files) };
     with_entries("", entries, adapter.json_dialect(), agent).unwrap().replace(PROGRAM, script)
 }
 

@@ -80,11 +80,14 @@ impl Home {
         install::apply(&changes, &self.receipts(), &of, Some("2.1.330".to_owned()))
     }
 
+    /// Takes hookhost out, and returns what became of the settings. The skill is a file of hookhost alone, so it always goes.
     pub(crate) fn uninstall(&self) -> Result<Vec<UndoAction>, FileRefusal> {
         let receipt = self.receipts().read(&Self::installation())?;
         let undoings = uninstall::prepare(&self.plan(), &Self::installation(), receipt.as_ref())?;
         uninstall::apply(&undoings)?;
         self.receipts().remove(&Self::installation())?;
-        Ok(undoings.into_iter().map(|undoing| undoing.undo).collect())
+        assert!(!self.path(".claude/skills/hookhost/SKILL.md").exists());
+        let of_settings = undoings.into_iter().filter(|undoing| !undoing.file.named.ends_with("SKILL.md"));
+        Ok(of_settings.map(|undoing| undoing.undo).collect())
     }
 }

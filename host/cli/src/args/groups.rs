@@ -17,13 +17,13 @@ const GROUPS: &[CommandGroup] = &[
     CommandGroup { title: "Start here", commands: &["on", "off", "doctor", "update"], is_first: true },
     CommandGroup {
         title: "Rules",
-        commands: &["profile", "add", "allow", "trust", "approvals", "allow-once"],
+        commands: &["profile", "rule", "add", "trust", "approvals", "allow-once"],
         is_first: true,
     },
     CommandGroup { title: "See what happened", commands: &["report", "why", "audit"], is_first: true },
     CommandGroup {
         title: "Write and try rules",
-        commands: &["rule", "import", "suggest", "test", "record", "replay", "dispatch"],
+        commands: &["import", "suggest", "test", "record", "replay", "dispatch"],
         is_first: false,
     },
     CommandGroup {
@@ -34,7 +34,7 @@ const GROUPS: &[CommandGroup] = &[
     CommandGroup { title: "hookhost's own agent", commands: &["run", "session", "tools", "auth"], is_first: false },
     CommandGroup {
         title: "For developers",
-        commands: &["hooks", "inspect", "check", "cache", "completions", "man"],
+        commands: &["allow", "hooks", "inspect", "check", "cache", "completions", "man"],
         is_first: false,
     },
 ];

@@ -29,7 +29,10 @@ pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
 pub(crate) use on_off::{OffArgs, OnArgs};
 pub(crate) use profile::{AddArgs, ProfileArgs, ProfileCommand, UseProfileArgs};
 pub(crate) use resident::{AllowOnceArgs, ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
-pub(crate) use rule::{ExplainArgs, RuleArgs, RuleCommand};
+pub(crate) use rule::{
+    AcceptArgs, AcceptOptions, ExplainArgs, ListRulesArgs, ProposalsArgs, ProposeArgs, RejectArgs, RemoveRuleArgs,
+    RuleArgs, RuleCommand, RuleOffArgs, RuleOnArgs, RuleWordsArgs,
+};
 pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs};
 
 use crate::exit::CODES;
@@ -66,8 +69,19 @@ impl Cli {
         if is_short || first.is_some_and(|word| word == "help" || word == "--help") {
             command = with_groups(command, &crate::command::programs(), is_short);
         }
-        let matches = command.get_matches();
+        let matches = command.get_matches_from(words());
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// Returns the words of the command line. `hookhost help rules` shows the reference of rules, although `rules` is no command.
+fn words() -> Vec<OsString> {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    match words.as_slice() {
+        [program, help, rules] if help == "help" && rules == "rules" => {
+            vec![program.clone(), "rule".into(), "reference".into()]
+        }
+        _ => words,
     }
 }
 

@@ -71,7 +71,7 @@ pub(crate) struct OffArgs {
 }
 
 /// Parses the length of a pause.
-fn length(text: &str) -> Result<Duration, String> {
+pub(super) fn length(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let seconds: u64 = match &text[digits.len()..] {
         "s" => 1,
@@ -84,7 +84,7 @@ fn length(text: &str) -> Result<Duration, String> {
         None => Err("write a number and its unit, such as 30s, 10m or 2h".to_owned()),
         Some(Duration::ZERO) => Err("a pause of no length would end at once".to_owned()),
         Some(length) if length > hookhost_resident::pause::MAX_PAUSE => {
-            Err("a pause lasts 24 hours at most; `hookhost off` alone removes hookhost from your agents".to_owned())
+            Err("a pause lasts 24 hours at most".to_owned())
         }
         Some(length) => Ok(length),
     }

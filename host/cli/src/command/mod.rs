@@ -12,7 +12,6 @@ mod cache;
 mod check;
 mod dispatch;
 mod doctor;
-mod export;
 mod external;
 mod generated;
 mod hook;
@@ -44,7 +43,7 @@ mod uninstall;
 mod update;
 mod why;
 
-use crate::args::{Cli, Command, McpCommand, RuleCommand, SessionCommand};
+use crate::args::{Cli, Command, McpCommand, SessionCommand};
 use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::output;
@@ -104,10 +103,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Replay(args) => wait_for(replay::run(&args)),
         Command::Update(args) => update::run(&args),
         Command::Cache(args) => cache::run(&args),
-        Command::Rule(args) => match &args.command {
-            RuleCommand::Explain(args) => rule::explain(args),
-            RuleCommand::Export(args) => export::run(args),
-        },
+        Command::Rule(args) => wait_for(rule::run(&args)),
         Command::Import(args) => wait_for(import::run(&args)),
         Command::Suggest(args) => wait_for(suggest::run(&args)),
         Command::Completions(args) => generated::completions(&args),

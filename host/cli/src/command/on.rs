@@ -42,12 +42,6 @@ use tokio_util::sync::CancellationToken;
 /// Time to wait until a resident host of another version has ended.
 const END_TIMEOUT: Duration = Duration::from_secs(35);
 
-/// The part of the past on which the rules are tried.
-const PAST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-
-/// Maximum time for the past. The newest calls are judged first.
-const PAST_TIMEOUT: Duration = Duration::from_secs(5);
-
 pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
     if !args.dry_run {
         inside_agent::refuse("turns hookhost on")?;
@@ -311,8 +305,7 @@ async fn versions(
 
 /// Tries the rules on the past. Returns no row if there is no past.
 async fn past_row(progress: &Arc<Progress>, cancel: &CancellationToken) -> Option<Row> {
-    let mut query = PastQuery::new(PAST);
-    query.limit = Some(PAST_TIMEOUT);
+    let query = PastQuery::recent();
     let stop = Arc::clone(&query.cancel);
     let row = |text: &str| Row::note("your past", text).next("hookhost replay --from all");
     match cancel.run_until_cancelled(judge(query, Arc::clone(progress))).await {

@@ -229,8 +229,12 @@ fn taken_up(text: &mut String, changed: &RulesChanged) {
 }
 
 fn operator(text: &mut String, operator: &OperatorAction) {
-    let OperatorAction { action, by, until, agents, .. } = operator;
+    let OperatorAction { action, by, until, agents, rules, .. } = operator;
     let done = match action {
+        OperatorActionKind::RuleAccept => "has new rules",
+        OperatorActionKind::RuleRemove => "lost rules",
+        OperatorActionKind::RuleOff => "leaves rules out",
+        OperatorActionKind::RuleOn => "has rules back",
         OperatorActionKind::On => "was switched on",
         OperatorActionKind::Off => "was switched off",
         OperatorActionKind::Pause => "was paused",
@@ -240,6 +244,9 @@ fn operator(text: &mut String, operator: &OperatorAction) {
     let _ = write!(text, "{CHANGED}hookhost {done}{CHANGED:#}");
     if !agents.is_empty() {
         let _ = write!(text, " for {}", one_line(&agents.join(", ")));
+    }
+    if !rules.is_empty() {
+        let _ = write!(text, ": {}", one_line(&rules.join(", ")));
     }
     if let Some(until) = until {
         let _ = write!(text, " until {}", time::utc(*until));

@@ -420,12 +420,15 @@ pub struct OperatorAction {
     /// The user's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// End of a pause, in milliseconds since the Unix epoch.
+    /// End of a pause, of hookhost or of a rule, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
     /// The agents that the change affects. If the list is empty, the change affects all agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<String>,
+    /// The rules in words that the change is about, by their ids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
 }
 
 /// The kind of an [`OperatorAction`].
@@ -441,13 +444,21 @@ pub enum OperatorActionKind {
     Pause,
     /// A pause was ended before its time.
     Resume,
+    /// Rules in words were put into force.
+    RuleAccept,
+    /// A rule in words was removed.
+    RuleRemove,
+    /// A rule in words was switched off for some time.
+    RuleOff,
+    /// A rule in words was switched on before the end of that time.
+    RuleOn,
 }
 
 impl OperatorAction {
     /// Creates the record of a change that affects all agents. The host that writes the record sets its time.
     #[must_use]
     pub fn new(action: OperatorActionKind) -> Self {
-        Self { time: 0, action, by: None, until: None, agents: Vec::new() }
+        Self { time: 0, action, by: None, until: None, agents: Vec::new(), rules: Vec::new() }
     }
 }
 
@@ -460,6 +471,10 @@ impl OperatorActionKind {
             Self::Off => "off",
             Self::Pause => "pause",
             Self::Resume => "resume",
+            Self::RuleAccept => "rule-accept",
+            Self::RuleRemove => "rule-remove",
+            Self::RuleOff => "rule-off",
+            Self::RuleOn => "rule-on",
         }
     }
 }

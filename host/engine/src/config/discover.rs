@@ -151,7 +151,32 @@ impl Config {
     /// - [`ConfigError::TrustStore`] if the approvals cannot be read.
     /// - [`ConfigError::Entry`] if a directory that a project grants is a link out of the project.
     pub fn discover(cwd: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Discovered, ConfigError> {
-        let mut counting = of_user(places, sections)?;
+        Self::discover_beside(None, cwd, places, sections)
+    }
+
+    /// Like [`Self::discover`], with further rules of the user that are not in force yet. `text` has only `[[rule]]` tables, and
+    /// mistakes in it are reported as mistakes of `file`.
+    ///
+    /// # Errors
+    /// The errors of [`Self::discover`].
+    pub fn discover_with_rules(
+        text: &str,
+        file: &Path,
+        cwd: &Path,
+        places: &UserDirectories,
+        sections: &[&str],
+    ) -> Result<Discovered, ConfigError> {
+        let rules = file::parse_rules(text, &places.source(file.to_owned(), Layer::User));
+        Self::discover_beside(Some(rules), cwd, places, sections)
+    }
+
+    fn discover_beside(
+        rules: Option<Result<ParsedFile, Vec<Problem>>>,
+        cwd: &Path,
+        places: &UserDirectories,
+        sections: &[&str],
+    ) -> Result<Discovered, ConfigError> {
+        let mut counting = of_user(places, sections, rules)?;
         let Project { approved, inert, changes } = Project::of(cwd, places)?;
         for project in approved {
             counting.push(file::parse(&project.text, &places.source(project.path, Layer::Project), sections));
@@ -171,14 +196,18 @@ impl Config {
         places: &UserDirectories,
         sections: &[&str],
     ) -> Result<Self, ConfigError> {
-        let mut counting = of_user(places, sections)?;
+        let mut counting = of_user(places, sections, None)?;
         counting.push(file::parse(&file.text, &places.source(file.path.clone(), Layer::Project), sections));
         Self::add_up(counting, canonical)
     }
 }
 
-/// Reads the user's own files.
-fn of_user(places: &UserDirectories, sections: &[&str]) -> Result<Vec<Result<ParsedFile, Vec<Problem>>>, ConfigError> {
+/// Reads the user's own files. `rules` are further rules of the user.
+fn of_user(
+    places: &UserDirectories,
+    sections: &[&str],
+    rules: Option<Result<ParsedFile, Vec<Problem>>>,
+) -> Result<Vec<Result<ParsedFile, Vec<Problem>>>, ConfigError> {
     let read = |path: &Path| {
         if !is_there(path)? {
             return Ok::<_, ConfigError>(None);
@@ -187,10 +216,11 @@ fn of_user(places: &UserDirectories, sections: &[&str]) -> Result<Vec<Result<Par
         Ok(Some(file::parse(&file.text, &places.source(file.path, Layer::User), sections)))
     };
     let (mut profile, user) = (read(&places.profile_file())?, read(&places.user_file())?);
-    if let (Some(Ok(profile)), Some(Ok(user))) = (&mut profile, &user) {
-        profile.leave_out_entries_of(user, canonical);
+    if let Some(Ok(profile)) = &mut profile {
+        let own = [&user, &rules].into_iter().flatten().flatten();
+        own.for_each(|own| profile.leave_out_entries_of(own, canonical));
     }
-    Ok(profile.into_iter().chain(user).collect())
+    Ok(profile.into_iter().chain(user).chain(rules).collect())
 }
 
 /// The files of a project.

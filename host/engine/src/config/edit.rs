@@ -74,32 +74,55 @@ pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&
     let Code::File { path, digest } = &entry.code else { return Err(refused()) };
     let (wasm, digest) = (&without_links(path)?, *digest);
     let entry = &Entry { code: Code::File { path: wasm.clone(), digest }, ..entry.clone() };
-    // Without the lock, two commands that write an entry at the same time could overwrite each other's entry.
-    let _lock = Lock::take(&places.state).map_err(ConfigError::file("lock", &places.state))?;
-    let exists = is_there(file)?;
-    let present = if exists { Some(ProjectFile::read_through_links(file, Guard::Anybodys)?) } else { None };
-    let path = match &present {
-        Some(present) => present.path.clone(),
-        None => new_file(file)?,
-    };
+    let opened = OpenFile::open(file, places, Guard::Anybodys)?;
+    let OpenFile { path, old, before, .. } = &opened;
     let source = Source { file: path.clone(), layer: Layer::Chosen, home: places.home.clone() };
-    let before = present.as_ref().map(|present| present.digest);
-    let old = present.map_or_else(String::new, |present| present.text);
-    let entries = file::parse(&old, &source, sections).map_err(Problems::of)?.entries;
+    let entries = file::parse(old, &source, sections).map_err(Problems::of)?.entries;
 
     let edit = match conflict(&entries, &entry.name, wasm, &canonical(&places.plugins()))? {
-        Some((placed, before)) if before == digest => Edit::nothing(placed, &old),
-        Some((placed, before)) => Edit::pin(placed, &old, entry, before)?,
-        None => Edit::append(entry, &old, directory_of(&path))?,
+        Some((placed, before)) if before == digest => Edit::nothing(placed, old),
+        Some((placed, before)) => Edit::pin(placed, old, entry, before)?,
+        None => Edit::append(entry, old, directory_of(path))?,
     };
     // Check that the new text is valid and contains the entry as requested. Only then write the file.
     let config = Config::parse(&edit.new, &source, sections)?;
     let line = config.entry(&entry.name).and_then(|entry| entry.origin.as_ref()).map_or(0, |origin| origin.line);
     if edit.change != Change::Unchanged {
-        files::replace(&path, edit.new.as_bytes(), NewFile::Usual).map_err(ConfigError::io("write", &path))?;
+        opened.replace(&edit.new)?;
     }
     let after = Digest::of_bytes(edit.new.as_bytes());
-    Ok(Edited { file: path, line, text: edit.text, change: edit.change, before, after })
+    Ok(Edited { file: path.clone(), line, text: edit.text, change: edit.change, before: *before, after })
+}
+
+/// A configuration file that only this process changes.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    /// Without the lock, two commands that change the file at the same time could overwrite each other's change.
+    _lock: Lock,
+    pub(super) path: PathBuf,
+    /// The text of the file. Empty if there is no file.
+    pub(super) old: String,
+    before: Option<Digest>,
+}
+
+impl OpenFile {
+    /// Reads a file, which need not exist.
+    pub(super) fn open(file: &Path, places: &UserDirectories, guard: Guard) -> Result<Self, ConfigError> {
+        let lock = Lock::take(&places.state).map_err(ConfigError::file("lock", &places.state))?;
+        let exists = is_there(file)?;
+        let present = if exists { Some(ProjectFile::read_through_links(file, guard)?) } else { None };
+        let path = match &present {
+            Some(present) => present.path.clone(),
+            None => new_file(file)?,
+        };
+        let before = present.as_ref().map(|present| present.digest);
+        Ok(Self { _lock: lock, path, old: present.map_or_else(String::new, |present| present.text), before })
+    }
+
+    /// Replaces the text of the file.
+    pub(super) fn replace(&self, new: &str) -> Result<(), ConfigError> {
+        files::replace(&self.path, new.as_bytes(), NewFile::Usual).map_err(ConfigError::io("write", &self.path))
+    }
 }
 
 /// Replaces each `[[ask]]` of version 0.1 in the configuration file `file` by a rule that asks about at least the same calls.
@@ -202,20 +225,26 @@ impl Edit {
 
     fn append(entry: &Entry, old: &str, directory: &Path) -> Result<Self, ConfigError> {
         let text = RawEntry::of(entry, directory).and_then(|written| written.to_toml());
-        let mut text = text.map_err(|why| ConfigError::Entry { name: entry.name.clone(), why })?;
-        let line_end = if old.contains("\r\n") { "\r\n" } else { "\n" };
-        text = text.replace('\n', line_end);
-        let mut new = old.to_owned();
-        if !new.is_empty() {
-            // Add a second line end if the last line has none.
-            new.push_str(line_end);
-            if !old.ends_with('\n') {
-                new.push_str(line_end);
-            }
-        }
-        new.push_str(&text);
+        let text = text.map_err(|why| ConfigError::Entry { name: entry.name.clone(), why })?;
+        let (new, text) = appended(old, &text);
         Ok(Self { new, text, change: Change::Added })
     }
+}
+
+/// Returns the file with a text at its end, after an empty line. Also returns the text with the line ends of the file.
+pub(super) fn appended(old: &str, text: &str) -> (String, String) {
+    let line_end = if old.contains("\r\n") { "\r\n" } else { "\n" };
+    let text = text.replace("\r\n", "\n").replace('\n', line_end);
+    let mut new = old.to_owned();
+    if !new.is_empty() {
+        // Add a second line end if the last line has none.
+        new.push_str(line_end);
+        if !old.ends_with('\n') {
+            new.push_str(line_end);
+        }
+    }
+    new.push_str(&text);
+    (new, text)
 }
 
 /// Returns the line that contains this byte.

@@ -95,6 +95,24 @@ pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Pa
     sections_of(super::toml::parse(&file)?, source, sections)
 }
 
+/// Parses and checks a text that has only `[[rule]]` tables.
+#[cfg(feature = "config-file")]
+pub(super) fn parse_rules(text: &str, source: &Source) -> Result<ParsedFile, Vec<Problem>> {
+    let file = Arc::new(Text { path: source.file.clone(), layer: source.layer, text: text.to_owned() });
+    let table = super::toml::parse(&file)?;
+    let mut problems = Vec::new();
+    for (key, node) in table.iter() {
+        if key.name != "rule" {
+            let message = format!("`{}`: only `[[rule]]` tables are possible here", key.name);
+            problems.push(Problem::new(&key.place, message).about(&key.name));
+        } else if !text.get(node.elements_start()..).is_some_and(|rest| rest.starts_with("[[")) {
+            // At the end of another file, such an array would belong to the last table there.
+            problems.push(Problem::new(&key.place, "write each rule as a `[[rule]]` table").about("rule"));
+        }
+    }
+    if problems.is_empty() { sections_of(table, source, &[]) } else { Err(problems) }
+}
+
 fn sections_of(table: Table, source: &Source, sections: &[&str]) -> Result<ParsedFile, Vec<Problem>> {
     let mut parsed = ParsedFile {
         file: source.file.clone(),

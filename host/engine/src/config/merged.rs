@@ -142,6 +142,14 @@ impl Config {
         &self.rules
     }
 
+    /// Returns the configuration without the rules for which `is_left_out` returns true. The entry that judges the rules must
+    /// not be there yet.
+    #[must_use]
+    pub fn without_rules(mut self, is_left_out: impl Fn(&Rule) -> bool) -> Self {
+        self.rules.retain(|rule| !is_left_out(rule));
+        self
+    }
+
     /// Returns the entry with this name.
     #[must_use]
     pub fn entry(&self, name: &str) -> Option<&Entry> {

@@ -40,6 +40,7 @@
 //! | `trust` | the approvals of the user |
 //! | `discover` | the files that apply in a directory |
 //! | `edit` | changes of a file by the program |
+//! | `edit_rules` | changes of the rules in words in the user's file |
 //!
 //! ```
 //! use hookhost::config::{Config, Layer, Source};
@@ -69,6 +70,8 @@ pub(crate) mod discover;
 pub(crate) mod document;
 #[cfg(feature = "config-file")]
 pub(crate) mod edit;
+#[cfg(feature = "config-file")]
+pub(crate) mod edit_rules;
 mod entry;
 mod entry_rules;
 mod error;

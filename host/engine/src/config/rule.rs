@@ -47,6 +47,11 @@ impl Rule {
         Problem::new(&place, &mistake.message).about(&join("rule", &mistake.key))
     }
 
+    /// Returns the bytes of the file from the head of the table to the end of its last value.
+    pub(super) fn range(&self) -> std::ops::Range<usize> {
+        self.node.place.range.start..self.node.end()
+    }
+
     /// Returns the problem that a rule at `earlier` has the same id.
     pub(super) fn repeats(&self, earlier: &Self) -> Problem {
         let id = &self.row.id;

@@ -91,6 +91,24 @@ impl FromIterator<(Key, Node)> for Table {
 }
 
 impl Node {
+    /// Returns where the first element of an array begins, in bytes, or where another value begins.
+    pub(super) fn elements_start(&self) -> usize {
+        match &self.value {
+            Value::Array(nodes) => nodes.first().map_or(self.place.range.start, |first| first.place.range.start),
+            _ => self.place.range.start,
+        }
+    }
+
+    /// Returns the end of the node and of everything in it, in bytes.
+    pub(super) fn end(&self) -> usize {
+        let inner = match &self.value {
+            Value::Table(table) => table.iter().map(|(_, node)| node.end()).max(),
+            Value::Array(nodes) => nodes.iter().map(Self::end).max(),
+            _ => None,
+        };
+        inner.unwrap_or_default().max(self.place.range.end)
+    }
+
     /// Returns the node under these keys and indices. If there is no such node, returns the deepest existing node on the
     /// path to it.
     pub(super) fn nearest_to(&self, keys: &[&str]) -> &Self {

@@ -45,6 +45,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     let rules = rules::check(running.as_ref().ok(), shows_all);
     let mut common = vec![host::check(&running), log::check(&places.directories), rules];
     common.extend(rules::enforcement(&places.directories));
+    common.extend(rules::switched_off(&places.directories));
     common.extend(left_out(&places));
     let mut objects = Vec::new();
     let mut text = String::new();

@@ -1,13 +1,13 @@
 //! Checks the rules that apply in the working directory.
 
 use crate::configuration;
-use crate::directory_rules::{OBSERVES, pause_note};
+use crate::directory_rules::{OBSERVES, pause_note, rule_pause_note};
 use crate::exit::CliError;
 use crate::output::{entry, one_line, quoted};
 use hookhost::Config;
 use hookhost::config::{Digest, Entry, Problem, UserDirectories};
 use hookhost_agents::install::check::Check;
-use hookhost_resident::{Pause, RELOAD_FAILED};
+use hookhost_resident::{Pause, RELOAD_FAILED, RulePauses};
 use serde_json::Value;
 
 /// Number of characters of a digest that are shown.
@@ -24,6 +24,15 @@ pub(super) fn enforcement(directories: &UserDirectories) -> Option<Check> {
         .settings()
         .observe
         .then(|| Check::problem("observe", OBSERVES, "hookhost on, to let your rules decide"))
+}
+
+/// Reports the rules that are switched off for some time.
+pub(super) fn switched_off(directories: &UserDirectories) -> Vec<Check> {
+    let off = RulePauses::current(&directories.state);
+    let check = |(id, pause): (&String, &Pause)| {
+        Check::problem("rule off", one_line(&rule_pause_note(id, pause)), format!("hookhost rule on {}", quoted(id)))
+    };
+    off.iter().map(check).collect()
 }
 
 /// Checks the rules. `running` is the status of the resident host, if one runs. In that case, the rules that the host has loaded apply,

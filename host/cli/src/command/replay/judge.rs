@@ -37,6 +37,10 @@ const MAX_SESSIONS: usize = 16;
 /// Number of calls after which the progress is updated.
 const PROGRESS_INTERVAL: u64 = 16;
 
+/// The period of [`PastQuery::recent`], and its maximum time.
+const RECENT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const RECENT_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Receives each call that would not simply have run, as JSON.
 pub(crate) type EachCall = Arc<dyn Fn(&Value) + Send + Sync>;
 
@@ -62,6 +66,11 @@ impl PastQuery {
     pub(crate) fn new(period: Duration) -> Self {
         let cancel = Arc::new(AtomicBool::new(false));
         Self { agents: Vec::new(), period, rules: None, limit: None, each: None, cancel }
+    }
+
+    /// Creates a query for the last 30 days that takes little time. The newest calls are judged first.
+    pub(crate) fn recent() -> Self {
+        Self { limit: Some(RECENT_TIMEOUT), ..Self::new(RECENT) }
     }
 }
 

@@ -8,6 +8,8 @@ mod recorded;
 mod verdicts;
 
 pub(super) use judge::{PastQuery, judge};
+pub(super) use past::rule_lines;
+pub(super) use verdicts::{CallCounts, PastVerdicts};
 
 use crate::args::ReplayArgs;
 use crate::exit::{CliError, Exit};

@@ -110,15 +110,13 @@ fn as_text(verdicts: &PastVerdicts, args: &ReplayArgs) -> String {
         }
         text.push('\n');
     }
-    let rules = verdicts.frequent_rules();
-    if !rules.is_empty() {
+    if !verdicts.rules.is_empty() {
         text.push('\n');
     }
-    for (key, calls) in rules.iter().take(MAX_RULES) {
-        describe_rule(&mut text, key, calls);
-    }
-    if rules.len() > MAX_RULES {
-        let _ = writeln!(text, "  {DIM}and {} more rules; --json lists them all{DIM:#}", rules.len() - MAX_RULES);
+    text.push_str(&rule_lines(verdicts));
+    if verdicts.rules.len() > MAX_RULES {
+        let more = verdicts.rules.len() - MAX_RULES;
+        let _ = writeln!(text, "  {DIM}and {more} more rules; --json lists them all{DIM:#}");
     }
     let notes = notes(verdicts);
     if !notes.is_empty() {
@@ -128,6 +126,15 @@ fn as_text(verdicts: &PastVerdicts, args: &ReplayArgs) -> String {
         let _ = writeln!(text, "{WARNING}note:{WARNING:#} {}", wrapped(&one_line(&note), 6));
     }
     let _ = writeln!(text, "\n{ADVICE}next:{ADVICE:#} {}", wrapped(&next_step(verdicts, args), 6));
+    text
+}
+
+/// Describes the most frequent rules, with an example of each.
+pub(in crate::command) fn rule_lines(verdicts: &PastVerdicts) -> String {
+    let mut text = String::new();
+    for (key, calls) in verdicts.frequent_rules().into_iter().take(MAX_RULES) {
+        describe_rule(&mut text, key, calls);
+    }
     text
 }
 

@@ -1,0 +1,90 @@
+//! `hookhost rule list`: the rules in words that apply here.
+
+use super::named::Owner;
+use crate::args::ListRulesArgs;
+use crate::audit_log;
+use crate::configuration;
+use crate::exit::{CliError, Exit};
+use crate::output::{
+    self, entry, one_line,
+    style::{DIM, WARNING},
+    time,
+    wrap::wrapped,
+};
+use hookhost::audit::Record;
+use hookhost::config::{Entry, Rule};
+use hookhost_resident::RulePauses;
+use serde_json::json;
+use std::collections::HashMap;
+
+/// Number of records, from the newest, in which the last match of each rule is looked for.
+const RECORDS: u64 = 20_000;
+
+pub(super) fn run(args: &ListRulesArgs) -> Result<Exit, CliError> {
+    let places = configuration::places()?;
+    let rules = configuration::rules(&configuration::cwd()?)?;
+    let off = RulePauses::current(&places.state);
+    let matched = if rules.is_empty() { HashMap::new() } else { last_matches()? };
+    if args.json {
+        let object = |rule: &Rule| {
+            json!({
+                "id": rule.row.id,
+                "owner": Owner::of(rule, &places).name(),
+                "file": rule.origin.file,
+                "line": rule.origin.line,
+                "answer": rule.row.answers().first().map(|answer| answer.name()),
+                "off-until": off.of(rule).map(|pause| pause.until),
+                "last-match": matched.get(&rule.row.id),
+                "rule": rule.row,
+            })
+        };
+        output::print_json(&json!({ "rules": rules.iter().map(object).collect::<Vec<_>>() }))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    for rule in &rules {
+        let at = one_line(&rule.origin.to_string());
+        let last = matched
+            .get(&rule.row.id)
+            .map_or("no recent match".to_owned(), |time| format!("matched last on {}", time::minute(*time)));
+        text.push_str(&format!(
+            "{}\n  {DIM}{}{DIM:#}\n",
+            wrapped(&entry::rule(rule), 2),
+            wrapped(&format!("{at}; {last}"), 2)
+        ));
+        if let Some(pause) = off.of(rule) {
+            let id = output::quoted(&rule.row.id);
+            let until = time::local(pause.until);
+            text.push_str(&format!(
+                "  {WARNING}off until {until}{WARNING:#}; to end that now: hookhost rule on {id}\n"
+            ));
+        }
+    }
+    if rules.is_empty() {
+        text.push_str("No rule in words applies here.\n");
+        output::next_step(
+            &mut text,
+            "hookhost rule \"what the rule should do\", or hookhost rule new, which needs no model",
+        );
+    }
+    output::print(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Returns the time of the last match of each rule, from the newest records of the log.
+fn last_matches() -> Result<HashMap<String, u64>, CliError> {
+    let mut matched = HashMap::new();
+    if !audit_log::is_there()? {
+        return Ok(matched);
+    }
+    let log = audit_log::open(None)?;
+    let first = log.last().map_err(audit_log::unreadable)?.saturating_sub(RECORDS);
+    for line in log.lines_after(first).map_err(audit_log::unreadable)?.flatten() {
+        let Ok(Record::Event(event)) = line.entry() else { continue };
+        let calls = event.calls.iter().filter(|call| call.plugin == Entry::RULES);
+        for finding in calls.flat_map(|call| &call.findings) {
+            matched.insert(finding.code.clone(), event.header.time);
+        }
+    }
+    Ok(matched)
+}
