@@ -3,8 +3,8 @@
 
 use crate::guide::{page, root};
 use hookhost::contract::rule::RuleOn;
+use hookhost_conditions::vocabulary::{FUNCTIONS, NAMES, VARIABLE};
 use hookhost_tests::User;
-use rule_conditions::vocabulary::{FUNCTIONS, NAMES, VARIABLE};
 
 const PAGE: &str = "docs/rules.md";
 
