@@ -28,7 +28,8 @@ const AGENTS: &[(&str, &[&str])] = &[
     // Its hooks are off, because no rule needs to judge an agent that has no tools.
     ("claude-code", &["-p", "--output-format", "text", "--tools", "", "--settings", r#"{"disableAllHooks":true}"#]),
     ("codex", &["exec", "--sandbox", "read-only", "--skip-git-repo-check", "--color", "never", "-"]),
-    ("gemini-cli", &["--output-format", "text"]),
+    // Its prompt follows the standard input.
+    ("gemini-cli", &["--output-format", "text", "-p", "Answer as the text above asks."]),
 ];
 
 /// An agent that can answer.
