@@ -35,6 +35,21 @@ impl Plugin for CarefulGit {
     }
 }
 
+struct NoPushFromMain;
+
+#[plugin]
+impl Plugin for NoPushFromMain {
+    fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
+        let pushes = call.action.shell().is_some_and(|shell| shell.command.contains("git push"));
+        let branch = if pushes { facts::read("git.branch", Some(&session.cwd)) } else { facts::Fact::Absent };
+        match branch.unreadable() {
+            Some(why) => Escalation::new(format!("push from an unknown branch ({why})?")).into(),
+            None if branch.is("main") => Refusal::new("push from a branch of your own").code("push.main").into(),
+            None => Verdict::allow(),
+        }
+    }
+}
+
 struct Words;
 
 #[plugin]
@@ -186,6 +201,17 @@ fn every_piece_of_code_is_the_code_above() {
     ];
     let source = source.concat();
     assert_compiled(&reference(), &source);
+}
+
+#[test]
+fn a_push_from_main_is_rejected_and_one_from_an_unknown_branch_is_a_question() {
+    let pushes = |branch: facts::Fact| {
+        testing::prime(|host| drop(host.facts.insert("git.branch".into(), branch)));
+        NoPushFromMain::before_tool_call(&testing::session(), &testing::shell("git push"))
+    };
+    assert!(matches!(pushes(facts::Fact::Text("main".into())), ToolCallVerdict::Reject(_)));
+    assert!(matches!(pushes(facts::Fact::Unreadable("no permission".into())), ToolCallVerdict::Escalate(_)));
+    assert_eq!(pushes(facts::Fact::Text("topic".into())), ToolCallVerdict::Allow);
 }
 
 #[test]

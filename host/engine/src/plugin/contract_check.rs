@@ -4,7 +4,7 @@
 use super::tools::{ToolDeclaration, ToolFunctions};
 use crate::contract::{EventKind, Session, ToolResult, VERSION};
 use crate::event::{self, HandleType};
-use crate::sandbox::capability::{Own, OwnCapabilities, VERSIONS};
+use crate::sandbox::capability::{Interface, Own, OwnCapabilities, VERSIONS};
 use crate::sandbox::{Handle, capability, http, is_base_wasi};
 use crate::wire::{In, Out};
 use std::collections::BTreeMap;
@@ -205,10 +205,8 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
             match imported {
                 Err(version) => unknown.push((import.to_owned(), other_version(version))),
                 Ok(("types", VERSION)) => {}
-                Ok((capability, version)) if !is_capability(capability, version) => {
-                    let hint =
-                        "this host has no such capability; it may be of a newer contract, and needs a newer host";
-                    unknown.push((import.to_owned(), hint.to_owned()));
+                Ok((capability, version)) if version_of(capability) != Some(version) => {
+                    unknown.push((import.to_owned(), elsewhere(version_of(capability))));
                 }
                 Ok((capability, _)) => {
                     if let ("event", ComponentItem::ComponentInstance(instance)) = (capability, &item.ty) {
@@ -272,9 +270,18 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
     Ok(surface)
 }
 
-/// Returns true if this version of the contract has a capability of this name.
-fn is_capability(name: &str, version: &str) -> bool {
-    capability::of_contract(name).is_some_and(|capability| capability.version() == version)
+/// Returns the version of the contract that has the capability of this name.
+fn version_of(capability: &str) -> Option<&'static str> {
+    capability::of_contract(capability).map(Interface::version)
+}
+
+/// Returns the remedy for a capability that the version of the import does not have. `version` is the version that has
+/// the capability.
+fn elsewhere(version: Option<&str>) -> String {
+    match version {
+        Some(version) => format!("version {version} of the contract has this capability: import it from there"),
+        None => "this host has no such capability; it may be of a newer contract, and needs a newer host".to_owned(),
+    }
 }
 
 /// Returns the remedy for an interface of another version of the contract.

@@ -205,7 +205,12 @@ async fn an_import_that_no_host_has_is_refused() {
         ("hookhost:hooks/telepathy@0.1.0", "newer contract"),
         ("wasi:http/incoming-handler@0.2.0", "outgoing-handler and types"),
         ("hookhost:hooks/state", "it names no version of the contract, and this host speaks 0.1.0"),
-        ("hookhost:hooks/state@0.2.0", "it is of version `0.2.0` of the contract"),
+        ("hookhost:hooks/state@0.2.0", "version 0.1.0 of the contract has this capability"),
+        ("hookhost:hooks/facts@0.1.0", "version 0.2.0 of the contract has this capability"),
+        (
+            "hookhost:hooks/facts@0.3.0",
+            "it is of version `0.3.0` of the contract, and this host speaks 0.1.0 and 0.2.0",
+        ),
         ("wasi:http/types@0.3.0", "it names version 0.3.0 of WASI, and plugins get WASI 0.2"),
         ("wasi:cli/environment@0.3.0-rc-2026-01-06", "build it for `wasm32-wasip2`"),
         ("wasi:cli/environment", "it names no version of WASI"),

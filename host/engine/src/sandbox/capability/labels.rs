@@ -25,7 +25,7 @@ impl interface::Host for Guest {
     }
 
     fn list(&mut self) -> wasmtime::Result<Vec<String>> {
-        self.with_labels(|labels| labels.list())
+        self.with_labels(Labels::list)
     }
 }
 

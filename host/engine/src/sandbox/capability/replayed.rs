@@ -60,10 +60,13 @@ impl ReplayedInputs {
     /// Returns the recorded fact.
     pub(super) fn fact(&self, name: FactName, at: Option<&str>) -> Fact {
         let recorded = self.facts.iter().find(|read| read.name == name && read.at.as_deref() == at);
-        recorded.map(|read| read.value.clone()).unwrap_or_else(|| {
-            self.miss();
-            Fact::Unreadable("the log does not contain this fact".into())
-        })
+        match recorded {
+            Some(recorded) => recorded.value.clone(),
+            None => {
+                self.miss();
+                Fact::Unreadable("the log does not contain this fact".into())
+            }
+        }
     }
 
     /// Returns the recorded labels, if the call used labels.
