@@ -54,7 +54,7 @@ impl Session {
     /// Prepares a tool call from another source: normalises its arguments, and derives its action again.
     #[must_use]
     pub fn prepare(&self, call: ToolCall) -> PreparedCall {
-        let (config, info) = (self.shared.config(), self.shared.info());
+        let info = self.shared.info();
         let call = self.shared.validator(&info).prepared(call);
         PreparedCall { call, handle: self.shared.state.handle(), raw: None }
     }
