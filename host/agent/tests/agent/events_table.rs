@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::Record;
 use hookhost::capability::{Model, ModelRequest};
-use hookhost::config::{Code, Digest, Layer, Source};
+use hookhost::config::{Code, Digest, Layer, Settings, Source};
 use hookhost::contract::{Custom, Decision, EventKind, Shape, Stop};
 use hookhost::session::SessionSpec;
 use hookhost::store::Log;
