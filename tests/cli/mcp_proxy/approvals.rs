@@ -176,7 +176,7 @@ fn rules_begin_with_what_a_server_lists_and_one_that_fits_no_tool_is_reported() 
     let rules = user.run(["mcp", "init", "files"]);
     rules.expect(0, &[]);
     assert!(rules.stdout.contains(r#"tools = ["read", "say"]"#), "{rules:#?}");
-    assert!(rules.stdout.contains(r#"tools = ["mcp__files__say"]"#), "{rules:#?}");
+    assert!(rules.stdout.contains(r#"on = ["mcp__files__say"]"#), "{rules:#?}");
     user.configure(&(FIRST_USE.to_owned() + &rules.stdout));
     user.run(["mcp", "check"]).expect(0, &[]);
     user.run(["mcp", "approve", "fils", "--yes"]).expect(2, &["no server fils", "did you mean files?"]);

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// A rule that no call of these tests is about: with it, the rules are others.
-const OTHER_RULE: &str = "\n[[rule]]\nid = \"never\"\non = \"never*\"\nask = \"Sure?\"\n";
+fn other_rule(id: u32) -> String {
+    format!("\n[[rule]]\nid = \"never-{id}\"\non = \"never*\"\nask = \"Sure?\"\n")
+}
 
 fn asking() -> User {
     let guard = json!({ "before-tool-call": { "when": { "contains": "risky" }, "verdict": "escalate", "question": "Really?" } });
@@ -93,7 +95,7 @@ fn a_yes_under_other_rules_is_no_yes() {
     let state = proxied.answer_to(&json!(30))["result"]["requestState"].clone();
     let file = user.path("config/hookhost.toml");
     let rules = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, format!("{rules}{OTHER_RULE}")).unwrap();
+    std::fs::write(&file, rules + &other_rule(30)).unwrap();
     let yes = json!({ "requestState": state, "inputResponses": { "hookhost": { "action": "accept" } } });
     proxied.send(&stateless(31, &yes));
     let answer = proxied.answer_to(&json!(31));
@@ -123,7 +125,7 @@ fn what_the_user_answered_is_recorded_and_what_the_client_brought_for_the_server
             json!({ "requestState": answer["requestState"], "inputResponses": { "hookhost": { "action": action } } });
         let rules = std::fs::read_to_string(&file).unwrap();
         if id == 40 || id == 41 {
-            std::fs::write(&file, format!("{rules}{OTHER_RULE}")).unwrap();
+            std::fs::write(&file, rules + &other_rule(id)).unwrap();
         }
     }
     // Two rounds, and the server gets what is its own.
@@ -136,7 +138,7 @@ fn what_the_user_answered_is_recorded_and_what_the_client_brought_for_the_server
             json!({ "requestState": answer["requestState"], "inputResponses": { "hookhost": { "action": "accept" } } });
         if id == 50 {
             let rules = std::fs::read_to_string(&file).unwrap();
-            std::fs::write(&file, format!("{rules}{OTHER_RULE}")).unwrap();
+            std::fs::write(&file, rules + &other_rule(id)).unwrap();
         }
     }
     proxied.send(&stateless(52, &answers));

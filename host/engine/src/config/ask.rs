@@ -16,6 +16,8 @@ pub(super) struct Replacement<'a> {
     node: &'a Node,
     id: String,
     on: Vec<String>,
+    /// The key from which `on` was made.
+    from: &'static str,
     question: String,
 }
 
@@ -44,7 +46,8 @@ impl<'a> Replacement<'a> {
         };
         let usual = if is_about_tools { "May the tool {tool} run?" } else { "May this call run?" };
         let question = value(node, "question").and_then(text).unwrap_or(usual).to_owned();
-        Self { node, id: id(&on), on, question }
+        let from = if is_about_tools { "tools" } else { "actions" };
+        Self { node, id: id(&on), on, from, question }
     }
 
     /// Returns the problem that the file has the table, with the rule to write instead.
@@ -64,19 +67,22 @@ impl<'a> Replacement<'a> {
             return Vec::new();
         };
         let Some(end) = header.find("]]").filter(|_| header.starts_with("[[")) else { return Vec::new() };
-        let mut on = Some(format!("on = {}", self.written_on()));
+        let on = format!("on = {}", self.written_on());
         let ask = format!("ask = {}", quoted(&self.question));
         let mut edits = vec![(range.start..range.start + end + 2, format!("[[rule]]\nid = {}", quoted(&self.id)))];
         for (key, node) in table.iter() {
             let whole = key.place.range.start..node.place.range.end;
             edits.push(match key.name.as_str() {
                 "question" => (whole, ask.clone()),
-                // The second key is kept as a comment, so that the person sees what the rule was about.
-                _ => (whole.clone(), on.take().unwrap_or_else(|| commented(&file.text[whole]))),
+                key if key == self.from => (whole, on.clone()),
+                // The person sees what the rule was about.
+                _ => (whole.clone(), commented(&file.text[whole])),
             });
         }
-        if value(self.node, "question").is_none() {
-            edits[0].1.push_str(&format!("\n{ask}"));
+        for (key, line) in [(self.from, on), ("question", ask)] {
+            if value(self.node, key).is_none() {
+                edits[0].1.push_str(&format!("\n{line}"));
+            }
         }
         edits
     }

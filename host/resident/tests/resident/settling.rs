@@ -276,7 +276,9 @@ async fn the_next_host_gives_an_outcome_again_but_not_under_other_rules_or_after
     let [repeated] = lab.deliveries().await.try_into().unwrap();
     assert_eq!(repeated.what, DeliveryKind::Repeated);
     let asks = Rule::new().before_tool_call(|_, _: &ToolCall| Escalation::new("may it?"));
-    *lab.configuration.config.lock().unwrap() = Ok(of_rule(asks));
+    // Under another name, because the digest of the rules does not contain the code of a native rule.
+    let other = Config::from_entries(vec![Entry::from_rule("asks", asks)], Settings::default()).unwrap();
+    *lab.configuration.config.lock().unwrap() = Ok(other);
     std::fs::write(&lab.configuration.file, "others").unwrap();
     let asked = said(&next_host(&lab).await, &call).await;
     assert!(asked.contains("ask") && !asked.contains("deny"), "{asked}");
