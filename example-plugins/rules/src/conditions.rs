@@ -4,12 +4,9 @@
 
 use crate::candidate::Candidate;
 use crate::checks::Wrong;
-use hookhost_conditions::vocabulary::Function;
+use hookhost_conditions::vocabulary::{Capability, Function};
 use hookhost_conditions::{Condition, Truth, Use};
 use hookhost_contract::rule::RuleRow;
-
-/// Functions of the vocabulary that need the files before a call, or the times of labels. The host does not pass these yet.
-const NOT_YET: [&str; 3] = ["since", "written_by_agent", "created_by_agent"];
 
 /// The conditions of a row.
 #[derive(Debug, Default)]
@@ -36,8 +33,9 @@ impl Conditions {
         };
         let (when, unless) = (compile("when", &row.when), compile("unless", &row.unless));
         let conditions = Self { when, unless };
-        for name in NOT_YET.iter().filter(|name| conditions.ask_for(name)) {
-            wrong.push(Wrong::at("", format!("`{name}` cannot be answered yet: use a label or `count` in its place")));
+        for used in conditions.used().filter(|used| used.needs() == Capability::Later) {
+            let message = format!("`{}` cannot be answered yet: use a label or `count` in its place", used.name());
+            wrong.push(Wrong::at("", message));
         }
         if wrong.is_empty() { Ok(conditions) } else { Err(wrong) }
     }

@@ -53,6 +53,8 @@ pub enum Capability {
     State,
     /// One variable of the environment.
     Environment,
+    /// Nothing answers it yet, so no rule can use it.
+    Later,
 }
 
 /// A name of the vocabulary.
@@ -175,7 +177,7 @@ pub static FUNCTIONS: [Function; 6] = [
         name: "since",
         parameters: &[Parameter::Word],
         returns: Type::Int,
-        needs: Capability::Labels,
+        needs: Capability::Later,
         call: "since(\"label\")",
         doc: "the seconds since the session got this label",
     },
@@ -199,7 +201,7 @@ pub static FUNCTIONS: [Function; 6] = [
         name: "written_by_agent",
         parameters: &[Parameter::String],
         returns: Type::Bool,
-        needs: Capability::State,
+        needs: Capability::Later,
         call: "written_by_agent(path)",
         doc: "true if a tool of this session changed the file",
     },
@@ -207,7 +209,7 @@ pub static FUNCTIONS: [Function; 6] = [
         name: "created_by_agent",
         parameters: &[Parameter::String],
         returns: Type::Bool,
-        needs: Capability::State,
+        needs: Capability::Later,
         call: "created_by_agent(path)",
         doc: "true if a tool of this session created the file",
     },

@@ -24,7 +24,7 @@ fn a_condition_names_what_it_needs_once() {
         ("path", None, Capability::None),
         ("count", Some("push"), Capability::State),
         ("has", Some("read:secret"), Capability::Labels),
-        ("written_by_agent", None, Capability::State),
+        ("written_by_agent", None, Capability::Later),
     ];
     assert_eq!(uses, expected);
 }
