@@ -36,7 +36,7 @@ impl RuleSet {
                 return refusal.into();
             }
             let Some((next, change)) = effective().find_map(|hit| hit.changed(&call)) else {
-                effective().for_each(Hit::remind);
+                effective().for_each(Hit::take_effect);
                 // A question is about the call that would run, so the host asks again about a changed call.
                 return changed.map_or_else(|| question(&hits), |change: Change| change.verdict(call));
             };
@@ -79,7 +79,7 @@ impl RuleSet {
         let hits = self
             .hits_of_text(Spoken { world: &OfEvent, session, on: &RuleOn::Session, text: "", call: None }, &|_| true);
         report(hits.iter(), &event::id());
-        hits.iter().filter(|hit| !hit.row.observe).for_each(Hit::remind);
+        hits.iter().filter(|hit| !hit.row.observe).for_each(Hit::take_effect);
     }
 
     /// Judges the end of a task. A rejection makes the agent continue.
@@ -110,7 +110,7 @@ impl RuleSet {
         if let Some(refusal) = effective().find_map(Hit::refusal) {
             return Err(refusal);
         }
-        effective().for_each(Hit::remind);
+        effective().for_each(Hit::take_effect);
         let (mut text, mut raw) = (spoken.text.to_owned(), raw.map(str::to_owned));
         let mut is_redacted = false;
         for hit in effective() {
@@ -188,9 +188,14 @@ impl Hit<'_> {
         }
     }
 
-    fn remind(&self) {
-        if matches!(self.row.answer, Answer::Remind(_)) {
-            effects::remind(&Reminder::new(self.text()).dedupe_key(format!("rules.{}", self.row.id)));
+    /// Reminds the model, or labels the session.
+    fn take_effect(&self) {
+        match &self.row.answer {
+            Answer::Remind(_) => {
+                effects::remind(&Reminder::new(self.text()).dedupe_key(format!("rules.{}", self.row.id)));
+            }
+            Answer::Label(label) => labels::add(label),
+            _ => {}
         }
     }
 
@@ -240,9 +245,6 @@ fn report<'a>(hits: impl Iterator<Item = &'a Hit<'a>>, of: &str) {
         effects::report(&hit.finding());
         if hit.row.is_counted {
             memory::note_match(&hit.row.id, of);
-        }
-        if let (Answer::Label(label), false) = (&hit.row.answer, hit.row.observe) {
-            labels::add(label);
         }
     }
 }

@@ -89,6 +89,16 @@ fn a_rule_can_count_only_rules_that_there_are_and_only_a_valid_label_is_added() 
 }
 
 #[test]
+fn a_call_that_is_rejected_adds_no_label() {
+    let reject = "[[rule]]\nid = \"b\"\non = \"shell\"\nprogram = \"rm\"\nreject = \"no\"\n";
+    rules(&format!("[[rule]]\nid = \"a\"\non = \"shell\"\nlabel = \"x\"\n{reject}"));
+    assert!(is_stopped(&shell("rm a")));
+    assert!(testing::inspect(|host| host.labels.is_empty()));
+    assert!(!is_stopped(&shell("ls")));
+    assert!(testing::inspect(|host| host.labels.contains("x")));
+}
+
+#[test]
 fn a_rule_that_is_only_observed_adds_no_label() {
     try_rules("[[rule]]\nid = \"a\"\non = \"shell\"\nlabel = \"x\"\nobserve = true\n").unwrap();
     ask(&shell("ls"));
