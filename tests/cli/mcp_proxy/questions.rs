@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// A rule that no call of these tests is about: with it, the rules are others.
-fn other_rule(id: u32) -> String {
+fn other_rule(id: i64) -> String {
     format!("\n[[rule]]\nid = \"never-{id}\"\non = \"never*\"\nask = \"Sure?\"\n")
 }
 
