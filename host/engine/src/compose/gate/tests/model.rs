@@ -159,12 +159,10 @@ impl Model<'_> {
         }
         let (_, (_, value)) = self.current();
         let mut questions = vec![];
-        if self.response().is_none() {
-            for (layer, ask) in &self.event.asks[usize::from(value)] {
-                if !self.is_waived(*layer) {
-                    questions.push((QuestionOrigin::Configuration, ask.clone()));
-                }
-            }
+        if let (None, Some((layer, ask))) = (self.response(), &self.event.asks[usize::from(value)])
+            && !self.is_waived(*layer)
+        {
+            questions.push((QuestionOrigin::Configuration, ask.clone()));
         }
         for member in 0..self.event.plugins.len() {
             let held = [self.question(member), self.unanswered(member)].into_iter().flatten();
