@@ -30,13 +30,17 @@ pub(crate) fn patterns(row: &RuleRow) -> Result<Option<Patterns>, String> {
     Patterns::new(&wanted, &excepted, true).map(Some)
 }
 
+/// Devices that keep nothing. `2>/dev/null` changes no file.
+const OUTPUTS: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
+
 /// Returns the first path that a row matches, as the call spells it, and the pattern.
 pub(crate) fn matching<'a>(
     patterns: Option<&'a Patterns>,
     touched: &'a Touched,
     workspace: &str,
 ) -> Option<(&'a str, &'a str)> {
-    let mut targets = touched.targets.iter().chain(&touched.made_private);
+    let is_file = |(path, _): &&(String, _)| !OUTPUTS.contains(&path.as_str());
+    let mut targets = touched.targets.iter().chain(&touched.made_private).filter(is_file);
     let Some(patterns) = patterns else { return targets.next().map(|(path, _)| (path.as_str(), "")) };
     targets.find_map(|(path, target)| Some((path.as_str(), patterns.protecting(target, workspace)?)))
 }
