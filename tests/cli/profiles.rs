@@ -153,6 +153,8 @@ fn plugins_of_other_versions_are_removed_when_no_configuration_names_them() {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect::<std::collections::BTreeSet<_>>()
     };
+    // The plugin of its rules is written, too.
+    done(&user, &["profile", "use", "careful", "--yes"], &[]);
     let current = files();
     let kept = [of_user, of_project, of_copy, "mine.wasm".to_owned(), "mine-1.wasm".to_owned()];
     done(&user, &["profile", "use", "developer", "--yes"], &[]);

@@ -132,7 +132,7 @@ fn a_plugin_of_a_project_waives_only_what_rules_of_projects_alone_ask() {
     let approver = Entry::all_events("approver", approver)
         .to_toml()
         .replace("[plugin.grants]\n", "[plugin.grants]\napprove = true\n");
-    user.write("hookhost.toml", &format!("[[rule]]\nid = \"theirs\"\non = \"shell\"\nask = \"Theirs?\"\n{approver}"));
+    user.write("hookhost.toml", format!("[[rule]]\nid = \"theirs\"\non = \"shell\"\nask = \"Theirs?\"\n{approver}"));
     judge(&user, "ls").expect(0, &[]);
     user.run(["trust", "--yes"]).expect(0, &["your own rules still ask you"]);
     judge(&user, "ls").expect(0, &[]);

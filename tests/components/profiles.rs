@@ -1,6 +1,6 @@
 //! The profiles of the command, with the real components: how often they stop harmless commands, and what they ask about.
 
-use hookhost::config::{Config, Layer, Source};
+use hookhost::config::{Code, Config, Layer, Source};
 use hookhost::contract::{Cause, ToolOrigin};
 use hookhost::{Decision, Host, Session, SessionSpec};
 use serde_json::{Value, json};
@@ -29,6 +29,9 @@ async fn session(profile: &str) -> Session {
     }
     let source = Source::new("/profile.toml", Layer::User).with_home(Some("/home/ada".into()));
     let config = Config::parse(&file.to_string(), &source, &[]).expect("a configuration");
+    let rules = hookhost_tests::plugin("rules");
+    let digest = hookhost_tests::digest(&rules).parse().expect("a digest");
+    let config = config.with_rules_plugin(Code::File { path: rules, digest }).expect("one entry of this name");
     let builder = Host::builder(config).cache(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     let host = builder.build().await.expect("a host");
     host.open_session(SessionSpec::new("test", Path::new("/work/project"))).expect("a session")

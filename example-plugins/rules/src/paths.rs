@@ -29,6 +29,9 @@ pub(crate) fn patterns(row: &RuleRow) -> Result<Option<Patterns>, String> {
     Patterns::new(&wanted, &excepted, true).map(Some)
 }
 
+/// Devices that keep nothing. `2>/dev/null` changes no file.
+const OUTPUTS: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
+
 /// The files that a call touches in one way, ready to be compared with many rows.
 #[derive(Debug)]
 pub(crate) struct Files {
@@ -57,7 +60,8 @@ pub(crate) struct MatchedFile<'a> {
 
 impl Files {
     pub(crate) fn new(touched: Touched, workspace: &str) -> Self {
-        let targets = touched.targets.into_iter().chain(touched.made_private);
+        let is_file = |(path, _): &(String, Target)| !OUTPUTS.contains(&path.as_str());
+        let targets = touched.targets.into_iter().chain(touched.made_private).filter(is_file);
         let files = targets.map(|(written, target)| {
             let spellings = Spellings::new(&target, workspace);
             File { written, target, spellings }

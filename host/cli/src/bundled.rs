@@ -65,18 +65,17 @@ pub(crate) fn find(name: &str) -> Result<&'static BundledPlugin, CliError> {
     })
 }
 
-/// Returns the component that judges the `[[rule]]` tables. Writes it, unless it is there already.
+/// Writes the component that judges the `[[rule]]` tables, unless it is there already.
 ///
 /// # Errors
 /// Fails if the program was built without plugins, or if the file cannot be written.
-pub(crate) fn rules_code(places: &UserDirectories) -> Result<Code, CliError> {
+pub(crate) fn install_rules_plugin(places: &UserDirectories) -> Result<(), CliError> {
     let plugin = find(Entry::RULES)?;
-    let path = plugin.path(places);
     // The engine compares the digest, so the content need not be compared here.
-    if !path.metadata().is_ok_and(|metadata| usize::try_from(metadata.len()) == Ok(plugin.size())) {
+    if !plugin.path(places).metadata().is_ok_and(|metadata| usize::try_from(metadata.len()) == Ok(plugin.size())) {
         plugin.install(places)?;
     }
-    plugin.code(places)
+    Ok(())
 }
 
 /// Removes the components of other versions from the user's directory for bundled plugins, unless a configuration names them: a file of

@@ -65,12 +65,32 @@ pub(crate) fn rules(directory: &Path) -> Result<Vec<Rule>, CliError> {
     Ok(found.config.rules().to_vec())
 }
 
-/// Adds the plugin that judges the `[[rule]]` tables, if there are any.
+/// Adds the plugin that judges the `[[rule]]` tables, if there are any. Writes its component, unless it is there already.
 pub(crate) fn with_rules_plugin(config: Config, places: &UserDirectories) -> Result<Config, CliError> {
+    let config = with_rules_entry(config, places)?;
+    install_rules_plugin(&config, places)?;
+    Ok(config)
+}
+
+/// Adds the plugin that judges the `[[rule]]` tables, if there are any, without writing its component.
+pub(crate) fn with_rules_entry(config: Config, places: &UserDirectories) -> Result<Config, CliError> {
     if config.rules().is_empty() {
         return Ok(config);
     }
-    config.with_rules_plugin(bundled::rules_code(places)?).map_err(CliError::not_loaded)
+    let code = bundled::find(Entry::RULES)?.code(places)?;
+    config.with_rules_plugin(code).map_err(CliError::not_loaded)
+}
+
+/// Writes the component that judges the `[[rule]]` tables, if there are any and it is not there already.
+pub(crate) fn install_rules_plugin(config: &Config, places: &UserDirectories) -> Result<(), CliError> {
+    if config.rules().is_empty() { Ok(()) } else { bundled::install_rules_plugin(places) }
+}
+
+/// Reads one file of the user, and writes nothing.
+pub(crate) fn of_file(file: &Path, places: &UserDirectories) -> Result<Config, CliError> {
+    let config = Config::open(file, places, SECTIONS).map_err(CliError::not_loaded)?;
+    check_sections(&config)?;
+    with_rules_entry(config, places)
 }
 
 /// Checks all sections. Every command does so, even for sections that it does not use, because a file applies only if all of its sections

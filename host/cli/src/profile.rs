@@ -2,7 +2,7 @@
 //! hookhost.toml. It applies like that file, and an entry of hookhost.toml replaces the entry of the profile with the same name.
 
 use crate::bundled::{self, BundledPlugin};
-use crate::configuration::SECTIONS;
+use crate::configuration::{self, SECTIONS};
 use crate::exit::CliError;
 use anyhow::anyhow;
 use hookhost::config::{Config, Entry, Layer, OnQuestion, Rule, Source, UserDirectories};
@@ -118,11 +118,8 @@ impl PreparedProfile {
     ) -> Result<Self, CliError> {
         let file = places.profile_file();
         let source = Source::new(&file, Layer::User).with_home(places.home.clone());
-        let mut config = Config::parse(&text, &source, SECTIONS).map_err(CliError::not_loaded)?;
-        if !config.rules().is_empty() {
-            let code = bundled::find(Entry::RULES)?.code(places)?;
-            config = config.with_rules_plugin(code).map_err(CliError::not_loaded)?;
-        }
+        let config = Config::parse(&text, &source, SECTIONS).map_err(CliError::not_loaded)?;
+        let config = configuration::with_rules_entry(config, places)?;
         Ok(Self { profile, file, text, config, plugins })
     }
 
@@ -144,9 +141,7 @@ impl PreparedProfile {
     /// # Errors
     /// Fails if a file cannot be written.
     pub(crate) fn install_plugins(&self, places: &UserDirectories) -> Result<(), CliError> {
-        if !self.config.rules().is_empty() {
-            bundled::rules_code(places)?;
-        }
+        configuration::install_rules_plugin(&self.config, places)?;
         self.plugins.iter().try_for_each(|plugin| plugin.install(places).map(|_| ()))
     }
 

@@ -173,3 +173,9 @@ fn a_rule_about_a_whole_kind_of_calls_misses_none_of_them() {
         assert!(on == "*" || !is_stopped(&call("Tool", json!({}), Action::Other(String::new()))), "{on}");
     }
 }
+
+#[test]
+fn a_device_that_keeps_nothing_is_no_file() {
+    rules("[[rule]]\nid = 'a'\non = 'write'\nask = 'May it?'");
+    stops_and_passes(&["ls > a", "ls 2> a >/dev/null"], &["ls 2>/dev/null", "echo x > /dev/stderr", "ls &> /dev/null"]);
+}

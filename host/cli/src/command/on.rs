@@ -177,7 +177,7 @@ impl Rules {
     fn choose(args: &OnArgs, directories: &UserDirectories) -> Result<Self, CliError> {
         let file = directories.user_file();
         let own = match file.exists() {
-            true => configuration::find(Some(&file), &directories.config)?.config,
+            true => configuration::of_file(&file, directories)?,
             false => Config::empty(),
         };
         let profile = match args.profile {
@@ -196,6 +196,7 @@ impl Rules {
 
     /// Compiles and checks the plugins, so that the first call of an agent need not wait for that.
     async fn load(&self, directories: &UserDirectories, progress: &Progress) -> Result<(), CliError> {
+        configuration::install_rules_plugin(&self.own, directories)?;
         loading::host(self.own.clone()).await?;
         if let Some(prepared) = &self.profile {
             prepared.install_plugins(directories)?;

@@ -159,10 +159,10 @@ impl Model<'_> {
         }
         let (_, (_, value)) = self.current();
         let mut questions = vec![];
-        if self.response().is_none() {
-            let ask = self.event.asks[usize::from(value)].iter();
-            let open = ask.filter(|(layer, _)| !self.is_waived(*layer));
-            questions.extend(open.map(|(_, ask)| (QuestionOrigin::Configuration, ask.clone())));
+        if let (None, Some((layer, ask))) = (self.response(), &self.event.asks[usize::from(value)])
+            && !self.is_waived(*layer)
+        {
+            questions.push((QuestionOrigin::Configuration, ask.clone()));
         }
         for member in 0..self.event.plugins.len() {
             let held = [self.question(member), self.unanswered(member)].into_iter().flatten();
