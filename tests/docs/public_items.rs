@@ -93,9 +93,31 @@ fn every_public_function_and_constant_of_the_contract_is_used_by_a_library_a_pro
 }
 
 /// Public types that stay as they are, beside those of the WIT: outcomes, for which a program must have an arm each; payloads of
-/// events that a WIT function has as parameters; and a row of the store's table of outcomes.
-const AS_THEY_ARE: [&str; 9] =
-    ["AuditEntry", "Decision", "KeptOutcome", "Never", "Nothing", "Shape", "Stop", "ToolOutcome", "TransformOutcome"];
+/// events that a WIT function has as parameters; a row of the store's table of outcomes; a rule in words and its parts, which
+/// importers make with `..RuleRow::default()`; and facts, as plugins and the host pass them.
+const AS_THEY_ARE: [&str; 21] = [
+    "AnswerKey",
+    "AuditEntry",
+    "Decision",
+    "ExampleTable",
+    "Fact",
+    "FactName",
+    "KeptOutcome",
+    "LayeredRow",
+    "Mistake",
+    "Never",
+    "Nothing",
+    "RuleExample",
+    "RuleOn",
+    "RuleRow",
+    "RulesConfig",
+    "SessionMode",
+    "Shape",
+    "Stop",
+    "ToolHints",
+    "ToolOutcome",
+    "TransformOutcome",
+];
 
 /// The types of a list that others can make or match without an end, and that so cannot grow.
 fn cannot_grow(list: &str) -> BTreeSet<&str> {

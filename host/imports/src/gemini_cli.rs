@@ -1,4 +1,4 @@
-//! The policies of Gemini CLI: `[[rule]]` tables in TOML (google-gemini/gemini-cli, docs/reference/policy-engine.md). Of several rules,
+//! The policies of Gemini CLI: `[[rule]]` tables in TOML (google-gemini/gemini-cli, the page "policy engine"). Of several rules,
 //! the one with the highest priority decides, and the user's come before a project's. A row has no priority, so a row is stricter where a
 //! milder rule comes first.
 

@@ -28,7 +28,8 @@ impl AgentContext {
 }
 
 /// A process whose environment is the environment of the agent. All methods are called only if a plugin reads a fact
-/// that depends on them.
+/// that depends on them. If nothing is known of its isolation,
+/// `is_sandboxed` returns `Ok(None)`.
 pub trait AgentProcess: Debug + Send + Sync {
     /// Returns the value of an environment variable; `None` if it is not set.
     ///
