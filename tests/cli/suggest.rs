@@ -64,16 +64,16 @@ fn write(user: &User, path: &str) {
 fn what_was_always_allowed_becomes_an_exception_of_the_rule_that_asked() {
     let user = User::new();
     user.configure(ASKING);
-    (0..3).for_each(|_| write(&user, "docs/notes.md"));
+    (0..3).for_each(|_| write(&user, "texts/notes.md"));
     (0..3).for_each(|_| call(&user, "mcp__db__list", &json!({})));
     (0..2).for_each(|_| write(&user, "src/lib.rs"));
     harmless(&user, 60);
     let ended = suggest(&user, "approved", &[]);
     ended.expect(0, &["from 68 recorded calls and 8 answers; nothing is in force"]);
     for text in [
-        "# `writes` asked about writing docs/notes.md: 3 times yes, never no; in place of the rule of this id\n#   docs/notes.md\n# would have changed 3 recorded calls\n[[rule]]\nid = \"writes\"\n",
-        "path = [\"*.rs\", \"*.md\", \"!docs/notes.md\"]",
-        "passes = [\"a.txt\", \"docs/notes.md\"]",
+        "# `writes` asked about writing texts/notes.md: 3 times yes, never no; in place of the rule of this id\n#   texts/notes.md\n# would have changed 3 recorded calls\n[[rule]]\nid = \"writes\"\n",
+        "path = [\"*.rs\", \"*.md\", \"!texts/notes.md\"]",
+        "passes = [\"a.txt\", \"texts/notes.md\"]",
         "server = \"db\"\ntool = \"!list\"",
     ] {
         assert!(ended.stdout.contains(text), "{text:?} is not in\n{}", ended.stdout);
@@ -82,7 +82,7 @@ fn what_was_always_allowed_becomes_an_exception_of_the_rule_that_asked() {
     // The proposals are rules that load.
     let rest = ASKING.split("\n[[rule]]\nid = \"pushes\"").nth(1).unwrap();
     user.configure(&format!("{}\n[[rule]]\nid = \"pushes\"{rest}", ended.stdout));
-    user.run(["dispatch", "--shell", "echo x > docs/notes.md"]).expect(0, &[]);
+    user.run(["dispatch", "--shell", "echo x > texts/notes.md"]).expect(0, &[]);
     user.run(["dispatch", "--shell", "echo x > other.md"]).expect(3, &[]);
 }
 
@@ -120,7 +120,7 @@ fn commands_that_were_always_allowed_become_a_condition() {
 fn a_rule_that_would_have_changed_too_much_is_only_named() {
     let user = User::new();
     user.configure(ASKING);
-    (0..3).for_each(|_| write(&user, "docs/notes.md"));
+    (0..3).for_each(|_| write(&user, "texts/notes.md"));
     harmless(&user, 20);
     let ended = suggest(&user, "approved", &[]);
     let said = "# left out: it would have changed 3 of 23 recorded calls, more than one in 20\n# [[rule]]\n";
@@ -144,7 +144,7 @@ fn a_question_of_a_plugin_leads_to_its_own_setting() {
 fn answers_of_both_kinds_lead_to_no_rule() {
     let user = User::new();
     user.configure(ASKING);
-    (0..4).for_each(|_| write(&user, "docs/notes.md"));
+    (0..4).for_each(|_| write(&user, "texts/notes.md"));
     let export = user.run(["audit", "show", "--all", "--json"]).stdout;
     let mut answers = ["denied", "approved"].iter().cycle();
     let log: String = export
@@ -170,7 +170,7 @@ fn an_empty_log_is_one_sentence_and_json_has_the_same_figures() {
     user.configure(ASKING);
     harmless(&user, 1);
     user.run(["suggest"]).expect(0, &["nobody was asked in this period, so there is nothing to suggest\n"]);
-    (0..3).for_each(|_| write(&user, "docs/notes.md"));
+    (0..3).for_each(|_| write(&user, "texts/notes.md"));
     let ended = suggest(&user, "approved", &["--json"]);
     let found: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(
