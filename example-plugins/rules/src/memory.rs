@@ -19,13 +19,7 @@ struct Occurrence {
     /// What tells one occurrence from the others: two events can be about one call.
     of: u64,
     /// What happened.
-    #[serde(default, skip_serializing_if = "is_zero")]
     what: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_zero(what: &u64) -> bool {
-    *what == 0
 }
 
 /// Remembers that a rule matched, unless it is known for this call.
