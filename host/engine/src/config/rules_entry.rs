@@ -9,8 +9,6 @@ use super::{
 };
 use crate::contract::FactName;
 use crate::contract::rule::{LayeredRow, Mistake, RuleOn, RuleRow, RulesConfig};
-use hookhost_conditions::Condition;
-use hookhost_conditions::vocabulary::VARIABLES;
 
 impl Entry {
     /// Name of the entry that judges the `[[rule]]` tables. No entry of a file has this name.
@@ -100,7 +98,7 @@ fn grants(rules: &[Rule]) -> Grants {
     // For `time.hour`, which is in local time.
     grants.facts.insert(FactName::TimeOffset);
     for name in rules.iter().flat_map(|rule| names(&rule.row)) {
-        match name.strip_prefix(VARIABLES) {
+        match name.strip_prefix("env.") {
             Some(variable) if !grants.env.iter().any(|granted| granted == variable) => {
                 grants.env.push(variable.to_owned());
             }
@@ -111,14 +109,23 @@ fn grants(rules: &[Rule]) -> Grants {
     grants
 }
 
+/// Returns the names that the conditions of a row use. The plugin reports a condition that cannot be read.
+#[cfg(feature = "config-file")]
+fn names_of_conditions(row: &RuleRow) -> Vec<String> {
+    let conditions = [&row.when, &row.unless].into_iter().flatten();
+    let compiled = conditions.filter_map(|condition| hookhost_conditions::Condition::compile(condition).ok());
+    compiled.flat_map(|condition| condition.names().map(|used| used.name().to_owned()).collect::<Vec<_>>()).collect()
+}
+
+/// Without configuration files, there are no rules.
+#[cfg(not(feature = "config-file"))]
+fn names_of_conditions(_row: &RuleRow) -> Vec<String> {
+    Vec::new()
+}
+
 /// Returns the names that the conditions and the texts of a row use.
 fn names(row: &RuleRow) -> Vec<String> {
-    let conditions = [&row.when, &row.unless].into_iter().flatten();
-    // The plugin reports a condition that cannot be read.
-    let compiled = conditions.filter_map(|condition| Condition::compile(condition).ok());
-    let mut names: Vec<String> = compiled
-        .flat_map(|condition| condition.names().map(|used| used.name().to_owned()).collect::<Vec<_>>())
-        .collect();
+    let mut names = names_of_conditions(row);
     let texts = [&row.reject, &row.ask, &row.note, &row.remind, &row.instead].into_iter().flatten();
     for text in texts {
         let in_braces = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));

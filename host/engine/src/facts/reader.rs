@@ -22,6 +22,17 @@ pub(crate) struct FactReader {
     kept: Arc<Mutex<BTreeMap<(FactName, PathBuf), Fact>>>,
 }
 
+/// Returns the offset of the local time from UTC. Only rules of a configuration file ask for it.
+#[cfg(feature = "config-file")]
+fn time_offset() -> Fact {
+    Fact::Number(i64::from(jiff::Zoned::now().offset().seconds() / 60))
+}
+
+#[cfg(not(feature = "config-file"))]
+fn time_offset() -> Fact {
+    Fact::Absent
+}
+
 impl FactReader {
     /// Creates a reader for an event of the session.
     pub(crate) fn new(session: Arc<Session>, agent: AgentContext) -> Self {
@@ -60,7 +71,7 @@ impl FactReader {
             FactName::ToolReadOnly => return flag(Ok(tool.read_only)),
             FactName::ToolDestructive => return flag(Ok(tool.destructive)),
             FactName::ToolOpenWorld => return flag(Ok(tool.open_world)),
-            FactName::TimeOffset => return Fact::Number(i64::from(jiff::Zoned::now().offset().seconds() / 60)),
+            FactName::TimeOffset => return time_offset(),
             FactName::SessionSandboxed => return flag(process.is_sandboxed()),
             FactName::GitBranch => git::branch(at),
             FactName::GitRemote => git::remote(at),
