@@ -272,6 +272,12 @@ pub fn local(text: &str) -> Cow<'_, str> {
     let text = &text.trim()[5..];
     // The address begins with the name of the machine: `file://localhost/a`.
     let text = text.strip_prefix("//").map_or(text, |text| text.find('/').map_or("", |at| &text[at..]));
+    decoded(text).into()
+}
+
+/// Decodes the bytes that an address writes as `%65`.
+#[must_use]
+pub fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [byte, after @ ..] = rest {
@@ -280,7 +286,7 @@ pub fn local(text: &str) -> Cow<'_, str> {
         bytes.push(code.unwrap_or(*byte));
         rest = if code.is_some() { &after[2..] } else { after };
     }
-    String::from_utf8_lossy(&bytes).into_owned().into()
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Returns the name of a tool without the name of its server: `move` for `mcp__files__move`.

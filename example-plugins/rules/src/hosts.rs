@@ -3,6 +3,7 @@
 //! Programs do not agree on some URLs: `https://a\@b` leads a browser to `a`, and curl to `b`. Such a URL has several hosts, and a rule
 //! applies if one of them matches, while an exception must hold for all of them.
 
+use call_paths::arguments::decoded;
 use shell_reader::UNKNOWN;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -95,19 +96,6 @@ fn normal(host: &str) -> String {
         return address.to_canonical().to_string();
     }
     ipv4(host).map_or_else(|| host.to_owned(), |address| address.to_string())
-}
-
-/// Decodes `%65`.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [byte, after @ ..] = rest {
-        let digits = after.get(..2).filter(|_| *byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        let code = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(code.unwrap_or(*byte));
-        rest = if code.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Reads an address in any spelling that programs accept: `127.1`, `0x7f000001`, `017700000001`.
