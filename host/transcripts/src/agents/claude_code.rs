@@ -22,7 +22,8 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     agent: "claude-code",
     find,
     open: |file, places, _| {
-        let reader = Reader { path: file.path.to_path_buf(), home: places.home().to_owned() };
+        let path = file.path.to_path_buf();
+        let reader = Reader { path, home: places.home().to_owned(), mode: "default".to_owned() };
         Ok(Box::new(RecordFile::open(&file.path, false, reader)?))
     },
 };
@@ -38,6 +39,8 @@ fn find(places: &TranscriptPlaces, files: &mut Vec<TranscriptFile>, found: &mut 
 struct Reader {
     path: PathBuf,
     home: PathBuf,
+    /// Permission mode at the latest prompt.
+    mode: String,
 }
 
 #[derive(Deserialize)]
@@ -55,6 +58,8 @@ struct Record<'a> {
     timestamp: Option<Cow<'a, str>>,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    permission_mode: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -81,11 +86,15 @@ impl RecordReader for Reader {
     }
 
     fn is_needed(&self, line: &[u8]) -> bool {
-        memmem::find(line, b"\"tool_use\"").is_some()
+        let parts: [&[u8]; 2] = [b"\"tool_use\"", b"\"permissionMode\""];
+        parts.into_iter().any(|part| memmem::find(line, part).is_some())
     }
 
     fn read(&mut self, line: &str, found: &mut Found) -> Result<(), serde_json::Error> {
         let record: Record<'_> = serde_json::from_str(line)?;
+        if let Some(mode) = record.permission_mode {
+            self.mode = mode.into_owned();
+        }
         let Some(message) = record.message.filter(|_| record.kind == "assistant") else { return Ok(()) };
         let message: Message<'_> = serde_json::from_str(message.get())?;
         for block in message.content.iter().filter(|block| block.kind == "tool_use") {
@@ -94,7 +103,7 @@ impl RecordReader for Reader {
                 "session_id": record.session_id,
                 "transcript_path": self.path,
                 "cwd": cwd,
-                "permission_mode": "default",
+                "permission_mode": self.mode,
                 "hook_event_name": "PreToolUse",
                 "tool_name": block.name,
                 "tool_input": self.input(block, Path::new(cwd)),

@@ -18,7 +18,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     agent: "codex",
     find,
     open: |file, _, _| {
-        let reader = Reader { path: file.path.to_path_buf(), ..Reader::default() };
+        let reader = Reader { path: file.path.to_path_buf(), mode: mode(&Value::Null), ..Reader::default() };
         Ok(Box::new(RecordFile::open(&file.path, false, reader)?))
     },
 };
@@ -37,6 +37,7 @@ struct Reader {
     subagent: Option<String>,
     cwd: String,
     turn: Option<String>,
+    mode: &'static str,
 }
 
 #[derive(Deserialize)]
@@ -67,6 +68,14 @@ struct TurnContext<'a> {
     cwd: Option<Cow<'a, str>>,
     #[serde(borrow)]
     turn_id: Option<Cow<'a, str>>,
+    /// A string, or the object of the policy `granular`.
+    #[serde(default)]
+    approval_policy: Value,
+}
+
+/// Returns the mode that Codex reports to its hooks under an approval policy.
+fn mode(approval_policy: &Value) -> &'static str {
+    if approval_policy == "never" { "bypassPermissions" } else { "default" }
 }
 
 #[derive(Deserialize)]
@@ -117,6 +126,7 @@ impl RecordReader for Reader {
             "turn_context" => {
                 let turn: TurnContext<'_> = serde_json::from_str(payload)?;
                 self.turn = turn.turn_id.map(Cow::into_owned);
+                self.mode = mode(&turn.approval_policy);
                 if let Some(cwd) = turn.cwd {
                     self.cwd = cwd.into_owned();
                 }
@@ -147,7 +157,7 @@ impl Reader {
             "cwd": cwd,
             "hook_event_name": "PreToolUse",
             "model": "",
-            "permission_mode": "default",
+            "permission_mode": self.mode,
             "tool_name": tool,
             "tool_input": input,
             "tool_use_id": id,

@@ -44,7 +44,7 @@ fn the_table_of_self_defence_is_decided_by_its_catalogue_alone() {
 }
 
 /// Each command of hookhost whose source file refuses to run it inside an agent is denied by the rules, too. A file `a_b.rs` has the command
-/// `a-b`.
+/// `a-b`. Some refuse only if they write a file.
 #[test]
 fn each_command_that_refuses_inside_an_agent_is_denied() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../host/cli/src/command");
@@ -65,8 +65,10 @@ fn each_command_that_refuses_inside_an_agent_is_denied() {
     assert!(commands.len() >= 6, "{commands:?}");
     configure(json!({"stacks": []})).unwrap();
     for command in commands {
-        for line in [format!("hookhost {command} x"), format!("setsid -f env -u CLAUDECODE hookhost {command} x --yes")]
-        {
+        for line in [
+            format!("hookhost {command} x -o y"),
+            format!("setsid -f env -u CLAUDECODE hookhost {command} x -o y --yes"),
+        ] {
             assert_eq!(word(&line), "deny", "`{line}`: add it to the rule self.commands");
             assert!(rules().contains(&"self.commands".to_owned()), "`{line}`: {:?}", rules());
         }
