@@ -181,6 +181,7 @@ impl Facts for Candidate<'_> {
                 let paths = subject.paths(name == "paths.written").map(|path| Value::from(path.to_owned()));
                 Fact::Is(Value::List(paths.collect()))
             }),
+            "url" | "host" if self.found.is_unclear => Fact::Unreadable,
             "path" | "url" | "host" | "server" | "tool" => text(self.found.value(name)),
             "path.in_workspace" => self.in_workspace(),
             "arguments" => match self.arguments {

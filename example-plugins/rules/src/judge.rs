@@ -2,12 +2,12 @@
 
 use crate::candidate::Candidate;
 use crate::compile::{CompiledRow, RuleSet};
-use crate::hosts::Request;
 use crate::paths::{Files, MatchedFile};
 use crate::shell::Miss;
 use crate::world::World;
 use crate::{paths, web};
 use call_paths::{CommandLine, ReadCall, arguments};
+use hookhost_conditions::url::Address;
 use hookhost_conditions::{Fact, Facts as _, Value};
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
@@ -25,6 +25,8 @@ pub(crate) struct Found {
     pub(crate) program: Option<String>,
     pub(crate) url: Option<String>,
     pub(crate) host: Option<String>,
+    /// True if programs read the address differently, or a part of it is unknown.
+    pub(crate) is_unclear: bool,
     pub(crate) server: Option<String>,
     pub(crate) tool: Option<String>,
     /// The last key that holds, and the part of the call or text for which it holds.
@@ -86,7 +88,7 @@ pub(crate) struct Subject<'a> {
     call: &'a ToolCall,
     read: ReadCall<'a>,
     files: [OnceCell<Files>; 3],
-    requests: OnceCell<Vec<Request>>,
+    requests: OnceCell<Vec<Address>>,
 }
 
 impl RuleSet {
@@ -328,7 +330,7 @@ impl Subject<'_> {
             let (url, host) = (request.urls.last().cloned(), request.hosts.last().cloned());
             let (key, value) = if row.host.is_empty() { ("url", &url) } else { ("host", &host) };
             let value = value.clone().unwrap_or_else(|| "unknown".to_owned());
-            let found = Found { url, host, ..self.found(row) };
+            let found = Found { url, host, is_unclear: !request.is_certain(), ..self.found(row) };
             if row.host.is_empty() && row.url.is_empty() { found } else { found.held(key, value) }
         });
         of_request.find_map(|found| self.admitted(row, found, None))

@@ -56,7 +56,7 @@ mod cut;
 mod rate;
 
 use condition::{Condition, Wanted};
-use glob::{MatchOptions, Pattern};
+use hookhost_conditions::glob::{Comparison, Glob};
 use hookhost_guest::prelude::*;
 use hookhost_guest::state::Scope;
 use rate::{Calls, Rate};
@@ -92,7 +92,7 @@ fn every() -> String {
 #[derive(Debug)]
 struct Rule {
     id: String,
-    tool: Pattern,
+    tool: Glob,
     when: Vec<Condition>,
     deny: Option<String>,
     ask: Option<String>,
@@ -197,15 +197,14 @@ impl Rule {
             return Err(wrong("`max-output` is 0: a result needs at least one byte".into()));
         }
         let tool =
-            Pattern::new(&config.tool).map_err(|error| wrong(format!("`{}` is no pattern: {error}", config.tool)))?;
+            Glob::new(&config.tool).map_err(|error| wrong(format!("`{}` is no pattern: {error}", config.tool)))?;
         let when = config.when.iter().map(Condition::new).collect::<Result<_, _>>().map_err(wrong)?;
         let RuleConfig { id, deny, ask, rate, max_output, .. } = config;
         Ok(Self { id, tool, when, deny, ask, rate, max_output })
     }
 
     fn fits(&self, tool: &str, arguments: &Value) -> bool {
-        let options = MatchOptions { case_sensitive: false, ..MatchOptions::default() };
-        self.tool.matches_with(tool, options) && self.when.iter().all(|condition| condition.fits(arguments))
+        self.tool.matches(tool, Comparison::Name) && self.when.iter().all(|condition| condition.fits(arguments))
     }
 
     /// Counts this call. Returns the calls including this call. If this call would exceed the limit, returns the number of seconds to wait

@@ -12,6 +12,7 @@ use crate::output::{
     style::{DIM, WARNING},
 };
 use hookhost::config::{Config, Entry, ToolPattern};
+use hookhost_conditions::glob::{Comparison, Glob};
 use hookhost_proxy::mcp::lock::{HeldBackStore, LockFile};
 use hookhost_proxy::mcp::operation::is_reserved;
 use hookhost_proxy::mcp::policy::Section;
@@ -147,7 +148,7 @@ enum Tools {
     /// A pattern from the configuration file.
     Pattern(ToolPattern),
     /// A glob from the settings of the plugin tool-policy.
-    Glob(glob::Pattern),
+    Glob(Glob),
 }
 
 impl Rule {
@@ -155,10 +156,7 @@ impl Rule {
         let tool = format!("mcp__{server}__{tool}");
         match &self.tools {
             Tools::Pattern(pattern) => pattern.matches(&tool),
-            Tools::Glob(pattern) => {
-                let options = glob::MatchOptions { case_sensitive: false, ..glob::MatchOptions::default() };
-                pattern.matches_with(&tool, options)
-            }
+            Tools::Glob(pattern) => pattern.matches(&tool, Comparison::Name),
         }
     }
 }
@@ -180,7 +178,7 @@ fn rules(config: &Config) -> Vec<Rule> {
     for row in config.rules().iter().map(|rule| &rule.row) {
         rules.extend(row.on.iter().filter_map(|on| {
             let text = on.name().to_owned();
-            let tools = Tools::Glob(glob::Pattern::new(&text).ok()?);
+            let tools = Tools::Glob(Glob::new(&text).ok()?);
             Some(Rule { name: format!("rule {}", row.id), text, tools, arguments: Vec::new() })
         }));
     }
@@ -197,7 +195,7 @@ fn of_configuration(entry: &Entry) -> Vec<Rule> {
         let argument = |condition: &Value| condition.get("argument")?.as_str().map(str::to_owned);
         Some(Rule {
             name: format!("plugin {}, rule {}", entry.name, one_line(id)),
-            tools: Tools::Glob(glob::Pattern::new(&text).ok()?),
+            tools: Tools::Glob(Glob::new(&text).ok()?),
             text,
             arguments: conditions.filter_map(argument).collect(),
         })
