@@ -4,7 +4,7 @@
 
 use crate::answer::{Answer, change, filled, redacted, redacted_json, shown, strings_of};
 use crate::compile::RuleSet;
-use crate::judge::{Found, Hit, Spoken};
+use crate::judge::{Asked, Found, Hit, Spoken};
 use crate::memory;
 use crate::world::OfEvent;
 use hookhost_contract::rule::RuleOn;
@@ -27,7 +27,7 @@ impl RuleSet {
         let mut call = call.clone();
         let (mut changed, mut reported) = (None, Vec::new());
         for round in event::round().. {
-            let hits = self.hits(&OfEvent, session, &call, &|_| true);
+            let hits = self.hits(&OfEvent, session, &call, Asked::All);
             let is_new = |hit: &&Hit<'_>| !reported.contains(&&*hit.row.id);
             report(hits.iter().filter(is_new), &call.id);
             reported.extend(hits.iter().map(|hit| &*hit.row.id));
@@ -77,7 +77,7 @@ impl RuleSet {
     /// Judges the beginning of a session.
     pub(crate) fn begin(&self, session: &Session) {
         let hits = self
-            .hits_of_text(Spoken { world: &OfEvent, session, on: &RuleOn::Session, text: "", call: None }, &|_| true);
+            .hits_of_text(Spoken { world: &OfEvent, session, on: &RuleOn::Session, text: "", call: None }, Asked::All);
         report(hits.iter(), &event::id());
         hits.iter().filter(|hit| !hit.row.observe).for_each(Hit::take_effect);
     }
@@ -89,7 +89,7 @@ impl RuleSet {
         }
         let hits = self.hits_of_text(
             Spoken { world: &OfEvent, session, on: &RuleOn::TaskComplete, text: "", call: None },
-            &|_| true,
+            Asked::All,
         );
         report(hits.iter(), &event::id());
         let refusal = hits.iter().filter(|hit| !hit.row.observe).find_map(Hit::refusal);
@@ -98,10 +98,10 @@ impl RuleSet {
 
     /// Returns a text and the raw result with all redactions, or `None` if nothing is redacted.
     fn redacted(&self, spoken: Spoken<'_>, raw: Option<&str>) -> Result<Option<(String, Option<String>)>, Refusal> {
-        let mut hits = self.hits_of_text(spoken, &|_| true);
+        let mut hits = self.hits_of_text(spoken, Asked::All);
         // The raw result may contain parts that the text does not.
         let in_raw = raw.map(strings_of).unwrap_or_default();
-        let in_raw = self.hits_of_text(Spoken { text: &in_raw, ..spoken }, &|_| true);
+        let in_raw = self.hits_of_text(Spoken { text: &in_raw, ..spoken }, Asked::All);
         let is_new = |hit: &Hit<'_>| !hits.iter().any(|other| other.row.id == hit.row.id);
         let further: Vec<Hit<'_>> = in_raw.into_iter().filter(is_new).collect();
         hits.extend(further);

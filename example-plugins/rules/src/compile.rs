@@ -7,7 +7,7 @@ use crate::names::Names;
 use crate::shell::ShellMatcher;
 use crate::{checks, examples, paths};
 use call_paths::Patterns;
-use hookhost_contract::rule::{LayeredRow, Mistake, RuleOn, RuleRow, RulesConfig};
+use hookhost_contract::rule::{LayeredRow, MAX_PROJECT_ROWS, MAX_USER_ROWS, Mistake, RuleOn, RuleRow, RulesConfig};
 use litemap::LiteMap;
 use shell_guard_rules::arguments::Programs;
 use shell_reader::lower;
@@ -21,8 +21,10 @@ pub(crate) struct RuleSet {
     pub(crate) by_program: LiteMap<String, Vec<u16>>,
     /// The numbers of the rows about commands of any program, or of programs with a name that ends with `*`.
     pub(crate) any_program: Vec<u16>,
-    /// True if a row is about commands.
-    pub(crate) has_shell: bool,
+    /// The numbers of the rows about calls of tools by their names.
+    pub(crate) of_tools: Vec<u16>,
+    /// The numbers of the rows with each word, in the order of [`RuleOn::WORDS`].
+    by_word: [Vec<u16>; RuleOn::WORDS.len()],
     /// True if a condition asks how often a call came.
     pub(crate) keeps_calls: bool,
 }
@@ -61,6 +63,10 @@ impl RuleSet {
     /// # Errors
     /// Returns all mistakes, in the order of the rows.
     pub(crate) fn compile(config: &RulesConfig) -> Result<Self, Vec<Mistake>> {
+        if config.rule.len() > MAX_USER_ROWS + MAX_PROJECT_ROWS {
+            let message = format!("there are {} rules, and at most {MAX_USER_ROWS} are possible", config.rule.len());
+            return Err(vec![Wrong::at("", message).in_row(MAX_USER_ROWS)]);
+        }
         let mut mistakes = Vec::new();
         let mut rows = Vec::with_capacity(config.rule.len());
         for (at, LayeredRow { of_project, row }) in config.rule.iter().enumerate() {
@@ -84,10 +90,19 @@ impl RuleSet {
 
     fn indexed(rows: Vec<CompiledRow>, programs: Programs) -> Self {
         let keeps_calls = rows.iter().any(|row: &CompiledRow| row.conditions.ask_for("same_call"));
+        let (by_program, by_word) = (LiteMap::new(), std::array::from_fn(|_| Vec::new()));
         let mut set =
-            Self { rows, programs, by_program: LiteMap::new(), any_program: Vec::new(), has_shell: false, keeps_calls };
-        for (at, row) in (0..).zip(&set.rows).filter(|(_, row)| row.on.contains(&RuleOn::Shell)) {
-            set.has_shell = true;
+            Self { rows, programs, by_program, any_program: Vec::new(), of_tools: Vec::new(), by_word, keeps_calls };
+        for (at, row) in (0..).zip(&set.rows) {
+            for on in &row.on {
+                let numbers = word(on).map_or(&mut set.of_tools, |word| &mut set.by_word[word]);
+                if numbers.last() != Some(&at) {
+                    numbers.push(at);
+                }
+            }
+            if !row.on.contains(&RuleOn::Shell) {
+                continue;
+            }
             let names = || row.shell.programs.iter().map(|program| program.name.as_str());
             if row.shell.programs.is_empty() || names().any(|name| name.ends_with('*')) {
                 set.any_program.push(at);
@@ -102,6 +117,20 @@ impl RuleSet {
         }
         set
     }
+
+    pub(crate) fn row(&self, at: u16) -> &CompiledRow {
+        &self.rows[usize::from(at)]
+    }
+
+    /// Returns the numbers of the rows with a word.
+    pub(crate) fn rows_on(&self, on: &RuleOn) -> &[u16] {
+        word(on).map_or(&[], |word| &self.by_word[word])
+    }
+}
+
+/// Returns the number of a word, which is `None` for the pattern of a tool.
+fn word(on: &RuleOn) -> Option<usize> {
+    RuleOn::WORDS.iter().position(|(_, word)| word == on)
 }
 
 impl CompiledRow {
@@ -158,8 +187,8 @@ fn unknown_rules(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
     let is_known = |id: &str| config.rule.iter().any(|layered| layered.row.id == id);
     let mut mistakes = Vec::new();
     for row in rows {
-        let at = config.rule.iter().position(|layered| layered.row.id == row.id).unwrap_or_default();
         for id in row.conditions.counted().filter(|id| !is_known(id)) {
+            let at = config.rule.iter().position(|layered| layered.row.id == row.id).unwrap_or_default();
             let message = format!("`{}` counts the rule `{id}`, which does not exist", row.id);
             mistakes.push(Wrong::at("", message).in_row(at));
         }

@@ -13,7 +13,6 @@ use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
 use shell_reader::{Command, is_known_program, leave, lower};
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 
 /// What a row found, for its text and for the reason of an example.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,6 +61,23 @@ impl Found {
     }
 }
 
+/// The rows that are compared with a call or a text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Asked<'a> {
+    All,
+    /// The rows with these numbers, in ascending order.
+    Only(&'a [u16]),
+}
+
+impl Asked<'_> {
+    fn has(self, row: u16) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(rows) => rows.binary_search(&row).is_ok(),
+        }
+    }
+}
+
 /// A row that matches.
 #[derive(Debug)]
 pub(crate) struct Hit<'a> {
@@ -92,14 +108,8 @@ pub(crate) struct Subject<'a> {
 }
 
 impl RuleSet {
-    /// Returns the rows that match a call, in the order of the file. Only rows for which `is_asked` is true are compared.
-    pub(crate) fn hits(
-        &self,
-        world: &dyn World,
-        session: &Session,
-        call: &ToolCall,
-        is_asked: &dyn Fn(usize) -> bool,
-    ) -> Vec<Hit<'_>> {
+    /// Returns the rows that match a call, in the order of the file.
+    pub(crate) fn hits(&self, world: &dyn World, session: &Session, call: &ToolCall, asked: Asked<'_>) -> Vec<Hit<'_>> {
         let mut read = ReadCall::new(session, call);
         if let (Action::Shell(shell), true) = (&call.action, read.lines.iter().any(|line| line.unreadable().is_some()))
         {
@@ -107,25 +117,25 @@ impl RuleSet {
         }
         let subject =
             Subject { world, rules: self, session, call, read, files: Default::default(), requests: OnceCell::new() };
-        let mut of_commands = subject.commands(is_asked);
-        let mut hits = Vec::new();
-        for (at, row) in self.rows.iter().enumerate().filter(|(at, _)| is_asked(*at)) {
-            let of_command = of_commands.iter().position(|(other, _)| *other == at);
-            let found = of_command
-                .map(|place| of_commands.swap_remove(place).1)
-                .or_else(|| row.on.iter().find_map(|on| subject.matching(row, on)))
-                .or_else(|| subject.unreadable(row));
-            hits.extend(found.map(|found| Hit { row, found }));
+        let mut found = subject.commands(asked);
+        for at in subject.candidates(asked) {
+            if found.iter().any(|(other, _)| *other == at) {
+                continue;
+            }
+            let row = self.row(at);
+            let matching = row.on.iter().find_map(|on| subject.matching(row, on));
+            found.extend(matching.or_else(|| subject.unreadable(row)).map(|found| (at, found)));
         }
+        found.sort_by_key(|(at, _)| *at);
         leave(subject);
-        hits
+        found.into_iter().map(|(at, found)| Hit { row: self.row(at), found }).collect()
     }
 
     /// Returns the rows that match a text, in the order of the file.
-    pub(crate) fn hits_of_text(&self, spoken: Spoken<'_>, is_asked: &dyn Fn(usize) -> bool) -> Vec<Hit<'_>> {
-        let rows = self.rows.iter().enumerate().filter(|(at, row)| is_asked(*at) && row.on.contains(spoken.on));
+    pub(crate) fn hits_of_text(&self, spoken: Spoken<'_>, asked: Asked<'_>) -> Vec<Hit<'_>> {
+        let rows = self.rows_on(spoken.on).iter().filter(|at| asked.has(**at)).map(|at| self.row(*at));
         let arguments = spoken.call.and_then(|call| call.arguments().ok());
-        let found = rows.filter_map(|(_, row)| Some((row, row.matching_text(spoken)?)));
+        let found = rows.filter_map(|row| Some((row, row.matching_text(spoken)?)));
         let hits = found.filter_map(|(row, found)| {
             let candidate = Candidate {
                 world: spoken.world,
@@ -144,9 +154,9 @@ impl RuleSet {
     }
 
     /// Returns the numbers of the rows that may match a command, by its program.
-    fn rows_about<'a>(&'a self, command: &Command) -> impl Iterator<Item = usize> + use<'a> {
+    fn rows_about<'a>(&'a self, command: &Command) -> impl Iterator<Item = u16> + use<'a> {
         let named = self.by_program.get(&*lower(&command.program)).map_or(&[][..], Vec::as_slice);
-        named.iter().chain(&self.any_program).map(|at| usize::from(*at))
+        named.iter().chain(&self.any_program).copied()
     }
 
     /// Returns the first key of a row that does not hold for the command that comes closest to it, and that command.
@@ -216,17 +226,58 @@ impl CompiledRow {
 }
 
 impl Subject<'_> {
+    /// Returns the numbers of the rows that may match the call in another way than with a simple command, in ascending order.
+    fn candidates(&self, asked: Asked<'_>) -> Vec<u16> {
+        if let Asked::Only(rows @ ([] | [_] | [_, _])) = asked {
+            return rows.to_vec();
+        }
+        let is_unreadable = self.read.lines.iter().any(|line| line.is_certain && line.unreadable().is_some());
+        let has_no_action = matches!(&self.call.action, Action::Other(kind) if !kind.is_empty());
+        if is_unreadable || self.read.has_too_many || has_no_action {
+            return (0..).take(self.rules.rows.len()).filter(|at| asked.has(*at)).collect();
+        }
+        let mut candidates: Vec<u16> = Vec::new();
+        for on in [RuleOn::Write, RuleOn::Read, RuleOn::Delete, RuleOn::Web, RuleOn::Mcp, RuleOn::Spawn] {
+            let rows = self.rules.rows_on(&on);
+            if !rows.is_empty() && self.has(&on) {
+                candidates.extend(rows);
+            }
+        }
+        candidates.extend(&self.rules.of_tools);
+        if matches!(self.call.action, Action::Shell(_)) {
+            candidates.extend(&self.rules.any_program);
+        }
+        candidates.retain(|at| asked.has(*at));
+        candidates.sort_unstable();
+        candidates.dedup();
+        candidates
+    }
+
+    /// Returns true if the call has something that rows with this word are about.
+    fn has(&self, on: &RuleOn) -> bool {
+        let mcp = self.call.action.mcp();
+        match on {
+            RuleOn::Web => !self.requests().is_empty(),
+            RuleOn::Mcp => mcp.is_some(),
+            RuleOn::Spawn => matches!(self.call.action, Action::SpawnAgent(_)),
+            _ => {
+                let files = paths::touch(on).map(|touch| self.files(touch));
+                files.is_some_and(Files::has_any) || (*on == RuleOn::Delete && mcp.is_some())
+            }
+        }
+    }
+
     /// Returns the rows about commands that match, each with its first command.
-    fn commands(&self, is_asked: &dyn Fn(usize) -> bool) -> Vec<(usize, Found)> {
-        let mut found: Vec<(usize, Found)> = Vec::new();
-        let mut seen = BTreeSet::new();
-        let lines = self.read.lines.iter().filter(|_| self.rules.has_shell);
+    fn commands(&self, asked: Asked<'_>) -> Vec<(u16, Found)> {
+        let mut found: Vec<(u16, Found)> = Vec::new();
+        let lines = self.read.lines.iter().filter(|_| !self.rules.rows_on(&RuleOn::Shell).is_empty());
         for (line, command) in lines.flat_map(|line| line.commands().map(move |command| (line, command))) {
             let mut arguments = None;
-            for at in
-                self.rules.rows_about(command).filter(|at| is_asked(*at) && !seen.contains(at)).collect::<Vec<_>>()
-            {
-                let row = &self.rules.rows[at];
+            for at in self.rules.rows_about(command).filter(|at| asked.has(*at)) {
+                if found.iter().any(|(other, _)| *other == at) {
+                    continue;
+                }
+                let row = self.rules.row(at);
                 // A text that is perhaps not a command runs the programs that the rows or the reader know.
                 if !line.is_certain && row.shell.programs.is_empty() && !is_known_program(&command.program) {
                     continue;
@@ -240,7 +291,6 @@ impl Subject<'_> {
                 let of_row =
                     Found { command: Some(line.text.clone()), program: Some(held.program), ..Found::default() };
                 if let Some(of_row) = self.admitted(row, of_row.held(held.key, held.value), Some(command)) {
-                    seen.insert(at);
                     found.push((at, of_row));
                 }
             }
@@ -291,10 +341,17 @@ impl Subject<'_> {
 
     /// Returns the files that the call writes or reads, as the call spells them.
     pub(crate) fn paths(&self, written: bool) -> impl Iterator<Item = &str> {
-        let touch = usize::from(!written);
-        let workspace = &self.session.workspace;
-        let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), workspace);
-        self.files[touch].get_or_init(files).matching(None, workspace).map(|file| file.written)
+        self.files(usize::from(!written)).matching(None, &self.session.workspace).map(|file| file.written)
+    }
+
+    /// Returns the files that the call touches in one way.
+    fn files(&self, touch: usize) -> &Files {
+        let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), &self.session.workspace);
+        self.files[touch].get_or_init(files)
+    }
+
+    fn requests(&self) -> &[Address] {
+        self.requests.get_or_init(|| web::requests(&self.read, self.call, &self.rules.programs))
     }
 
     /// Returns what is known of the call itself, for the texts of rows.
@@ -305,9 +362,7 @@ impl Subject<'_> {
     /// Returns the first file that the row is about.
     fn path(&self, row: &CompiledRow, on: &RuleOn) -> Option<Found> {
         let touch = paths::touch(on)?;
-        let workspace = &self.session.workspace;
-        let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), workspace);
-        let matching = self.files[touch].get_or_init(files).matching(row.path.as_ref(), workspace);
+        let matching = self.files(touch).matching(row.path.as_ref(), &self.session.workspace);
         let mut of_path = matching.map(|MatchedFile { written, absolute, pattern }| {
             let (path, absolute) = (Some(written.to_owned()), absolute.map(str::to_owned));
             let found = Found { path, absolute, ..self.found(row) };
@@ -325,8 +380,7 @@ impl Subject<'_> {
 
     /// Returns the first request that the row is about.
     fn request(&self, row: &CompiledRow) -> Option<Found> {
-        let requests = self.requests.get_or_init(|| web::requests(&self.read, self.call, &self.rules.programs));
-        let mut of_request = web::matching(&row.url, &row.host, requests).map(|request| {
+        let mut of_request = web::matching(&row.url, &row.host, self.requests()).map(|request| {
             let (url, host) = (request.urls.last().cloned(), request.hosts.last().cloned());
             let (key, value) = if row.host.is_empty() { ("url", &url) } else { ("host", &host) };
             let value = value.clone().unwrap_or_else(|| "unknown".to_owned());
