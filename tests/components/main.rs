@@ -3,6 +3,7 @@
 mod frozen;
 mod path_guard;
 mod profiles;
+mod rules;
 mod self_defence;
 mod shell_guard;
 mod tool_policy;
