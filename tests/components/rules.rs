@@ -42,8 +42,8 @@ fn ordinary(rules: usize) -> String {
                  stops = ['s{at}/drop', 's{at}/set']\npasses = ['s{at}/get_a', 'files/drop']"
             ),
             _ => format!(
-                "on = 'prompt'\ntext = 'codename{at}'\nreject = 'no'\n\
-                 stops = ['the codename{at}', 'codename{at}!']\npasses = ['codename', 'nothing']"
+                "on = 'prompt'\ntext = '<{at}>'\nreject = 'no'\n\
+                 stops = ['the <{at}>', '<{at}>!']\npasses = ['the {at}', 'nothing']"
             ),
         };
         writeln!(text, "[[rule]]\nid = 'r{at}'\n{rule}").expect("a string");
@@ -105,7 +105,7 @@ async fn a_condition_that_is_too_large_or_too_deep_gets_one_sentence() {
     };
     let nested = |levels: usize| format!("{}true{}", "(".repeat(levels), ")".repeat(levels));
     for (when, sentence) in [
-        (format!("command == \"{}\"", "a".repeat(1 << 20)), "a text has at most 4096 bytes, and this one has 1048590"),
+        (format!("command == \"{}\"", "a".repeat(1 << 20)), "a text has at most 4096 bytes, and this one has 1048589"),
         (nested(10_000), "a text has at most 4096 bytes, and this one has 20004"),
         (nested(2_000), "the expression has more than 48 levels"),
         (vec!["true"; 600].join("=="), "the expression has more than 48 levels"),

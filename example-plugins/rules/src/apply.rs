@@ -2,7 +2,7 @@
 //!
 //! Rejections come first, then changes in the order of the file, then questions.
 
-use crate::answer::{Answer, change, filled, redacted, redacted_json, shown, strings_of};
+use crate::answer::{Answer, MAX_FILLED, change, filled, redacted, redacted_json, shown, strings_of};
 use crate::compile::RuleSet;
 use crate::judge::{Asked, Found, Hit, Spoken};
 use crate::memory;
@@ -24,7 +24,7 @@ impl RuleSet {
         if self.keeps_calls {
             memory::note_call(call);
         }
-        let mut call = call.clone();
+        let (mut call, longest) = (call.clone(), call.arguments.len() + MAX_FILLED);
         let (mut changed, mut reported) = (None, Vec::new());
         for round in event::round().. {
             let hits = self.hits(&OfEvent, session, &call, Asked::All);
@@ -40,7 +40,8 @@ impl RuleSet {
                 // A question is about the call that would run, so the host asks again about a changed call.
                 return changed.map_or_else(|| question(&hits), |change: Change| change.verdict(call));
             };
-            if round > MAX_CHANGES {
+            let length = next.action.shell().map_or(0, |shell| shell.command.len()).max(next.arguments.len());
+            if round > MAX_CHANGES || length > longest {
                 break;
             }
             if let Some(before) = changed.filter(|before| *before != change) {

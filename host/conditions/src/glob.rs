@@ -1,5 +1,7 @@
 //! Patterns of paths and names, compared in a time that is at most the product of both lengths.
 
+use std::borrow::Cow;
+
 /// A pattern: `*` stands for any characters, `?` for one, `[a-z]` and `[!a-z]` for one of a class, and `**` for any number of directories.
 ///
 /// ```
@@ -35,7 +37,7 @@ pub enum Comparison {
 /// A part of a pattern.
 #[derive(Clone, Copy)]
 enum Token<'a> {
-    Literal(u8),
+    Literal(&'a str),
     One,
     Any,
     Directories,
@@ -51,8 +53,8 @@ impl Glob {
     pub fn new(pattern: &str) -> Result<Self, String> {
         let glob = Self { text: pattern.into(), is_word: false };
         let mut at = 0;
-        while let Some((token, next)) = glob.token(at) {
-            if matches!(token, Token::Literal(b'[')) {
+        while let Some((token, next)) = token(&glob.text, at, false) {
+            if matches!(token, Token::Literal("[")) {
                 return Err(format!("`{}` has no `]`", &pattern[at..]));
             }
             if matches!(token, Token::Any) && next > at + 1 {
@@ -88,123 +90,159 @@ impl Glob {
     }
 
     fn fits(&self, text: &str, comparison: Comparison, covers: bool) -> bool {
-        let bytes = text.as_bytes();
-        let crosses = matches!(comparison, Comparison::Word | Comparison::Name);
-        let is_hidden = |at: usize| {
-            comparison == Comparison::VisiblePath && bytes.get(at) == Some(&b'.') && (at == 0 || bytes[at - 1] == b'/')
-        };
+        let is_name = comparison == Comparison::Name;
+        let lower = |text| if is_name { Cow::Owned(str::to_ascii_lowercase(text)) } else { Cow::Borrowed(text) };
+        let (pattern, text) = (lower(&self.text), lower(text));
+        Matching { pattern: &pattern, is_word: self.is_word, text: &text, comparison }.fits(covers)
+    }
+}
+
+/// A comparison of a pattern with a text.
+struct Matching<'a> {
+    pattern: &'a str,
+    is_word: bool,
+    text: &'a str,
+    comparison: Comparison,
+}
+
+impl<'a> Matching<'a> {
+    fn fits(&self, covers: bool) -> bool {
         let (mut pattern, mut at) = (0, 0);
         // Where to continue if something does not fit: after the last `*`, which then matches one character more, or after the last `**`,
         // which then matches one directory more. An earlier wildcard could not match more than these.
         let (mut any, mut directories): (Option<(usize, usize)>, Option<(usize, usize)>) = (None, None);
         loop {
-            let is_fit = match self.token(pattern) {
-                None if at == bytes.len() || (covers && bytes[at] == b'/') => return true,
-                None => false,
+            let next = match self.token(pattern) {
+                None if at == self.text.len() || (covers && self.text[at..].starts_with('/')) => return true,
+                None => None,
                 Some((Token::Any, next)) => {
-                    any = Some((next, at));
-                    if crosses {
+                    if self.crosses() {
                         directories = None;
                     }
-                    pattern = next;
-                    continue;
+                    let end = self.end_of_any(next, at);
+                    any = end.map(|end| (next, end));
+                    any
                 }
                 Some((Token::Directories, next)) => {
-                    if next == self.text.len() {
+                    if next == self.pattern.len() {
                         return true;
                     }
                     (any, directories) = (None, Some((next, at)));
-                    pattern = next;
-                    continue;
+                    directories
                 }
-                Some((token, next)) => {
-                    let fit = token.fit(text, at, comparison).filter(|_| {
-                        // A literal dot is no wildcard.
-                        matches!(token, Token::Literal(_)) || !is_hidden(at)
-                    });
-                    if let Some(length) = fit {
-                        if !crosses && bytes[at] == b'/' {
-                            any = None;
-                        }
-                        (pattern, at) = (next, at + length);
+                Some((token, next)) => self.end_of(token, at).map(|end| {
+                    if !self.crosses() && self.text[at..end].contains('/') {
+                        any = None;
                     }
-                    fit.is_some()
-                }
+                    (next, end)
+                }),
             };
-            if is_fit {
+            if let Some(next) = next {
+                (pattern, at) = next;
                 continue;
             }
-            let more = any.filter(|(_, from)| *from < bytes.len() && (crosses || bytes[*from] != b'/'));
-            if let Some((next, from)) = more.filter(|(_, from)| !is_hidden(*from)) {
-                (pattern, at) = (next, from + length_at(text, from));
-                any = Some((next, at));
-                continue;
+            any = any.and_then(|(next, from)| {
+                let from = from + self.absorbed(from)?;
+                Some((next, self.end_of_any(next, from)?))
+            });
+            if any.is_none() {
+                directories =
+                    directories.and_then(|(next, from)| Some((next, from + self.text[from..].find('/')? + 1)));
             }
-            let more = directories.and_then(|(next, from)| Some((next, from + text[from..].find('/')? + 1)));
-            let Some((next, from)) = more else { return false };
-            (pattern, at) = (next, from);
-            (any, directories) = (None, more);
+            let Some(next) = any.or(directories) else { return false };
+            (pattern, at) = next;
         }
     }
 
-    /// Returns the part of the pattern at an offset, and the offset after it.
-    fn token(&self, at: usize) -> Option<(Token<'_>, usize)> {
-        let bytes = self.text.as_bytes();
-        Some(match bytes.get(at)? {
-            b'?' => (Token::One, at + 1),
-            b'*' => {
-                let length = bytes[at..].iter().take_while(|byte| **byte == b'*').count();
-                let next = at + length;
-                match (length, at == 0 || bytes[at - 1] == b'/', bytes.get(next)) {
-                    // The slash after `**` is a part of it.
-                    (2, true, None | Some(b'/')) => (Token::Directories, (next + 1).min(bytes.len())),
-                    _ => (Token::Any, next),
-                }
-            }
-            b'[' => self.class(at).unwrap_or((Token::Literal(b'['), at + 1)),
-            literal => (Token::Literal(*literal), at + 1),
-        })
+    /// Returns true if `*` matches `/`.
+    fn crosses(&self) -> bool {
+        matches!(self.comparison, Comparison::Word | Comparison::Name)
     }
 
-    /// Reads the class at an offset. A `]` at its beginning is one of its characters.
-    fn class(&self, at: usize) -> Option<(Token<'_>, usize)> {
-        let is_negated = |sign: &u8| *sign == b'!' || (self.is_word && *sign == b'^');
-        let is_negated = self.text.as_bytes().get(at + 1).is_some_and(is_negated);
-        let begin = at + 1 + usize::from(is_negated);
-        let first = begin + self.text[begin..].chars().next()?.len_utf8();
-        let end = first + self.text[first..].find(']')?;
-        let class = &self.text[begin..end];
-        if self.is_word && ["[:", "[.", "[="].iter().any(|named| class.contains(named)) {
-            // `[[:alpha:]_]`
-            let end = end + 1 + self.text[end + 1..].find(']')?;
-            return Some((Token::One, end + 1));
+    fn token(&self, at: usize) -> Option<(Token<'a>, usize)> {
+        token(self.pattern, at, self.is_word)
+    }
+
+    /// Returns the length of the character at an offset, if a wildcard matches it.
+    fn absorbed(&self, at: usize) -> Option<usize> {
+        let letter = self.text[at..].chars().next()?;
+        let begins = || at == 0 || self.text.as_bytes()[at - 1] == b'/';
+        let is_absorbed = match (self.comparison, letter) {
+            (Comparison::Path | Comparison::VisiblePath, '/') => false,
+            (Comparison::VisiblePath, '.') => !begins(),
+            _ => true,
+        };
+        is_absorbed.then(|| letter.len_utf8())
+    }
+
+    /// Returns the first offset from `from` at which `*` can end, judging by the literal text after it.
+    fn end_of_any(&self, next: usize, from: usize) -> Option<usize> {
+        let Some((Token::Literal(literal), _)) = self.token(next) else { return Some(from) };
+        let end = from + find(&self.text[from..], literal)?;
+        let is_absorbed =
+            end == from || (self.absorbed(from).is_some() && (self.crosses() || !self.text[from..end].contains('/')));
+        is_absorbed.then_some(end)
+    }
+
+    /// Returns the offset after a token that is no star, if it matches at an offset.
+    fn end_of(&self, token: Token<'_>, at: usize) -> Option<usize> {
+        match token {
+            Token::Literal(literal) => self.text[at..].starts_with(literal).then(|| at + literal.len()),
+            Token::Class(class, is_negated) => {
+                let length = self.absorbed(at)?;
+                (is_of(class, self.text[at..].chars().next()?) != is_negated).then_some(at + length)
+            }
+            _ => Some(at + self.absorbed(at)?),
         }
-        Some((Token::Class(class, is_negated), end + 1))
     }
 }
 
-impl Token<'_> {
-    /// Returns how many bytes at an offset the token matches, if it matches there.
-    fn fit(self, text: &str, at: usize, comparison: Comparison) -> Option<usize> {
-        let byte = *text.as_bytes().get(at)?;
-        let ignores_case = comparison == Comparison::Name;
-        if let Token::Literal(literal) = self {
-            let is_same = literal == byte || (ignores_case && literal.eq_ignore_ascii_case(&byte));
-            return is_same.then_some(1);
-        }
-        if byte == b'/' && !matches!(comparison, Comparison::Word | Comparison::Name) {
-            return None;
-        }
-        let length = length_at(text, at);
-        if let Token::Class(class, is_negated) = self {
-            let letter = text[at..].chars().next()?;
-            let is_of_class = is_of(class, letter)
-                || (ignores_case
-                    && (is_of(class, letter.to_ascii_lowercase()) || is_of(class, letter.to_ascii_uppercase())));
-            return (is_of_class != is_negated).then_some(length);
-        }
-        Some(length)
+/// Finds a part of a text. For a short part, this takes less than the preparation of the standard search, which is linear.
+fn find(text: &str, part: &str) -> Option<usize> {
+    const SHORT: usize = 16;
+    let (first, bytes) = (*part.as_bytes().first()?, text.as_bytes());
+    if part.len() > SHORT {
+        return text.find(part);
     }
+    (0..bytes.len()).find(|at| bytes[*at] == first && bytes[*at..].starts_with(part.as_bytes()))
+}
+
+/// Returns the part of a pattern at an offset, and the offset after it.
+fn token(pattern: &str, at: usize, is_word: bool) -> Option<(Token<'_>, usize)> {
+    let bytes = pattern.as_bytes();
+    Some(match bytes.get(at)? {
+        b'?' => (Token::One, at + 1),
+        b'*' => {
+            let length = bytes[at..].iter().take_while(|byte| **byte == b'*').count();
+            let next = at + length;
+            match (length, at == 0 || bytes[at - 1] == b'/', bytes.get(next)) {
+                // The slash after `**` is a part of it.
+                (2, true, None | Some(b'/')) => (Token::Directories, (next + 1).min(bytes.len())),
+                _ => (Token::Any, next),
+            }
+        }
+        b'[' => class(pattern, at, is_word).unwrap_or((Token::Literal("["), at + 1)),
+        _ => {
+            let end = pattern[at..].find(['*', '?', '[']).map_or(pattern.len(), |length| at + length);
+            (Token::Literal(&pattern[at..end]), end)
+        }
+    })
+}
+
+/// Reads the class at an offset. A `]` at its beginning is one of its characters.
+fn class(pattern: &str, at: usize, is_word: bool) -> Option<(Token<'_>, usize)> {
+    let is_negated = |sign: &u8| *sign == b'!' || (is_word && *sign == b'^');
+    let is_negated = pattern.as_bytes().get(at + 1).is_some_and(is_negated);
+    let begin = at + 1 + usize::from(is_negated);
+    let first = begin + pattern[begin..].chars().next()?.len_utf8();
+    let end = first + pattern[first..].find(']')?;
+    let class = &pattern[begin..end];
+    if is_word && ["[:", "[.", "[="].iter().any(|named| class.contains(named)) {
+        // `[[:alpha:]_]`
+        let end = end + 1 + pattern[end + 1..].find(']')?;
+        return Some((Token::One, end + 1));
+    }
+    Some((Token::Class(class, is_negated), end + 1))
 }
 
 /// Returns true if a class has a letter, alone or in a range.
@@ -224,11 +262,6 @@ fn is_of(class: &str, letter: char) -> bool {
         }
     }
     false
-}
-
-/// Returns the length of the character at an offset.
-fn length_at(text: &str, at: usize) -> usize {
-    text[at..].chars().next().map_or(1, char::len_utf8)
 }
 
 #[cfg(test)]
