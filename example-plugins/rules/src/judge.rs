@@ -239,8 +239,8 @@ impl Subject<'_> {
         let mut candidates: Vec<u16> = Vec::new();
         for on in [RuleOn::Write, RuleOn::Read, RuleOn::Delete, RuleOn::Web, RuleOn::Mcp, RuleOn::Spawn] {
             let rows = self.rules.rows_on(&on);
-            if !rows.is_empty() && self.has(&on) {
-                candidates.extend(rows);
+            if !rows.is_empty() {
+                candidates.extend(rows.iter().filter(|at| self.may_be_about(&on, self.rules.row(**at))));
             }
         }
         candidates.extend(&self.rules.of_tools);
@@ -253,17 +253,14 @@ impl Subject<'_> {
         candidates
     }
 
-    /// Returns true if the call has something that rows with this word are about.
-    fn has(&self, on: &RuleOn) -> bool {
-        let mcp = self.call.action.mcp();
-        match on {
-            RuleOn::Web => !self.requests().is_empty(),
-            RuleOn::Mcp => mcp.is_some(),
-            RuleOn::Spawn => matches!(self.call.action, Action::SpawnAgent(_)),
-            _ => {
-                let files = paths::touch(on).map(|touch| self.files(touch));
-                files.is_some_and(Files::has_any) || (*on == RuleOn::Delete && mcp.is_some())
-            }
+    /// Returns false if the call has nothing that a row with this word matches, judging by little.
+    fn may_be_about(&self, on: &RuleOn, row: &CompiledRow) -> bool {
+        match (on, &self.call.action) {
+            (RuleOn::Web, _) => !self.requests().is_empty(),
+            (RuleOn::Delete, Action::Mcp(_)) => true,
+            (RuleOn::Mcp, action) => matches!(action, Action::Mcp(_)),
+            (RuleOn::Spawn, action) => matches!(action, Action::SpawnAgent(_)),
+            (on, _) => paths::touch(on).is_some_and(|touch| self.files(touch).may_match(row.path.as_ref())),
         }
     }
 
