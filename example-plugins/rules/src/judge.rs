@@ -231,9 +231,7 @@ impl Subject<'_> {
         if let Asked::Only(rows @ ([] | [_] | [_, _])) = asked {
             return rows.to_vec();
         }
-        let is_unreadable = self.read.lines.iter().any(|line| line.is_certain && line.unreadable().is_some());
-        let has_no_action = matches!(&self.call.action, Action::Other(kind) if !kind.is_empty());
-        if is_unreadable || self.read.has_too_many || has_no_action {
+        if self.is_unreadable() {
             return (0..).take(self.rules.rows.len()).filter(|at| asked.has(*at)).collect();
         }
         let mut candidates: Vec<u16> = Vec::new();
@@ -258,7 +256,7 @@ impl Subject<'_> {
         match (on, &self.call.action) {
             (RuleOn::Web, _) => !self.requests().is_empty(),
             (RuleOn::Delete, Action::Mcp(_)) => true,
-            (RuleOn::Mcp, action) => matches!(action, Action::Mcp(_)),
+            (RuleOn::Mcp, action) => matches!(action, Action::Mcp(_)) && row.is_about(self.call),
             (RuleOn::Spawn, action) => matches!(action, Action::SpawnAgent(_)),
             (on, _) => paths::touch(on).is_some_and(|touch| self.files(touch).may_match(row.path.as_ref())),
         }
@@ -387,9 +385,17 @@ impl Subject<'_> {
         of_request.find_map(|found| self.admitted(row, found, None))
     }
 
+    /// Returns true if a part of the call cannot be read.
+    fn is_unreadable(&self) -> bool {
+        self.read.has_too_many
+            || matches!(&self.call.action, Action::Other(kind) if !kind.is_empty())
+            || self.read.lines.iter().any(|line| line.is_certain && line.unreadable().is_some())
+    }
+
     /// Returns a question of a row whose answer stops calls, if a part of the call cannot be read and names what the row is about.
     fn unreadable(&self, row: &CompiledRow) -> Option<Found> {
-        if !row.answer.stops() || !row.is_about(self.call) {
+        let is_file_unreadable = || self.files.iter().filter_map(OnceCell::get).any(|files| files.unreadable.is_some());
+        if !row.answer.stops() || !(self.is_unreadable() || is_file_unreadable()) || !row.is_about(self.call) {
             return None;
         }
         let why = self.unreadable_line(row).or_else(|| self.unreadable_arguments(row))?;
