@@ -1,11 +1,13 @@
 //! Answers what a condition asks about one command, file, request, call or text.
 
+use crate::chosen;
 use crate::judge::{Found, Subject};
 use crate::world::World;
 use hookhost_conditions::{Fact, Facts, Value};
 use hookhost_guest::prelude::*;
 use shell_reader::path::Normal;
 use shell_reader::{Command, PathContext, Word};
+use std::borrow::Cow;
 
 /// What the matchers of a row have found, with everything that a condition can ask about it.
 pub(crate) struct Candidate<'a> {
@@ -24,98 +26,20 @@ pub(crate) struct Candidate<'a> {
     pub(crate) text: Option<&'a str>,
 }
 
-/// A fact that a command can choose itself: by an option with a value, or by a variable in front of the program.
-struct Choice {
-    fact: &'static str,
-    programs: &'static [&'static str],
-    options: &'static [&'static str],
-    variables: &'static [&'static str],
-    /// Variables that name other files, so that the host cannot know the fact.
-    files: &'static [&'static str],
-}
-
-const CHOICES: [Choice; 6] = [
-    Choice {
-        fact: "kube.context",
-        programs: &["kubectl", "helm", "k9s", "kustomize", "stern", "skaffold", "argocd"],
-        options: &["--context", "--kube-context"],
-        variables: &["HELM_KUBECONTEXT"],
-        files: &["KUBECONFIG"],
-    },
-    Choice {
-        fact: "kube.namespace",
-        programs: &["kubectl", "helm", "stern"],
-        options: &["--namespace", "-n"],
-        variables: &["HELM_NAMESPACE"],
-        files: &["KUBECONFIG"],
-    },
-    Choice {
-        fact: "aws.profile",
-        programs: &["aws", "cdk", "sam", "eksctl", "terraform"],
-        options: &["--profile"],
-        variables: &["AWS_PROFILE", "AWS_DEFAULT_PROFILE"],
-        files: &["AWS_CONFIG_FILE"],
-    },
-    Choice {
-        fact: "gcloud.project",
-        programs: &["gcloud", "gsutil", "bq"],
-        options: &["--project", "--project_id"],
-        variables: &["CLOUDSDK_CORE_PROJECT"],
-        files: &["CLOUDSDK_CONFIG", "CLOUDSDK_ACTIVE_CONFIG_NAME"],
-    },
-    Choice {
-        fact: "terraform.workspace",
-        programs: &["terraform", "tofu", "terragrunt"],
-        options: &[],
-        variables: &["TF_WORKSPACE"],
-        files: &["TF_DATA_DIR"],
-    },
-    Choice {
-        fact: "docker.context",
-        programs: &["docker", "docker-compose"],
-        options: &["--context", "-c"],
-        variables: &["DOCKER_CONTEXT", "DOCKER_HOST"],
-        files: &["DOCKER_CONFIG"],
-    },
-];
-
-impl Choice {
-    /// Returns the fact that the command chooses, or `None` if it chooses none.
-    fn of<'a>(&self, command: &'a Command) -> Option<Fact<'a>> {
-        if !self.programs.contains(&&*command.program) {
-            return None;
-        }
-        let fact = |word: &'a Word| if word.is_known() { Fact::Is(Value::from(&*word.text)) } else { Fact::Unreadable };
-        let mut variables = command.environment.iter();
-        if variables.clone().any(|(name, _)| self.files.contains(&&**name)) {
-            return Some(Fact::Unreadable);
-        }
-        let variable = variables.find(|(name, _)| self.variables.contains(&&**name)).map(|(_, word)| fact(word));
-        self.option(command).or(variable)
-    }
-
-    fn option<'a>(&self, command: &'a Command) -> Option<Fact<'a>> {
-        command.args.iter().enumerate().find_map(|(at, word)| {
-            let option = self.options.iter().find(|option| word.text.starts_with(**option))?;
-            let rest = &word.text[option.len()..];
-            let value = match rest.strip_prefix('=') {
-                Some(value) => value,
-                None if rest.is_empty() => &*command.args.get(at + 1)?.text,
-                // `-nproduction`
-                None if !option.starts_with("--") => rest,
-                None => return None,
-            };
-            let is_known =
-                word.is_known() && command.args.get(at + 1).is_none_or(|next| !rest.is_empty() || next.is_known());
-            Some(if is_known { Fact::Is(Value::from(value)) } else { Fact::Unreadable })
-        })
-    }
-}
-
 impl Candidate<'_> {
     /// Returns the directory that a fact is about: that of the command.
     fn directory(&self) -> &str {
         self.command.and_then(|command| command.cwd.as_deref()).unwrap_or(&self.session.cwd)
+    }
+
+    /// Returns the directory that a fact of the host is about, if it is known: `git -C dir` is about another repository.
+    fn directory_for(&self, name: &str) -> Option<Cow<'_, str>> {
+        let chosen = self.command.filter(|_| name.starts_with("git.")).map_or(Ok(None), chosen::git_directory).ok()?;
+        match chosen.map(|chosen| PathContext::new(&self.session.workspace).spelt(chosen, Some(self.directory()))) {
+            None => Some(self.directory().into()),
+            Some(Normal::Absolute(path)) => Some(path.into()),
+            Some(Normal::Below(_)) => None,
+        }
     }
 
     /// Returns a path in its absolute form, if it is known.
@@ -155,24 +79,26 @@ impl Candidate<'_> {
         }
     }
 
-    /// Returns a fact that the host reads, or that the command chooses.
+    /// Returns a fact that the host reads.
     fn of_host(&self, name: &str) -> Fact<'_> {
-        let chosen = CHOICES.iter().find(|choice| choice.fact == name);
-        let chosen = chosen.zip(self.command).and_then(|(choice, command)| choice.of(command));
-        chosen.unwrap_or_else(|| match (name, &self.found.path) {
+        match (name, &self.found.path) {
             ("path.is_tracked", None) => Fact::Absent,
             ("path.is_tracked", Some(path)) => match self.absolute(path) {
                 Some(path) => self.world.fact(name, &path),
                 None => Fact::Unreadable,
             },
-            _ => self.world.fact(name, self.directory()),
-        })
+            _ => match self.directory_for(name) {
+                Some(directory) => self.world.fact(name, &directory),
+                None => Fact::Unreadable,
+            },
+        }
     }
 }
 
 impl Facts for Candidate<'_> {
     fn value(&self, name: &str) -> Fact<'_> {
-        if let Some(fact) = self.world.given(name) {
+        let chosen = || self.subject.zip(self.command).and_then(|(subject, command)| subject.chosen(name, command));
+        if let Some(fact) = chosen().or_else(|| self.world.given(name)) {
             return fact;
         }
         match name {

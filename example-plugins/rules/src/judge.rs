@@ -6,7 +6,7 @@ use crate::hosts::Request;
 use crate::paths::{Files, MatchedFile};
 use crate::shell::Miss;
 use crate::world::World;
-use crate::{paths, web};
+use crate::{chosen, paths, web};
 use call_paths::{CommandLine, ReadCall, arguments};
 use hookhost_conditions::{Fact, Facts as _, Value};
 use hookhost_contract::rule::RuleOn;
@@ -319,6 +319,11 @@ impl Subject<'_> {
     fn deletes_elsewhere(&self, row: &CompiledRow, on: &RuleOn) -> bool {
         let tool = self.call.action.mcp().filter(|_| *on == RuleOn::Delete && row.path.is_none());
         tool.is_some_and(|mcp| arguments::deletes(&mcp.tool, &self.read.arguments))
+    }
+
+    /// Returns a fact that a command of the call chooses itself.
+    pub(crate) fn chosen<'a>(&'a self, fact: &str, command: &'a Command) -> Option<Fact<'a>> {
+        chosen::fact(fact, command, &self.read.lines, &self.rules.programs)
     }
 
     /// Returns the first request that the row is about.

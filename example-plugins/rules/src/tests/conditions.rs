@@ -3,7 +3,7 @@
 use super::{ask, is_stopped, mcp, mistakes::of_row, question, rules, stops_and_passes, try_rules};
 use crate::Rules;
 use hookhost_guest::prelude::*;
-use hookhost_guest::testing::{session, shell};
+use hookhost_guest::testing::{self, session, shell};
 
 /// One rule about a shell command with these conditions.
 fn rule(conditions: &str) -> String {
@@ -65,6 +65,101 @@ fn a_command_chooses_its_own_context() {
     stops_and_passes(
         &["kubectl --context $C delete pod x", "KUBECONFIG=other kubectl get pods"],
         &["kubectl --context dev get pods", "kubectl get pods"],
+    );
+}
+
+/// Configures one rule, and gives the host's facts.
+fn rule_with_facts(rule: &str, facts: &[(&str, &str)]) {
+    rules(rule);
+    testing::inspect(|host| {
+        host.facts
+            .extend(facts.iter().map(|(name, value)| ((*name).to_owned(), facts::Fact::Text((*value).to_owned()))));
+    });
+}
+
+#[test]
+fn an_earlier_command_of_the_line_sets_the_branch() {
+    let on_main = "[[rule]]\nid = \"r\"\non = \"shell\"\nprogram = [\"git commit\", \"git push\"]\nwhen = 'git.branch == \"main\"'\nreject = \"no\"\n";
+    rule_with_facts(on_main, &[("git.branch", "main")]);
+    stops_and_passes(
+        &[
+            "git commit -m x",
+            "git checkout -b topic; git commit -m x",
+            "true || git checkout -b topic && git commit -m x",
+            "! git checkout -b topic && git commit -m x",
+            "(git checkout -b topic) | git commit -m x",
+            "git checkout topic && git commit -m x",
+            "git -C ../other checkout -b topic && git commit -m x",
+            "git commit -m x && git checkout -b topic",
+            "git checkout -b \"$X\" && git commit -m x",
+        ],
+        &[
+            "git checkout -b topic && git add -A && git commit -m x && git push -u origin topic",
+            "git switch -c topic origin/main && git commit -m 'a b'",
+            "git switch topic && git push",
+        ],
+    );
+    rule_with_facts(on_main, &[("git.branch", "topic")]);
+    stops_and_passes(
+        &[
+            "git checkout main && git merge topic && git push",
+            "git switch main; git push",
+            "git switch main && git push",
+            "git branch -m main && git push",
+            "gh pr checkout 7 && git push",
+            "git --git-dir=../other/.git push",
+            "sh -c 'git switch main' && git push",
+        ],
+        &["git push", "git checkout && git push", "git branch -a && git push", "git switch -c main2 && git push"],
+    );
+}
+
+#[test]
+fn an_earlier_command_of_the_line_sets_the_context_of_a_cloud() {
+    let names = [
+        ("kube.context", "kubectl delete pod x"),
+        ("aws.profile", "aws s3 rm x"),
+        ("gcloud.project", "gcloud x"),
+        ("terraform.workspace", "terraform apply"),
+        ("docker.context", "docker rm x"),
+    ];
+    for (name, command) in names {
+        let rule = format!(
+            "[[rule]]\nid = \"r\"\non = \"shell\"\nwhen = '{name}.startsWith(\"prod\")'\nask = \"In {{{name}}}?\"\n"
+        );
+        rule_with_facts(&rule, &[(name, "dev")]);
+        stops_and_passes(&[], &[command]);
+    }
+    for (name, command) in [
+        ("kube.context", "kubectl config use-context prod && kubectl delete pod x"),
+        ("kube.context", "kubectx prod && helm uninstall x"),
+        ("aws.profile", "export AWS_PROFILE=prod; aws s3 rm x"),
+        ("gcloud.project", "gcloud config set project prod && gcloud compute instances delete x"),
+        ("terraform.workspace", "terraform workspace select prod && terraform apply"),
+        ("docker.context", "docker context use prod && docker rm x"),
+    ] {
+        let rule = format!(
+            "[[rule]]\nid = \"r\"\non = \"shell\"\nwhen = '{name}.startsWith(\"prod\")'\nask = \"In {{{name}}}?\"\n"
+        );
+        rule_with_facts(&rule, &[(name, "dev")]);
+        assert_eq!(question(&shell(command)).question, "In prod?", "{command}");
+    }
+    let account =
+        "[[rule]]\nid = \"r\"\non = \"shell\"\nprogram = \"aws\"\nwhen = 'aws.account == \"1\"'\nask = \"Use it?\"\n";
+    rule_with_facts(account, &[("aws.account", "2")]);
+    stops_and_passes(
+        &["aws --profile x s3 ls", "export AWS_PROFILE=x; aws s3 ls", "AWS_PROFILE=x; aws s3 ls"],
+        &["aws s3 ls"],
+    );
+    let kube = "[[rule]]\nid = \"r\"\non = \"shell\"\nprogram = \"kubectl\"\nwhen = 'kube.context == \"prod\"'\nask = \"Use it?\"\n";
+    rule_with_facts(kube, &[("kube.context", "dev")]);
+    stops_and_passes(
+        &[
+            "kubectl --kubeconfig x get pods",
+            "export KUBECONFIG=x && kubectl get pods",
+            "az aks get-credentials -n x && kubectl get pods",
+        ],
+        &["kubectl get pods"],
     );
 }
 
