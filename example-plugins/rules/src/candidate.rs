@@ -14,7 +14,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) found: &'a Found,
     /// The call, also of a result.
     pub(crate) call: Option<&'a ToolCall>,
-    /// The call, unless the row is about a text.
+    /// The call as it was read.
     pub(crate) subject: Option<&'a Subject<'a>>,
     /// The arguments of the call.
     pub(crate) arguments: Option<&'a serde_json::Value>,
@@ -188,6 +188,7 @@ impl Facts for Candidate<'_> {
                 None => Fact::Absent,
             },
             "text" => text(self.text),
+            "failed" => self.subject.map_or(Fact::Absent, |subject| subject.failed(self.command)),
             "agent" => Fact::Is(Value::from(&*self.session.agent)),
             "session.depth" => Fact::Is(Value::from(i64::from(self.session.depth))),
             "session.headless" => Fact::Is(Value::from(!self.session.interactive)),

@@ -7,6 +7,7 @@ use crate::names::Names;
 use crate::shell::ShellMatcher;
 use crate::{checks, examples, paths};
 use call_paths::Patterns;
+use hookhost_conditions::vocabulary;
 use hookhost_contract::rule::{LayeredRow, Mistake, RuleOn, RuleRow, RulesConfig};
 use litemap::LiteMap;
 use shell_guard_rules::arguments::Programs;
@@ -33,8 +34,8 @@ pub(crate) struct CompiledRow {
     pub(crate) id: String,
     pub(crate) of_project: bool,
     pub(crate) observe: bool,
-    /// True if a condition counts how often the row matches.
-    pub(crate) is_counted: bool,
+    /// True if a condition asks when or how often the row matched.
+    pub(crate) is_remembered: bool,
     pub(crate) on: Vec<RuleOn>,
     pub(crate) shell: ShellMatcher,
     /// The patterns of paths, or `None` if every path matches.
@@ -69,9 +70,9 @@ impl RuleSet {
                 Err(wrong) => mistakes.extend(wrong.into_iter().map(|wrong| wrong.in_row(at))),
             }
         }
-        let counted: Vec<String> = rows.iter().flat_map(|row| row.conditions.counted()).map(str::to_owned).collect();
-        rows.iter_mut().for_each(|row| row.is_counted = counted.contains(&row.id));
-        mistakes.extend(unknown_rules(config, &rows));
+        let past: Vec<String> = rows.iter().flat_map(|row| row.conditions.past()).map(|(_, id)| id.to_owned()).collect();
+        rows.iter_mut().for_each(|row| row.is_remembered = past.contains(&row.id));
+        mistakes.extend(unknown_names(config, &rows));
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
@@ -118,7 +119,7 @@ impl CompiledRow {
             id: row.id.clone(),
             of_project,
             observe: row.observe,
-            is_counted: false,
+            is_remembered: false,
             on: row.on.to_vec(),
             shell: ShellMatcher::new(row),
             path: paths::patterns(row).map_err(|message| vec![Wrong::at("path", message)])?,
@@ -153,15 +154,31 @@ impl CompiledRow {
     }
 }
 
-/// Returns the conditions that count a rule that does not exist.
-fn unknown_rules(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
-    let is_known = |id: &str| config.rule.iter().any(|layered| layered.row.id == id);
+/// Returns the names of `after`, `since` and `count` that no rule and no label has. A rule of the user can only follow rules of the user:
+/// elsewhere, those of a project do not exist.
+fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for row in rows {
-        let at = config.rule.iter().position(|layered| layered.row.id == row.id).unwrap_or_default();
-        for id in row.conditions.counted().filter(|id| !is_known(id)) {
-            let message = format!("`{}` counts the rule `{id}`, which does not exist", row.id);
-            mistakes.push(Wrong::at("", message).in_row(at));
+        let Some(at) = config.rule.iter().position(|layered| layered.row.id == row.id) else { continue };
+        let known = || config.rule.iter().filter(|other| row.of_project || !other.of_project).map(|other| &other.row);
+        let ids = || known().map(|other| other.id.as_str());
+        let others = || ids().filter(|id| *id != row.id);
+        let labels = || known().filter_map(|other| other.label.as_deref());
+        for (function, name) in row.conditions.past() {
+            // A plugin may add a label such as `read:secret`. Any other name that no row has is a misspelt one.
+            let may_be_label = || labels().any(|label| label == name) || (name.contains(':') && checks::is_label(name));
+            if ids().any(|id| id == name) || (function == "since" && may_be_label()) {
+                continue;
+            }
+            let (what, meant) = match function {
+                "count" => ("no rule", vocabulary::nearest(name, others())),
+                _ => ("neither a rule nor a label", vocabulary::nearest(name, others().chain(labels()))),
+            };
+            let hint = meant.map_or_else(String::new, |meant| format!(": did you mean `{meant}`?"));
+            let is_named = |written: &String| written.strip_prefix('!').unwrap_or(written) == name;
+            let key = config.rule[at].row.after.iter().position(is_named).map(|place| format!("after.{place}"));
+            let message = format!("`{}` asks about `{name}`, which is {what}{hint}", row.id);
+            mistakes.push(Wrong::at(key.unwrap_or_default(), message).in_row(at));
         }
     }
     mistakes

@@ -121,6 +121,7 @@ mod memory;
 mod names;
 mod paths;
 mod shell;
+mod status;
 mod web;
 mod world;
 

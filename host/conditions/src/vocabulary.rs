@@ -84,7 +84,7 @@ pub static VARIABLE: Name =
     name("env.NAME", Type::String, Capability::Environment, "the variable NAME of the environment");
 
 /// All names besides `env.NAME`, in the order of the documentation.
-pub static NAMES: [Name; 40] = [
+pub static NAMES: [Name; 41] = [
     name("command", Type::String, Event, "the text of one simple command"),
     name("program", Type::String, Event, "the name of its program, without its directory"),
     name("args", Type::Strings, Event, "its arguments, without its program"),
@@ -104,6 +104,7 @@ pub static NAMES: [Name; 40] = [
     name("tool.open_world", Type::Bool, Facts, "true if the tool's approved annotations say that it reaches others"),
     name("arguments", Type::Map, Event, "the arguments of the tool"),
     name("text", Type::String, Event, "the prompt, text or result"),
+    name("failed", Type::Bool, Event, "true if the result of the call is an error"),
     name("agent", Type::String, Event, "the name of the agent"),
     name("agent.version", Type::String, Facts, "the version of the agent"),
     Name {
@@ -176,10 +177,10 @@ pub static FUNCTIONS: [Function; 6] = [
     Function {
         name: "since",
         parameters: &[Parameter::Word],
-        returns: Type::Int,
-        needs: Capability::Later,
-        call: "since(\"label\")",
-        doc: "the seconds since the session got this label",
+        returns: Type::Double,
+        needs: Capability::State,
+        call: "since(\"name\")",
+        doc: "the seconds since this rule last matched, or since the session got this label; absent if never",
     },
     Function {
         name: "count",
@@ -248,7 +249,8 @@ fn is_below(name: &str, written: &str) -> bool {
 }
 
 /// Returns the candidate that is written most like `unknown`, if it is alike enough to be meant.
-pub(crate) fn nearest<'a>(unknown: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(unknown: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // A typo changes few letters.
     let limit = (unknown.len() / 3).max(1);
     candidates
@@ -256,4 +258,20 @@ pub(crate) fn nearest<'a>(unknown: &str, candidates: impl Iterator<Item = &'a st
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// Reads a time such as `10m` as seconds. It is at most 366 days.
+#[must_use]
+pub fn seconds(window: &str) -> Option<i64> {
+    const MAXIMUM: i64 = 366 * 24 * 60 * 60;
+    let (number, unit) = window.split_at_checked(window.len().checked_sub(1)?)?;
+    let unit = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        _ => return None,
+    };
+    let number: i64 = number.parse().ok().filter(|_| number.bytes().all(|byte| byte.is_ascii_digit()))?;
+    number.checked_mul(unit).filter(|seconds| (1..=MAXIMUM).contains(seconds))
 }

@@ -109,23 +109,37 @@ fn grants(rules: &[Rule]) -> Grants {
     grants
 }
 
-/// Returns the names that the conditions of a row use. The plugin reports a condition that cannot be read.
+/// Returns the names and functions that the conditions of a row use, each function with its first argument. The plugin reports
+/// a condition that cannot be read.
 #[cfg(feature = "config-file")]
-fn names_of_conditions(row: &RuleRow) -> Vec<String> {
+fn uses(row: &RuleRow) -> Vec<(String, Option<String>)> {
     let conditions = [&row.when, &row.unless].into_iter().flatten();
     let compiled = conditions.filter_map(|condition| hookhost_conditions::Condition::compile(condition).ok());
-    compiled.flat_map(|condition| condition.names().map(|used| used.name().to_owned()).collect::<Vec<_>>()).collect()
+    let uses = compiled.flat_map(|condition| condition.names().cloned().collect::<Vec<_>>());
+    uses.map(|used| match used {
+        hookhost_conditions::Use::Function(function, word) => (function.name.to_owned(), word),
+        used => (used.name().to_owned(), None),
+    })
+    .collect()
 }
 
 /// Without configuration files, there are no rules.
 #[cfg(not(feature = "config-file"))]
-fn names_of_conditions(_row: &RuleRow) -> Vec<String> {
+fn uses(_row: &RuleRow) -> Vec<(String, Option<String>)> {
     Vec::new()
+}
+
+impl Rule {
+    /// Returns true if the rule asks when or how often the rule with this id matched.
+    pub(super) fn asks_about(&self, id: &str) -> bool {
+        let in_sequence = self.row.after.iter().any(|name| name.strip_prefix('!').unwrap_or(name) == id);
+        in_sequence || uses(&self.row).iter().any(|(_, word)| word.as_deref() == Some(id))
+    }
 }
 
 /// Returns the names that the conditions and the texts of a row use.
 fn names(row: &RuleRow) -> Vec<String> {
-    let mut names = names_of_conditions(row);
+    let mut names: Vec<String> = uses(row).into_iter().map(|(name, _)| name).collect();
     let texts = [&row.reject, &row.ask, &row.note, &row.remind, &row.instead].into_iter().flatten();
     for text in texts {
         let in_braces = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
