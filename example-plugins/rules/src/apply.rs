@@ -4,6 +4,7 @@
 
 use crate::answer::{Answer, change, filled, redacted, redacted_json, shown, strings_of};
 use crate::compile::RuleSet;
+use crate::files;
 use crate::judge::{Found, Hit, Spoken};
 use crate::memory::Memory;
 use crate::world::OfEvent;
@@ -25,6 +26,9 @@ impl RuleSet {
         let world = OfEvent(memory);
         if self.keeps_calls {
             memory.note_call(call);
+        }
+        if self.keeps_files {
+            files::note_before(session, call);
         }
         let mut call = call.clone();
         let (mut changed, mut reported) = (None, Vec::new());
@@ -70,6 +74,10 @@ impl RuleSet {
 
     /// Judges the result of a tool.
     pub(crate) fn result_verdict(&self, session: &Session, call: &ToolCall, result: &ToolResult) -> ToolResultVerdict {
+        if self.keeps_files {
+            // What is not remembered is not the agent's, so nothing is lost.
+            let _ = files::note_after(call);
+        }
         let memory = Memory::of(&event::id());
         let (world, failed) = (&OfEvent(memory), result.is_error);
         let spoken =
@@ -259,7 +267,7 @@ fn report<'a>(new: impl Iterator<Item = &'a Hit<'a>>, hits: &[Hit<'_>], memory: 
     for hit in new {
         effects::report(&hit.finding());
         if hit.row.is_remembered && (refusal.is_none() || hit.row.answer.stops()) {
-            memory.note_match(&hit.row.id);
+            memory.note_match(&hit.row.id, hit.row.is_counted);
         }
     }
     refusal

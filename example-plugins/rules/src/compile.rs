@@ -26,6 +26,8 @@ pub(crate) struct RuleSet {
     pub(crate) has_shell: bool,
     /// True if a condition asks how often a call came.
     pub(crate) keeps_calls: bool,
+    /// True if a condition asks which files the calls of the run have written.
+    pub(crate) keeps_files: bool,
 }
 
 /// A row, ready to be compared.
@@ -34,8 +36,10 @@ pub(crate) struct CompiledRow {
     pub(crate) id: String,
     pub(crate) of_project: bool,
     pub(crate) observe: bool,
-    /// True if a condition asks when or how often the row matched.
+    /// True if a condition asks when the row last matched.
     pub(crate) is_remembered: bool,
+    /// True if a condition asks how often the row matched.
+    pub(crate) is_counted: bool,
     pub(crate) on: Vec<RuleOn>,
     pub(crate) shell: ShellMatcher,
     /// The patterns of paths, or `None` if every path matches.
@@ -70,8 +74,14 @@ impl RuleSet {
                 Err(wrong) => mistakes.extend(wrong.into_iter().map(|wrong| wrong.in_row(at))),
             }
         }
-        let past: Vec<String> = rows.iter().flat_map(|row| row.conditions.past()).map(|(_, id)| id.to_owned()).collect();
-        rows.iter_mut().for_each(|row| row.is_remembered = past.contains(&row.id));
+        let owned = |(function, id): (&str, &str)| (function == "count", id.to_owned());
+        let past: Vec<(bool, String)> = rows.iter().flat_map(|row| row.conditions.past()).map(owned).collect();
+        for (is_counted, id) in past {
+            if let Some(row) = rows.iter_mut().find(|row| row.id == id) {
+                row.is_remembered = true;
+                row.is_counted |= is_counted;
+            }
+        }
         mistakes.extend(unknown_names(config, &rows));
         if !mistakes.is_empty() {
             return Err(mistakes);
@@ -84,9 +94,11 @@ impl RuleSet {
     }
 
     fn indexed(rows: Vec<CompiledRow>, programs: Programs) -> Self {
-        let keeps_calls = rows.iter().any(|row: &CompiledRow| row.conditions.ask_for("same_call"));
-        let mut set =
-            Self { rows, programs, by_program: LiteMap::new(), any_program: Vec::new(), has_shell: false, keeps_calls };
+        let ask_for = |name: &str| rows.iter().any(|row| row.conditions.ask_for(name));
+        let keeps_calls = ask_for("same_call");
+        let keeps_files = ask_for("written_by_agent") || ask_for("created_by_agent");
+        let (by_program, any_program, has_shell) = (LiteMap::new(), Vec::new(), false);
+        let mut set = Self { rows, programs, by_program, any_program, has_shell, keeps_calls, keeps_files };
         for (at, row) in (0..).zip(&set.rows).filter(|(_, row)| row.on.contains(&RuleOn::Shell)) {
             set.has_shell = true;
             let names = || row.shell.programs.iter().map(|program| program.name.as_str());
@@ -120,6 +132,7 @@ impl CompiledRow {
             of_project,
             observe: row.observe,
             is_remembered: false,
+            is_counted: false,
             on: row.on.to_vec(),
             shell: ShellMatcher::new(row),
             path: paths::patterns(row).map_err(|message| vec![Wrong::at("path", message)])?,

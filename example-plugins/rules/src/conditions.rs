@@ -4,7 +4,7 @@
 
 use crate::candidate::Candidate;
 use crate::checks::Wrong;
-use hookhost_conditions::vocabulary::{self, Capability, Function};
+use hookhost_conditions::vocabulary::{self, Function};
 use hookhost_conditions::{Condition, Truth, Use};
 use hookhost_contract::rule::RuleRow;
 
@@ -36,10 +36,6 @@ impl Conditions {
         let after = compile("after", &sequence(row));
         let (when, unless) = (compile("when", &row.when), compile("unless", &row.unless));
         let conditions = Self { after, when, unless };
-        for used in conditions.used().filter(|used| used.needs() == Capability::Later) {
-            let message = format!("`{}` cannot be answered yet: use a label or `count` in its place", used.name());
-            wrong.push(Wrong::at("", message));
-        }
         if wrong.is_empty() { Ok(conditions) } else { Err(wrong) }
     }
 

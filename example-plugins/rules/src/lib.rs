@@ -115,6 +115,7 @@ mod checks;
 mod compile;
 mod conditions;
 mod examples;
+mod files;
 mod hosts;
 mod judge;
 mod memory;

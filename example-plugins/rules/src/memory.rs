@@ -1,6 +1,6 @@
 //! What the plugin remembers of a run: when rules matched, and which calls came. The user's session and all sub-agents share it.
 
-use crate::checks;
+use crate::{checks, files};
 use hookhost_conditions::{Fact, Value};
 use hookhost_guest::prelude::*;
 use hookhost_guest::state::Scope;
@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum number of times that are remembered for a rule, and of calls. The oldest are forgotten first.
 const MAX_REMEMBERED: usize = 500;
+
+/// The last match, and the one before it, which counts for the call or event that was the last.
+const LAST_TWO: usize = 2;
 
 /// The key of the calls.
 const CALLS: &str = "calls";
@@ -39,24 +42,24 @@ impl Memory {
         Self { of: fingerprint(&[id]) }
     }
 
-    /// Remembers that a rule matched, unless it is known for this call.
-    pub(crate) fn note_match(self, rule: &str) {
-        self.note(&key_of(rule), 0);
+    /// Remembers that a rule matched, unless it is known for this call. Of a rule that is not counted, only the last matches are kept.
+    pub(crate) fn note_match(self, rule: &str, is_counted: bool) {
+        self.note(&key_of(rule), 0, if is_counted { MAX_REMEMBERED } else { LAST_TWO });
     }
 
     /// Remembers a call, unless it is known.
     pub(crate) fn note_call(self, call: &ToolCall) {
-        self.note(CALLS, of_call(call));
+        self.note(CALLS, of_call(call), MAX_REMEMBERED);
     }
 
-    fn note(self, key: &str, what: u64) {
+    fn note(self, key: &str, what: u64, most: usize) {
         let Ok(known) = state::get_json::<Vec<Occurrence>>(Scope::Tree, key) else { return };
         let mut known = known.unwrap_or_default();
         if known.iter().any(|occurrence| occurrence.of == self.of) {
             return;
         }
         known.push(Occurrence { at: moment(), of: self.of, what });
-        let excess = known.len().saturating_sub(MAX_REMEMBERED);
+        let excess = known.len().saturating_sub(most);
         known.drain(..excess);
         // A store that does not answer makes the functions unreadable, so nothing is lost here.
         let _ = state::set_json(Scope::Tree, key, &known);
@@ -67,6 +70,7 @@ impl Memory {
         match (function, arguments) {
             ("has", [Value::String(label)]) => Fact::Is(Value::from(labels::has(label))),
             ("since", [Value::String(name)]) => self.since(name),
+            ("written_by_agent" | "created_by_agent", [Value::String(path)]) => files::answer(function, path),
             ("count", [Value::String(rule), Value::Int(seconds)]) => match self.within(&key_of(rule), *seconds) {
                 Ok(known) => Fact::Is(Value::from(i64::try_from(known.len()).unwrap_or(i64::MAX))),
                 Err(_) => Fact::Unreadable,

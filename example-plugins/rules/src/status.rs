@@ -1,6 +1,6 @@
 //! Says whether the result of a command line tells how one of its commands ended.
 
-use call_paths::CommandLine;
+use call_paths::{CommandLine, is_and_list};
 use shell_reader::Command;
 
 /// Words after which a failed or skipped command does not make the line fail.
@@ -16,15 +16,15 @@ pub(crate) fn is_hidden(line: &CommandLine, command: &Command) -> bool {
     let is_pipefail = |other: &Command| {
         other.program == "set" && other.place.end <= place.start && other.args.iter().any(|word| word.text == "pipefail")
     };
-    let joined = tail.trim_end().replace("&&", "").replace(">&", "").replace("&>", "");
-    let joined = if line.commands().any(is_pipefail) { pipes_removed(&joined) } else { joined };
+    let piped = line.commands().any(is_pipefail).then(|| pipes_removed(tail));
+    let is_joined = is_and_list(piped.as_deref().unwrap_or(tail));
     let opens = |text: &str| text.matches("$(").count() > text.matches(')').count() || text.matches('`').count() % 2 == 1;
     let is_substituted = if command.exact { opens(head) } else { line.text.contains("$(") || line.text.contains('`') };
     let is_conditional = || {
         let mut words = head.split(|c: char| c.is_whitespace() || matches!(c, ';' | '(' | '{' | '&' | '|'));
         words.any(|word| KEYWORDS.contains(&word))
     };
-    command.resolved || is_substituted || head.contains("||") || joined.contains([';', '&', '|', '\n']) || is_conditional()
+    command.resolved || is_substituted || head.contains("||") || !is_joined || is_conditional()
 }
 
 /// Removes each `|` that is not a part of `||`.

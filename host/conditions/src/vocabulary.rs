@@ -53,8 +53,6 @@ pub enum Capability {
     State,
     /// One variable of the environment.
     Environment,
-    /// Nothing answers it yet, so no rule can use it.
-    Later,
 }
 
 /// A name of the vocabulary.
@@ -84,7 +82,7 @@ pub static VARIABLE: Name =
     name("env.NAME", Type::String, Capability::Environment, "the variable NAME of the environment");
 
 /// All names besides `env.NAME`, in the order of the documentation.
-pub static NAMES: [Name; 41] = [
+pub static NAMES: [Name; 42] = [
     name("command", Type::String, Event, "the text of one simple command"),
     name("program", Type::String, Event, "the name of its program, without its directory"),
     name("args", Type::Strings, Event, "its arguments, without its program"),
@@ -94,6 +92,7 @@ pub static NAMES: [Name; 41] = [
     name("paths.written", Type::Strings, Event, "the files that it writes"),
     name("path", Type::String, Event, "the file that a tool, a patch or a command uses"),
     name("path.in_workspace", Type::Bool, Event, "true if the file is in the workspace"),
+    name("path.exists", Type::Bool, Facts, "true if there is a file or a directory at the path"),
     name("path.is_tracked", Type::Bool, Facts, "true if git tracks the file"),
     name("url", Type::String, Event, "the address of a request"),
     name("host", Type::String, Event, "the host of the address"),
@@ -202,17 +201,17 @@ pub static FUNCTIONS: [Function; 6] = [
         name: "written_by_agent",
         parameters: &[Parameter::String],
         returns: Type::Bool,
-        needs: Capability::Later,
+        needs: Capability::State,
         call: "written_by_agent(path)",
-        doc: "true if a tool of this session changed the file",
+        doc: "true if a call of this session created or changed the file",
     },
     Function {
         name: "created_by_agent",
         parameters: &[Parameter::String],
         returns: Type::Bool,
-        needs: Capability::Later,
+        needs: Capability::State,
         call: "created_by_agent(path)",
-        doc: "true if a tool of this session created the file",
+        doc: "true if a call of this session created the file or directory, and it is there since",
     },
 ];
 

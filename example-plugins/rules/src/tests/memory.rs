@@ -106,8 +106,6 @@ fn a_rule_can_count_only_rules_that_there_are_and_only_a_valid_label_is_added() 
     assert_eq!(wrong, ["0.: `r` asks about `x`, which is no rule"]);
     let wrong = of_row("shell", "label = \"Read Secret\"");
     assert!(wrong[0].starts_with("0.label: `Read Secret` is no label"), "{wrong:?}");
-    let wrong = of_row("write", "when = 'created_by_agent(path)'\nreject = \"no\"");
-    assert!(wrong[0].contains("`created_by_agent` cannot be answered yet"), "{wrong:?}");
 }
 
 #[test]
@@ -326,4 +324,62 @@ fn a_rule_of_the_user_cannot_follow_one_of_a_project() {
     let text = "[[rule]]\nid = \"project-tests\"\non = \"shell\"\nnote = \"n\"\n[[rule]]\nid = \"r\"\non = \"shell\"\nafter = \"project-tests\"\nreject = \"no\"\n";
     assert_eq!(try_rules(text).unwrap_err().len(), 1);
     assert!(try_rules(&text.replace("\"r\"", "\"project-r\"")).is_ok());
+}
+
+/// Says for the next events whether the paths in calls exist.
+fn set_exists(exists: bool) {
+    testing::inspect(|host| host.facts.insert("path.exists".into(), facts::Fact::Flag(exists)));
+}
+
+/// A call that finds its files to be there, or not, and then has its result.
+fn wrote(command: &str, before: bool, after: bool) {
+    set_exists(before);
+    let call = call(command, command);
+    assert!(!is_stopped(&call), "{command}");
+    set_exists(after);
+    let result = ToolResult { text: String::new(), raw: None, is_error: false };
+    Rules::after_tool_call(&session(), &call, &result, ResultSource::Tool);
+}
+
+#[test]
+fn an_agent_has_created_what_was_not_there_before_its_call() {
+    rules("[[rule]]\nid = \"r\"\non = \"delete\"\nunless = 'created_by_agent(path)'\nreject = \"{path} is not yours\"\n");
+    let may_delete = |path: &str| !is_stopped(&call("?", &format!("rm {path}")));
+    assert!(!may_delete("a"));
+    wrote("echo x > a", false, true);
+    assert!(may_delete("a") && may_delete("./a") && may_delete("b/../a") && !may_delete("b") && !may_delete("*"));
+    wrote("echo x >> a", true, true);
+    assert!(may_delete("a"), "it stays the agent's");
+    wrote("cd sub && mkdir d", false, true);
+    assert!(may_delete("sub/d") && !may_delete("d"));
+    wrote("touch b", true, true);
+    assert!(!may_delete("b"), "it was there before");
+    wrote("touch c", false, false);
+    assert!(!may_delete("c"), "the call failed");
+    wrote("mv user new", false, true);
+    assert!(!may_delete("new"), "it may be the user's under another name");
+    wrote("rm a", true, false);
+    assert!(!may_delete("a"), "the next file of this name may be another's");
+    wrote("touch '*'", false, true);
+    assert!(!may_delete("*"), "a pattern means all files");
+}
+
+#[test]
+fn an_agent_has_written_what_it_changed() {
+    rules("[[rule]]\nid = \"r\"\non = \"read\"\nwhen = 'written_by_agent(path)'\nreject = \"no\"\n");
+    let reads = |path: &str| is_stopped(&call("?", &format!("cat {path}")));
+    wrote("sed -i s/a/b/ x", true, true);
+    assert!(reads("x") && reads("./x") && !reads("y"));
+}
+
+#[test]
+fn only_so_many_files_are_remembered_and_the_others_are_not_the_agents() {
+    rules("[[rule]]\nid = \"r\"\non = \"delete\"\nunless = 'created_by_agent(path)'\nreject = \"no\"\n");
+    testing::inspect(|host| host.state.insert((state::Scope::Tree, "files".into()), (b"1999".to_vec(), None)));
+    wrote("touch a", false, true);
+    wrote("touch b", false, true);
+    assert!(!is_stopped(&call("1", "rm a")) && is_stopped(&call("2", "rm b")));
+    wrote("rm a", true, false);
+    wrote("touch b", false, true);
+    assert!(!is_stopped(&call("3", "rm b")), "there is room again");
 }
