@@ -115,7 +115,7 @@ fn a_call_that_is_rejected_adds_no_label() {
     assert!(is_stopped(&shell("rm a")));
     assert!(testing::inspect(|host| host.labels.is_empty()));
     assert!(!is_stopped(&shell("ls")));
-    assert!(testing::inspect(|host| host.labels.contains("x")));
+    assert!(testing::inspect(|host| host.labels.contains_key("x")));
 }
 
 #[test]
