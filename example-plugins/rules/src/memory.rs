@@ -82,7 +82,8 @@ impl Memory {
     /// Returns the seconds since a rule last matched, or since the session got a label.
     fn since(self, name: &str) -> Fact<'static> {
         let Ok(known) = self.others(&key_of(name)) else { return Fact::Unreadable };
-        match known.last().map(|occurrence| occurrence.at).or_else(|| labelled_at(name)) {
+        let labelled = || labels::added_at(name).filter(|_| checks::is_label(name));
+        match known.last().map(|occurrence| occurrence.at).or_else(labelled) {
             Some(at) => Fact::Is(Value::from((event::time() as f64 - at as f64) / 1_000.0)),
             None => Fact::Absent,
         }
@@ -110,11 +111,6 @@ impl Memory {
         known.retain(|occurrence| occurrence.of != self.of);
         Ok(known)
     }
-}
-
-/// Returns the time at which the session got a label. The host only says whether it has it, so the time is that of the event.
-fn labelled_at(label: &str) -> Option<u64> {
-    checks::is_label(label).then(|| labels::has(label)).filter(|has| *has).map(|_| event::time())
 }
 
 /// Returns the time of the event, or a later one if something was already remembered at that time. So each thing that is remembered has a
