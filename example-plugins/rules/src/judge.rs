@@ -259,9 +259,15 @@ impl<'a> Subject<'a> {
             let line = lines.find(|line| line.commands().any(|other| std::ptr::eq(other, command)));
             line.is_none_or(|line| status::is_hidden(line, command))
         };
-        match command {
-            Some(command) if !result.failed && is_hidden(command) => Fact::Unreadable,
-            _ => Fact::Is(Value::from(result.failed)),
+        let has_failed = match &self.call.action {
+            _ if result.failed => Some(true),
+            Action::Shell(_) => status::has_failed(&self.session.agent, result.text),
+            _ => Some(false),
+        };
+        match has_failed {
+            Some(false) if command.is_some_and(is_hidden) => Fact::Unreadable,
+            Some(failed) => Fact::Is(Value::from(failed)),
+            None => Fact::Unreadable,
         }
     }
 

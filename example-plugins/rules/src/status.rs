@@ -1,7 +1,27 @@
-//! Says whether the result of a command line tells how one of its commands ended.
+//! Says whether a command failed, as far as the result of its line tells.
 
 use call_paths::{CommandLine, is_and_list};
 use shell_reader::Command;
+
+/// Agents that report the exit code of a command only in the text of the result.
+const IN_TEXT: [&str; 4] = ["codex", "copilot-cli", "gemini-cli", "qwen-code"];
+
+/// Agents whose results need not say whether a command failed.
+const UNTOLD: [&str; 2] = ["codex", "windsurf"];
+
+/// Returns whether a command line failed that is not reported as an error, or `None` if this is unknown.
+pub(crate) fn has_failed(agent: &str, text: &str) -> Option<bool> {
+    let code = IN_TEXT.contains(&agent).then(|| exit_code(text)).flatten();
+    code.map(|code| code != 0).or_else(|| (!UNTOLD.contains(&agent)).then_some(false))
+}
+
+/// Returns the exit code that a text ends with: `Exit Code: 1`, `<shellId: 0 completed with exit code 0>`, `exited with code 2`.
+fn exit_code(text: &str) -> Option<u32> {
+    let text = text.to_ascii_lowercase();
+    let ends = ["exit code", "exited with code"].into_iter().filter_map(|name| Some(text.rfind(name)? + name.len()));
+    let rest = text[ends.max()?..].trim_start_matches([':', ' ']);
+    rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
+}
 
 /// Words after which a failed or skipped command does not make the line fail.
 const KEYWORDS: [&str; 9] = ["!", "if", "elif", "then", "else", "while", "until", "do", "case"];
@@ -30,4 +50,25 @@ pub(crate) fn is_hidden(line: &CommandLine, command: &Command) -> bool {
 /// Removes each `|` that is not a part of `||`.
 fn pipes_removed(text: &str) -> String {
     text.split("||").map(|part| part.replace('|', "")).collect::<Vec<_>>().join("||")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_failed;
+
+    #[test]
+    fn an_exit_code_in_the_text_counts_for_agents_that_write_it_there() {
+        for (agent, text, failed) in [
+            ("claude-code", "exit code 1", Some(false)),
+            ("copilot-cli", "\n<shellId: 0 completed with exit code 0>", Some(false)),
+            ("copilot-cli", "exit code 0\n<shellId: 0 completed with exit code 101>", Some(true)),
+            ("qwen-code", "Output: a\nExit Code: 2\nSignal: (none)", Some(true)),
+            ("gemini-cli", "Output: a\nProcess Group PGID: 1", Some(false)),
+            ("codex", "Process exited with code 0\nFinal output:", Some(false)),
+            ("codex", "test result: ok", None),
+            ("windsurf", "exit code: 0", None),
+        ] {
+            assert_eq!(has_failed(agent, text), failed, "{agent}: {text}");
+        }
+    }
 }

@@ -278,9 +278,9 @@ fn a_row_follows_a_label_of_another_plugin() {
     rules("[[rule]]\nid = \"r\"\non = \"web\"\nafter = [\"read:secret\", \"!let:out\"]\nreject = \"no\"\n");
     let leaves = || is_stopped(&shell("curl https://example.com"));
     assert!(!leaves());
-    testing::inspect(|host| host.labels.insert("read:secret".into()));
+    testing::inspect(|host| host.labels.insert("read:secret".into(), 0));
     assert!(leaves());
-    testing::inspect(|host| host.labels.insert("let:out".into()));
+    testing::inspect(|host| host.labels.insert("let:out".into(), 0));
     assert!(!leaves());
 }
 
