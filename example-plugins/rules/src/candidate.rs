@@ -79,6 +79,64 @@ const CHOICES: [Choice; 6] = [
     },
 ];
 
+/// A command that changes a fact for those after it: `kubectl config use-context prod`.
+struct Switch {
+    fact: &'static str,
+    program: &'static str,
+    /// The words of the subcommand.
+    words: &'static [&'static str],
+    /// True if the first operand is the value. Otherwise only an option names a new value, and an operand may be something else.
+    is_named: bool,
+}
+
+const SWITCHES: [Switch; 12] = [
+    Switch { fact: "kube.context", program: "kubectl", words: &["config", "use-context"], is_named: true },
+    Switch { fact: "kube.context", program: "kubectl", words: &["config", "use"], is_named: true },
+    Switch { fact: "kube.context", program: "kubectx", words: &[], is_named: true },
+    Switch { fact: "kube.namespace", program: "kubens", words: &[], is_named: true },
+    Switch { fact: "terraform.workspace", program: "terraform", words: &["workspace", "select"], is_named: true },
+    Switch { fact: "terraform.workspace", program: "terraform", words: &["workspace", "new"], is_named: true },
+    Switch { fact: "terraform.workspace", program: "tofu", words: &["workspace", "select"], is_named: true },
+    Switch { fact: "gcloud.project", program: "gcloud", words: &["config", "set", "project"], is_named: true },
+    Switch { fact: "gcloud.project", program: "gcloud", words: &["config", "set", "core/project"], is_named: true },
+    Switch { fact: "docker.context", program: "docker", words: &["context", "use"], is_named: true },
+    Switch { fact: "git.branch", program: "git", words: &["switch"], is_named: true },
+    // The operand of `git checkout` is a branch or a file.
+    Switch { fact: "git.branch", program: "git", words: &["checkout"], is_named: false },
+];
+
+/// The options of Git whose value is a new branch.
+const NEW_BRANCH: [&str; 4] = ["-b", "-B", "-c", "-C"];
+
+impl Switch {
+    /// Returns the value after a command, if the command changes the fact.
+    fn of<'a>(&self, command: &'a Command) -> Option<Fact<'a>> {
+        let (mut words, mut at) = (self.words.iter(), 0);
+        if command.program != self.program {
+            return None;
+        }
+        let mut wanted = words.next();
+        while let Some(word) = wanted {
+            at += 1 + command.args.get(at..)?.iter().position(|arg| arg.text == **word)?;
+            wanted = words.next();
+        }
+        let rest = &command.args[at..];
+        if rest.iter().any(|word| word.text == "--") {
+            return None;
+        }
+        let named = rest
+            .iter()
+            .skip_while(|word| !NEW_BRANCH.contains(&&*word.text))
+            .nth(1)
+            .filter(|_| self.fact == "git.branch");
+        let operand = rest.iter().find(|word| !word.text.starts_with('-'));
+        match named.or_else(|| operand.filter(|_| self.is_named)) {
+            Some(value) if value.is_known() => Some(Fact::Is(Value::from(&*value.text))),
+            _ => (!rest.is_empty()).then_some(Fact::Unreadable),
+        }
+    }
+}
+
 impl Choice {
     /// Returns the fact that the command chooses, or `None` if it chooses none.
     fn of<'a>(&self, command: &'a Command) -> Option<Fact<'a>> {
@@ -129,6 +187,11 @@ impl Candidate<'_> {
         }
     }
 
+    fn paths(&self, touch: usize) -> Fact<'_> {
+        let Some(subject) = self.subject else { return Fact::Absent };
+        Fact::Is(Value::List(subject.paths(touch).map(|path| Value::from(path.to_owned())).collect()))
+    }
+
     fn in_workspace(&self) -> Fact<'static> {
         let Some(path) = &self.found.path else { return Fact::Absent };
         let Some(path) = self.absolute(path) else { return Fact::Unreadable };
@@ -155,10 +218,22 @@ impl Candidate<'_> {
         }
     }
 
+    /// Returns a fact that an earlier command of the line has changed. If it is uncertain that this command has succeeded, the fact is
+    /// unknown.
+    fn switched(&self, name: &str) -> Option<Fact<'_>> {
+        let (line, before) = self.subject?.before(self.command?)?;
+        let switched = before.filter_map(|command| {
+            SWITCHES.iter().filter(|switch| switch.fact == name).find_map(|switch| switch.of(command))
+        });
+        let fact = switched.last()?;
+        Some(if line.is_chain() { fact } else { Fact::Unreadable })
+    }
+
     /// Returns a fact that the host reads, or that the command chooses.
     fn of_host(&self, name: &str) -> Fact<'_> {
         let chosen = CHOICES.iter().find(|choice| choice.fact == name);
         let chosen = chosen.zip(self.command).and_then(|(choice, command)| choice.of(command));
+        let chosen = chosen.or_else(|| self.switched(name));
         chosen.unwrap_or_else(|| match (name, &self.found.path) {
             ("path.is_tracked" | "path.exists", None) => Fact::Absent,
             ("path.is_tracked" | "path.exists", Some(path)) => match self.absolute(path) {
@@ -177,10 +252,9 @@ impl Facts for Candidate<'_> {
         }
         match name {
             "command" | "program" | "args" | "flags" | "redirects" => self.of_command(name),
-            "paths.read" | "paths.written" => self.subject.map_or(Fact::Absent, |subject| {
-                let paths = subject.paths(name == "paths.written").map(|path| Value::from(path.to_owned()));
-                Fact::Is(Value::List(paths.collect()))
-            }),
+            "paths.written" => self.paths(0),
+            "paths.read" => self.paths(1),
+            "paths.deleted" => self.paths(2),
             "path" | "url" | "host" | "server" | "tool" => text(self.found.value(name)),
             "path.in_workspace" => self.in_workspace(),
             "arguments" => match self.arguments {
@@ -203,6 +277,10 @@ impl Facts for Candidate<'_> {
             ("same_call", [Value::Int(times), Value::Int(seconds)], Some(call)) => {
                 self.world.is_repeated(call, *times, *seconds)
             }
+            ("flag", [Value::String(flag)], _) => match self.subject.zip(self.command) {
+                Some((subject, command)) => Fact::Is(Value::from(subject.has_flag(command, flag))),
+                None => Fact::Absent,
+            },
             ("written_by_agent" | "created_by_agent", [Value::String(path)], _) => match self.absolute(path) {
                 Some(path) => self.world.call(function, &[Value::from(path)]),
                 None => Fact::Unreadable,

@@ -4,7 +4,7 @@ use crate::candidate::Candidate;
 use crate::compile::{CompiledRow, RuleSet};
 use crate::hosts::Request;
 use crate::paths::{Files, MatchedFile};
-use crate::shell::{Held, Miss};
+use crate::shell::{Held, Miss, has_flag};
 use crate::world::World;
 use crate::{paths, status, web};
 use call_paths::{CommandLine, ReadCall, arguments};
@@ -104,7 +104,8 @@ impl RuleSet {
         is_asked: &dyn Fn(usize) -> bool,
     ) -> Vec<Hit<'_>> {
         let mut subject = Subject::new(self, world, session, call, None);
-        if let (Action::Shell(shell), true) = (&call.action, subject.read.lines.iter().any(|line| line.unreadable().is_some()))
+        if let (Action::Shell(shell), true) =
+            (&call.action, subject.read.lines.iter().any(|line| line.unreadable().is_some()))
         {
             subject.read.lines = CommandLine::read_with_parts(shell, session);
         }
@@ -137,7 +138,8 @@ impl RuleSet {
                 return Some(Hit { row, found: Found { facts, ..found } });
             };
             let subject = subject.get_or_init(|| Subject::new(self, world, session, call, Some(spoken)));
-            let found = if row.shell.fits_all() { subject.admitted(row, found, None) } else { subject.ran(row, &found) };
+            let found =
+                if row.shell.fits_all() { subject.admitted(row, found, None) } else { subject.ran(row, &found) };
             Some(Hit { row, found: found? })
         });
         hits.collect()
@@ -251,14 +253,27 @@ impl<'a> Subject<'a> {
         held.ok()
     }
 
+    /// Returns true if a command has an option, in any spelling.
+    pub(crate) fn has_flag(&self, command: &Command, flag: &str) -> bool {
+        let certain = self.rules.programs.arguments(command);
+        let likely = || self.rules.programs.likely_arguments(command, &certain);
+        has_flag(command, &certain, flag) || likely().is_some_and(|likely| has_flag(command, &likely, flag))
+    }
+
+    /// Returns the line of a command, and the commands before it in the line.
+    pub(crate) fn before<'c>(
+        &'c self,
+        command: &'c Command,
+    ) -> Option<(&'c CommandLine, impl Iterator<Item = &'c Command>)> {
+        let line = self.read.lines.iter().find(|line| line.commands().any(|other| std::ptr::eq(other, command)))?;
+        Some((line, line.commands().take_while(move |other| !std::ptr::eq(*other, command))))
+    }
+
     /// Says whether the call's result is an error. If the shell hides how a command ended, this cannot be known of the command.
     pub(crate) fn failed(&self, command: Option<&Command>) -> Fact<'static> {
         let Some(result) = &self.result else { return Fact::Absent };
-        let is_hidden = |command: &Command| {
-            let mut lines = self.read.lines.iter();
-            let line = lines.find(|line| line.commands().any(|other| std::ptr::eq(other, command)));
-            line.is_none_or(|line| status::is_hidden(line, command))
-        };
+        let is_hidden =
+            |command: &Command| self.before(command).is_none_or(|(line, _)| status::is_hidden(line, command));
         let has_failed = match &self.call.action {
             _ if result.failed => Some(true),
             Action::Shell(_) => status::has_failed(&self.session.agent, result.text),
@@ -340,9 +355,8 @@ impl<'a> Subject<'a> {
         Some(Found { facts, ..found })
     }
 
-    /// Returns the files that the call writes or reads, as the call spells them.
-    pub(crate) fn paths(&self, written: bool) -> impl Iterator<Item = &str> {
-        let touch = usize::from(!written);
+    /// Returns the files that the call touches in one of the ways of [`paths::TOUCHES`], as the call spells them.
+    pub(crate) fn paths(&self, touch: usize) -> impl Iterator<Item = &str> {
         let workspace = &self.session.workspace;
         let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), workspace);
         self.files[touch].get_or_init(files).matching(None, workspace).map(|file| file.written)

@@ -82,7 +82,7 @@ pub static VARIABLE: Name =
     name("env.NAME", Type::String, Capability::Environment, "the variable NAME of the environment");
 
 /// All names besides `env.NAME`, in the order of the documentation.
-pub static NAMES: [Name; 42] = [
+pub static NAMES: [Name; 43] = [
     name("command", Type::String, Event, "the text of one simple command"),
     name("program", Type::String, Event, "the name of its program, without its directory"),
     name("args", Type::Strings, Event, "its arguments, without its program"),
@@ -90,6 +90,7 @@ pub static NAMES: [Name; 42] = [
     name("redirects", Type::Strings, Event, "the files of its redirections"),
     name("paths.read", Type::Strings, Event, "the files that it reads"),
     name("paths.written", Type::Strings, Event, "the files that it writes"),
+    name("paths.deleted", Type::Strings, Event, "the files that it deletes"),
     name("path", Type::String, Event, "the file that a tool, a patch or a command uses"),
     name("path.in_workspace", Type::Bool, Event, "true if the file is in the workspace"),
     name("path.exists", Type::Bool, Facts, "true if there is a file or a directory at the path"),
@@ -138,6 +139,8 @@ pub static NAMES: [Name; 42] = [
 pub enum Parameter {
     /// A string literal: a label or the name of a rule.
     Word,
+    /// A string literal that is an option of a command, such as `"--force"`.
+    Flag,
     /// A literal such as `"10m"`. The function gets it as seconds.
     Window,
     /// A number literal of at least 1.
@@ -164,7 +167,15 @@ pub struct Function {
 }
 
 /// All functions that the plugin answers.
-pub static FUNCTIONS: [Function; 6] = [
+pub static FUNCTIONS: [Function; 7] = [
+    Function {
+        name: "flag",
+        parameters: &[Parameter::Flag],
+        returns: Type::Bool,
+        needs: Capability::None,
+        call: "flag(\"--force\")",
+        doc: "true if the command has this option, in any spelling",
+    },
     Function {
         name: "has",
         parameters: &[Parameter::Word],

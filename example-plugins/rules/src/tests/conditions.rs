@@ -3,7 +3,11 @@
 use super::{ask, is_stopped, mcp, mistakes::of_row, question, rules, stops_and_passes, try_rules};
 use crate::Rules;
 use hookhost_guest::prelude::*;
-use hookhost_guest::testing::{session, shell};
+use hookhost_guest::testing::{self, session, shell};
+
+fn set(fact: &str, text: &str) {
+    testing::inspect(|host| host.facts.insert(fact.into(), facts::Fact::Text(text.into())));
+}
 
 /// One rule about a shell command with these conditions.
 fn rule(conditions: &str) -> String {
@@ -111,4 +115,53 @@ fn a_text_of_a_rule_has_the_values_of_facts() {
     rules(&rule("when = 'true'").replace("\"no\"", "\"{program} by {agent} in {git.branch}\""));
     let ToolCallVerdict::Reject(refusal) = ask(&shell("ls")) else { panic!() };
     assert_eq!(refusal.reason, format!("ls by {} in ?", session().agent));
+}
+
+#[test]
+fn a_command_changes_the_context_of_those_after_it() {
+    rules(&rule("program = \"kubectl\"\nwhen = 'kube.context == \"prod\"'"));
+    set("kube.context", "dev");
+    stops_and_passes(
+        &[
+            "kubectl config use-context prod && kubectl delete pod x",
+            "kubectl config use-context $C && kubectl delete pod x",
+            "kubectl config use-context dev; kubectl delete pod x",
+            "kubectx prod && sh -c 'kubectl delete pod x'",
+        ],
+        &["kubectl delete pod x", "kubectl config use-context dev && kubectl delete pod x"],
+    );
+    rules(&rule("program = \"git commit\"\nwhen = 'git.branch == \"main\"'"));
+    set("git.branch", "topic");
+    stops_and_passes(
+        &[
+            "git switch main && git commit -m x",
+            "git checkout main && git commit -m x",
+            "git switch -c x; git commit -m x",
+        ],
+        &["git commit -m x", "git checkout -- a && git commit -m x", "git switch other && git commit -m x"],
+    );
+    set("git.branch", "main");
+    stops_and_passes(
+        &["git commit -m x", "git checkout README.md && git commit -m x", "git switch -c main && git commit -m x"],
+        &["git switch -c topic && git commit -m x", "git checkout -b topic && git commit -m x"],
+    );
+}
+
+#[test]
+fn an_option_is_found_in_any_spelling() {
+    rules(&rule(
+        "program = \"git push\"\nwhen = 'flag(\"-f\") || flag(\"--force\") || args.exists(a, a.startsWith(\"+\"))'",
+    ));
+    stops_and_passes(
+        &["git push -uf", "git push --forc", "git push origin +main", "git -C a push o m --force", "sudo git push -f"],
+        &["git push", "git push -u origin f", "git push origin --follow-tags", "echo git push -f"],
+    );
+    let wrong = of_row("shell", "when = 'flag(\"force\")'\nreject = \"no\"");
+    assert!(wrong[0].contains("needs an option in quotes"), "{wrong:?}");
+}
+
+#[test]
+fn a_condition_counts_the_files_that_a_command_deletes() {
+    rules(&rule("when = 'size(paths.deleted) > 2'"));
+    stops_and_passes(&["rm a b c", "rm -r a 'b c' d"], &["rm a b", "touch a b c"]);
 }

@@ -188,12 +188,16 @@ impl<'a> Checker<'a> {
                 });
             }
             (Parameter::Word, Expression::Text(word)) if !word.is_empty() => Some(Value::from(word.clone())),
+            (Parameter::Flag, Expression::Text(flag)) if flag.len() > 1 && flag.starts_with(['-', '+', '/']) => {
+                Some(Value::from(flag.clone()))
+            }
             (Parameter::Window, Expression::Text(window)) => vocabulary::seconds(window).map(Value::Int),
             (Parameter::Times, Expression::Int(times)) if *times >= 1 => Some(Value::Int(*times)),
             _ => None,
         };
         let what = match parameter {
             Parameter::Window => "a time in quotes, such as \"90s\", \"10m\", \"2h\" or \"1d\"",
+            Parameter::Flag => "an option in quotes, such as \"--force\" or \"-f\"",
             Parameter::Times => "a number of at least 1",
             Parameter::Word | Parameter::String => "a string in quotes",
         };
