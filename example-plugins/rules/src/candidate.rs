@@ -16,7 +16,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) found: &'a Found,
     /// The call, also of a result.
     pub(crate) call: Option<&'a ToolCall>,
-    /// The call, unless the row is about a text.
+    /// The call as it was read.
     pub(crate) subject: Option<&'a Subject<'a>>,
     /// The arguments of the call.
     pub(crate) arguments: Option<&'a serde_json::Value>,
@@ -53,6 +53,11 @@ impl Candidate<'_> {
         }
     }
 
+    fn paths(&self, touch: usize) -> Fact<'_> {
+        let Some(subject) = self.subject else { return Fact::Absent };
+        Fact::Is(Value::List(subject.paths(touch).map(|path| Value::from(path.to_owned())).collect()))
+    }
+
     fn in_workspace(&self) -> Fact<'static> {
         let Some(path) = &self.found.path else { return Fact::Absent };
         let Some(path) = self.absolute(path) else { return Fact::Unreadable };
@@ -82,8 +87,8 @@ impl Candidate<'_> {
     /// Returns a fact that the host reads.
     fn of_host(&self, name: &str) -> Fact<'_> {
         match (name, &self.found.path) {
-            ("path.is_tracked", None) => Fact::Absent,
-            ("path.is_tracked", Some(path)) => match self.absolute(path) {
+            ("path.is_tracked" | "path.exists", None) => Fact::Absent,
+            ("path.is_tracked" | "path.exists", Some(path)) => match self.absolute(path) {
                 Some(path) => self.world.fact(name, &path),
                 None => Fact::Unreadable,
             },
@@ -97,16 +102,16 @@ impl Candidate<'_> {
 
 impl Facts for Candidate<'_> {
     fn value(&self, name: &str) -> Fact<'_> {
-        let chosen = || self.subject.zip(self.command).and_then(|(subject, command)| subject.chosen(name, command));
+        let chosen =
+            || self.subject.zip(self.command).and_then(|(subject, command)| chosen::fact(name, command, subject));
         if let Some(fact) = chosen().or_else(|| self.world.given(name)) {
             return fact;
         }
         match name {
             "command" | "program" | "args" | "flags" | "redirects" => self.of_command(name),
-            "paths.read" | "paths.written" => self.subject.map_or(Fact::Absent, |subject| {
-                let paths = subject.paths(name == "paths.written").map(|path| Value::from(path.to_owned()));
-                Fact::Is(Value::List(paths.collect()))
-            }),
+            "paths.written" => self.paths(0),
+            "paths.read" => self.paths(1),
+            "paths.deleted" => self.paths(2),
             "path" | "url" | "host" | "server" | "tool" => text(self.found.value(name)),
             "path.in_workspace" => self.in_workspace(),
             "arguments" => match self.arguments {
@@ -114,6 +119,7 @@ impl Facts for Candidate<'_> {
                 None => Fact::Absent,
             },
             "text" => text(self.text),
+            "failed" => self.subject.map_or(Fact::Absent, |subject| subject.failed(self.command)),
             "agent" => Fact::Is(Value::from(&*self.session.agent)),
             "session.depth" => Fact::Is(Value::from(i64::from(self.session.depth))),
             "session.headless" => Fact::Is(Value::from(!self.session.interactive)),
@@ -128,6 +134,14 @@ impl Facts for Candidate<'_> {
             ("same_call", [Value::Int(times), Value::Int(seconds)], Some(call)) => {
                 self.world.is_repeated(call, *times, *seconds)
             }
+            ("flag", [Value::String(flag)], _) => match self.subject.zip(self.command) {
+                Some((subject, command)) => Fact::Is(Value::from(subject.has_flag(command, flag))),
+                None => Fact::Absent,
+            },
+            ("written_by_agent" | "created_by_agent", [Value::String(path)], _) => match self.absolute(path) {
+                Some(path) => self.world.call(function, &[Value::from(path)]),
+                None => Fact::Unreadable,
+            },
             _ => self.world.call(function, arguments),
         }
     }

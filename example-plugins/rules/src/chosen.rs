@@ -1,7 +1,7 @@
 //! Facts that a command line chooses itself. A command chooses them by an option or by a variable in front of its program. An earlier
 //! command of the line sets them for all later commands: `kubectl config use-context prod && kubectl delete pod x`.
 
-use call_paths::CommandLine;
+use crate::judge::Subject;
 use hookhost_conditions::{Fact, Value};
 use shell_guard_rules::arguments::Programs;
 use shell_reader::{Command, Word};
@@ -156,15 +156,10 @@ const CHOICES: [Choice; 8] = [
 ];
 
 /// Returns the fact that a command, or an earlier command of its line, chooses. Returns `None` if they choose none.
-pub(crate) fn fact<'a>(
-    name: &str,
-    command: &'a Command,
-    lines: &'a [CommandLine],
-    programs: &Programs,
-) -> Option<Fact<'a>> {
+pub(crate) fn fact<'a>(name: &str, command: &'a Command, subject: &'a Subject<'_>) -> Option<Fact<'a>> {
     let choice = CHOICES.iter().find(|choice| choice.fact == name)?;
-    let own = choice.own(command).or_else(|| choice.earlier(command, lines, programs));
-    let depends = || choice.of.is_some_and(|other| fact(other, command, lines, programs).is_some());
+    let own = choice.own(command).or_else(|| choice.earlier(command, subject));
+    let depends = || choice.of.is_some_and(|other| fact(other, command, subject).is_some());
     own.or_else(|| depends().then_some(Fact::Unreadable))
 }
 
@@ -183,15 +178,14 @@ impl Choice {
     }
 
     /// Returns the fact that the last earlier command of the line sets, if one sets it.
-    fn earlier<'a>(&self, command: &'a Command, lines: &'a [CommandLine], programs: &Programs) -> Option<Fact<'a>> {
-        let line = lines.iter().find(|line| line.commands().any(|other| std::ptr::eq(other, command)))?;
-        let earlier = line.commands().take_while(|other| !std::ptr::eq(*other, command));
-        let earlier: Vec<&Command> = earlier.filter(|other| other.place.start <= command.place.start).collect();
+    fn earlier<'a>(&self, command: &'a Command, subject: &'a Subject<'_>) -> Option<Fact<'a>> {
+        let (line, before) = subject.before(command)?;
+        let earlier: Vec<&Command> = before.filter(|other| other.place.start <= command.place.start).collect();
         let set = earlier.into_iter().rev().find_map(|other| {
             if let Some(value) = self.exported(other) {
                 return Some(if surely_runs(other, command, &line.text, true) { value } else { Fact::Unreadable });
             }
-            let setting = self.setters.iter().find_map(|setter| setter.setting(other, programs))?;
+            let setting = self.setters.iter().find_map(|setter| setter.setting(other, &subject.rules.programs))?;
             Some(match setting {
                 // A command in another directory is about another repository.
                 Setting::To(word)
@@ -234,6 +228,10 @@ impl Setter {
     /// Returns what a command sets, if it is a command of this kind.
     fn setting<'a>(&self, command: &'a Command, programs: &Programs) -> Option<Setting<'a>> {
         if command.program != self.program {
+            return None;
+        }
+        // Files follow.
+        if command.args.iter().any(|word| word.text == "--") {
             return None;
         }
         let arguments = programs.arguments(command);

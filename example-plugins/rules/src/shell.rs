@@ -98,7 +98,7 @@ impl ShellMatcher {
 }
 
 /// Returns true if the command has an option, also with its value in the next word.
-fn has_flag(command: &Command, arguments: &Arguments<'_>, flag: &str) -> bool {
+pub(crate) fn has_flag(command: &Command, arguments: &Arguments<'_>, flag: &str) -> bool {
     let has_value_beside =
         |(name, value): (&str, &str)| command.args.windows(2).any(|pair| pair[0].text == name && pair[1].text == value);
     arguments.has_one_of(std::iter::once(flag)) || flag.split_once('=').is_some_and(has_value_beside)

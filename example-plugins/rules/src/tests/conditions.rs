@@ -5,6 +5,10 @@ use crate::Rules;
 use hookhost_guest::prelude::*;
 use hookhost_guest::testing::{self, session, shell};
 
+fn set(fact: &str, text: &str) {
+    testing::inspect(|host| host.facts.insert(fact.into(), facts::Fact::Text(text.into())));
+}
+
 /// One rule about a shell command with these conditions.
 fn rule(conditions: &str) -> String {
     format!("[[rule]]\nid = \"r\"\non = \"shell\"\n{conditions}\nreject = \"no\"\n")
@@ -71,10 +75,7 @@ fn a_command_chooses_its_own_context() {
 /// Configures one rule, and gives the host's facts.
 fn rule_with_facts(rule: &str, facts: &[(&str, &str)]) {
     rules(rule);
-    testing::inspect(|host| {
-        host.facts
-            .extend(facts.iter().map(|(name, value)| ((*name).to_owned(), facts::Fact::Text((*value).to_owned()))));
-    });
+    facts.iter().for_each(|(name, value)| set(name, value));
 }
 
 #[test]
@@ -92,10 +93,12 @@ fn an_earlier_command_of_the_line_sets_the_branch() {
             "git -C ../other checkout -b topic && git commit -m x",
             "git commit -m x && git checkout -b topic",
             "git checkout -b \"$X\" && git commit -m x",
+            "git checkout README.md && git commit -m x",
+            "git switch -c main && git commit -m x",
         ],
         &[
             "git checkout -b topic && git add -A && git commit -m x && git push -u origin topic",
-            "git switch -c topic origin/main && git commit -m 'a b'",
+            "cd x; git switch -c topic origin/main && git commit -m 'a (b); c'",
             "git switch topic && git push",
         ],
     );
@@ -110,7 +113,13 @@ fn an_earlier_command_of_the_line_sets_the_branch() {
             "git --git-dir=../other/.git push",
             "sh -c 'git switch main' && git push",
         ],
-        &["git push", "git checkout && git push", "git branch -a && git push", "git switch -c main2 && git push"],
+        &[
+            "git push",
+            "git checkout && git push",
+            "git checkout -- a && git push",
+            "git branch -a && git push",
+            "git switch -c main2 && git push",
+        ],
     );
 }
 
@@ -206,4 +215,23 @@ fn a_text_of_a_rule_has_the_values_of_facts() {
     rules(&rule("when = 'true'").replace("\"no\"", "\"{program} by {agent} in {git.branch}\""));
     let ToolCallVerdict::Reject(refusal) = ask(&shell("ls")) else { panic!() };
     assert_eq!(refusal.reason, format!("ls by {} in ?", session().agent));
+}
+
+#[test]
+fn an_option_is_found_in_any_spelling() {
+    rules(&rule(
+        "program = \"git push\"\nwhen = 'flag(\"-f\") || flag(\"--force\") || args.exists(a, a.startsWith(\"+\"))'",
+    ));
+    stops_and_passes(
+        &["git push -uf", "git push --forc", "git push origin +main", "git -C a push o m --force", "sudo git push -f"],
+        &["git push", "git push -u origin f", "git push origin --follow-tags", "echo git push -f"],
+    );
+    let wrong = of_row("shell", "when = 'flag(\"force\")'\nreject = \"no\"");
+    assert!(wrong[0].contains("needs an option in quotes"), "{wrong:?}");
+}
+
+#[test]
+fn a_condition_counts_the_files_that_a_command_deletes() {
+    rules(&rule("when = 'size(paths.deleted) > 2'"));
+    stops_and_passes(&["rm a b c", "rm -r a 'b c' d"], &["rm a b", "touch a b c"]);
 }
