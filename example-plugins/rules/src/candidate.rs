@@ -32,6 +32,11 @@ impl Candidate<'_> {
         self.command.and_then(|command| command.cwd.as_deref()).unwrap_or(&self.session.cwd)
     }
 
+    /// Says whether a file exists. Its path is relative to the directory of the command.
+    pub(crate) fn exists(&self, path: &str) -> Fact<'_> {
+        self.absolute(path).map_or(Fact::Unreadable, |path| self.world.fact("path.exists", &path))
+    }
+
     /// Returns the directory that a fact of the host is about, if it is known: `git -C dir` is about another repository.
     fn directory_for(&self, name: &str) -> Option<Cow<'_, str>> {
         let chosen = self.command.filter(|_| name.starts_with("git.")).map_or(Ok(None), chosen::git_directory).ok()?;
@@ -102,9 +107,7 @@ impl Candidate<'_> {
 
 impl Facts for Candidate<'_> {
     fn value(&self, name: &str) -> Fact<'_> {
-        let chosen =
-            || self.subject.zip(self.command).and_then(|(subject, command)| chosen::fact(name, command, subject));
-        if let Some(fact) = chosen().or_else(|| self.world.given(name)) {
+        if let Some(fact) = chosen::fact(name, self).or_else(|| self.world.given(name)) {
             return fact;
         }
         match name {

@@ -1,7 +1,7 @@
 //! Facts that a command line chooses itself. A command chooses them by an option or by a variable in front of its program. An earlier
 //! command of the line sets them for all later commands: `kubectl config use-context prod && kubectl delete pod x`.
 
-use crate::judge::Subject;
+use crate::candidate::Candidate;
 use hookhost_conditions::{Fact, Value};
 use shell_guard_rules::arguments::Programs;
 use shell_reader::{Command, Word};
@@ -33,6 +33,8 @@ enum SetValue {
     Operand,
     /// The value of an option, or else the first operand.
     OptionOrOperand(&'static [&'static str]),
+    /// The value of an option, or else the first operand, unless it is a file.
+    OptionOrBranch(&'static [&'static str]),
     /// The value of an option. If the command has only operands, its value is unknown.
     Option(&'static [&'static str]),
     /// Not in the text, if the command has one of these options.
@@ -44,6 +46,8 @@ enum SetValue {
 /// What a command sets.
 enum Setting<'a> {
     To(&'a Word),
+    /// The branch of this name, if there is no file of this name.
+    ToBranch(&'a Word),
     Unknown,
 }
 
@@ -60,8 +64,7 @@ const CHOICES: [Choice; 8] = [
         files: &["GIT_DIR", "--git-dir"],
         setters: &[
             set("git", "switch", SetValue::OptionOrOperand(&["-c", "-C", "--create", "--force-create", "--orphan"])),
-            // Without these options, the operand is a branch or a file.
-            set("git", "checkout", SetValue::Option(&["-b", "-B", "--orphan"])),
+            set("git", "checkout", SetValue::OptionOrBranch(&["-b", "-B", "--orphan"])),
             set("git", "branch", SetValue::UnknownWith(&["-m", "-M", "--move"])),
             set("git", "symbolic-ref", SetValue::Unknown),
             set("git", "stash branch", SetValue::Operand),
@@ -156,10 +159,11 @@ const CHOICES: [Choice; 8] = [
 ];
 
 /// Returns the fact that a command, or an earlier command of its line, chooses. Returns `None` if they choose none.
-pub(crate) fn fact<'a>(name: &str, command: &'a Command, subject: &'a Subject<'_>) -> Option<Fact<'a>> {
+pub(crate) fn fact<'a>(name: &str, candidate: &'a Candidate<'_>) -> Option<Fact<'a>> {
+    let command = candidate.command?;
     let choice = CHOICES.iter().find(|choice| choice.fact == name)?;
-    let own = choice.own(command).or_else(|| choice.earlier(command, subject));
-    let depends = || choice.of.is_some_and(|other| fact(other, command, subject).is_some());
+    let own = choice.own(command).or_else(|| choice.earlier(command, candidate));
+    let depends = || choice.of.is_some_and(|other| fact(other, candidate).is_some());
     own.or_else(|| depends().then_some(Fact::Unreadable))
 }
 
@@ -178,7 +182,8 @@ impl Choice {
     }
 
     /// Returns the fact that the last earlier command of the line sets, if one sets it.
-    fn earlier<'a>(&self, command: &'a Command, subject: &'a Subject<'_>) -> Option<Fact<'a>> {
+    fn earlier<'a>(&self, command: &'a Command, candidate: &'a Candidate<'_>) -> Option<Fact<'a>> {
+        let subject = candidate.subject?;
         let (line, before) = subject.before(command)?;
         let earlier: Vec<&Command> = before.filter(|other| other.place.start <= command.place.start).collect();
         let set = earlier.into_iter().rev().find_map(|other| {
@@ -186,20 +191,19 @@ impl Choice {
                 return Some(if surely_runs(other, command, &line.text, true) { value } else { Fact::Unreadable });
             }
             let setting = self.setters.iter().find_map(|setter| setter.setting(other, &subject.rules.programs))?;
+            // A command in another directory is about another repository.
+            let is_set = is_in_the_same_place(other, command) && surely_runs(other, command, &line.text, false);
+            let is_no_file = |word: &Word| candidate.exists(&word.text) == Fact::Is(Value::Bool(false));
             Some(match setting {
-                // A command in another directory is about another repository.
-                Setting::To(word)
-                    if is_in_the_same_place(other, command) && surely_runs(other, command, &line.text, false) =>
-                {
-                    of_word(word)
-                }
+                Setting::To(word) if is_set => of_word(word),
+                Setting::ToBranch(word) if is_set && is_no_file(word) => of_word(word),
                 _ => Fact::Unreadable,
             })
         });
         // An assignment without a command, or one that the reader does not follow, may change a variable of the environment.
         let before = line.text.get(..command.place.start).unwrap_or(&line.text);
-        let is_assigned = |name: &&str| before.contains(&format!("{name}="));
-        set.or_else(|| self.names().any(|name| is_assigned(&name)).then_some(Fact::Unreadable))
+        let is_assigned = |name| before.contains(&format!("{name}="));
+        set.or_else(|| self.names().any(is_assigned).then_some(Fact::Unreadable))
     }
 
     /// Returns the value that a command such as `export NAME=value` gives to a variable of this fact.
@@ -244,6 +248,7 @@ impl Setter {
         match &self.value {
             SetValue::Operand => operand.map(Setting::To),
             SetValue::OptionOrOperand(options) => of_option(options).or_else(|| operand.map(Setting::To)),
+            SetValue::OptionOrBranch(options) => of_option(options).or_else(|| operand.map(Setting::ToBranch)),
             SetValue::Option(options) => of_option(options).or_else(|| operand.map(|_| Setting::Unknown)),
             SetValue::UnknownWith(options) => arguments.has_one_of(options.iter().copied()).then_some(Setting::Unknown),
             SetValue::Unknown => Some(Setting::Unknown),

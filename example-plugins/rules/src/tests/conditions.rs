@@ -89,7 +89,6 @@ fn an_earlier_command_of_the_line_sets_the_branch() {
             "true || git checkout -b topic && git commit -m x",
             "! git checkout -b topic && git commit -m x",
             "(git checkout -b topic) | git commit -m x",
-            "git checkout topic && git commit -m x",
             "git -C ../other checkout -b topic && git commit -m x",
             "git commit -m x && git checkout -b topic",
             "git checkout -b \"$X\" && git commit -m x",
@@ -120,6 +119,20 @@ fn an_earlier_command_of_the_line_sets_the_branch() {
             "git branch -a && git push",
             "git switch -c main2 && git push",
         ],
+    );
+}
+
+#[test]
+fn the_operand_of_git_checkout_is_a_branch_if_there_is_no_file_of_this_name() {
+    rules(&rule("program = \"git push\"\nwhen = 'git.branch == \"main\"'"));
+    set("git.branch", "main");
+    let exists = |exists| testing::inspect(|host| host.facts.insert("path.exists".into(), facts::Fact::Flag(exists)));
+    exists(true);
+    stops_and_passes(&["git checkout README && git push"], &[]);
+    exists(false);
+    stops_and_passes(
+        &["git checkout main && git push", "git checkout -f main && git push"],
+        &["git checkout topic && git push"],
     );
 }
 

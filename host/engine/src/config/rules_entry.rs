@@ -123,6 +123,10 @@ fn grants(rules: &[Rule]) -> Grants {
             None => grants.facts.extend(FactName::from_name(&name)),
         }
     }
+    // `git checkout x` changes the branch, unless `x` is a file.
+    if grants.facts.contains(&FactName::GitBranch) {
+        grants.facts.insert(FactName::PathExists);
+    }
     grants
 }
 
@@ -237,7 +241,10 @@ mod tests {
         let text = "[[rule]]\nid = 'a'\non = 'shell'\nwhen = 'git.branch == env.BASE && env.CI == null'\nnote = 'in {aws.profile}'";
         let config = parsed(text).with_rules_plugin(code()).unwrap();
         let Grants { facts, env, .. } = &config.entry(Entry::RULES).unwrap().grants;
-        assert_eq!(*facts, [FactName::TimeOffset, FactName::GitBranch, FactName::AwsProfile].into());
+        assert_eq!(
+            *facts,
+            [FactName::TimeOffset, FactName::GitBranch, FactName::PathExists, FactName::AwsProfile].into()
+        );
         assert_eq!(*env, ["BASE", "CI"]);
     }
 
