@@ -121,7 +121,7 @@ impl Facts for Candidate<'_> {
                 Some(arguments) => Fact::Is(Value::from(arguments)),
                 None => Fact::Absent,
             },
-            "text" => text(self.text),
+            "text" => text(self.text.or_else(|| self.subject.map(Subject::text))),
             "failed" => self.subject.map_or(Fact::Absent, |subject| subject.failed(self.command)),
             "agent" => Fact::Is(Value::from(&*self.session.agent)),
             "session.depth" => Fact::Is(Value::from(i64::from(self.session.depth))),

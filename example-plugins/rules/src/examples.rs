@@ -9,7 +9,7 @@ use crate::shell::Miss;
 use crate::world::{OfExample, World};
 use hookhost_contract::rule::{ExampleTable, LayeredRow, Mistake, RuleExample, RuleOn};
 use hookhost_guest::prelude::*;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The directory of examples, and their workspace.
 const WORKSPACE: &str = "/work/project";
@@ -212,14 +212,21 @@ fn of_text(on: &RuleOn, text: &str) -> ExampleTable {
 
 /// Makes the call of an example.
 fn call_of(on: &RuleOn, table: &ExampleTable, session: &Session) -> Result<ToolCall, String> {
-    let ExampleTable { command, path, url, server, tool, arguments, .. } = table;
-    let arguments = arguments.clone().map_or_else(|| json!({}), Value::Object);
+    let ExampleTable { command, path, url, server, tool, arguments, text, .. } = table;
+    let mut arguments = arguments.clone().unwrap_or_default();
+    if let Some(text) = text.as_ref().filter(|_| *on != RuleOn::Result) {
+        arguments.insert("content".to_owned(), json!(text));
+    }
     if let Some(command) = command {
         let shell = ShellCommand { command: command.clone(), cwd: session.cwd.clone(), dialect: ShellDialect::Posix };
         return Ok(call("Bash", &json!({ "command": command }), Action::Shell(shell)));
     }
     if let Some(url) = url {
-        return Ok(call(tool.as_deref().unwrap_or("WebFetch"), &json!({ "url": url }), Action::Fetch(url.clone())));
+        return Ok(call(
+            tool.as_deref().unwrap_or("WebFetch"),
+            &with(&arguments, "url", url),
+            Action::Fetch(url.clone()),
+        ));
     }
     if let Some(path) = path {
         let (usual, action) = match on {
@@ -227,16 +234,27 @@ fn call_of(on: &RuleOn, table: &ExampleTable, session: &Session) -> Result<ToolC
             RuleOn::Delete => ("delete_file", Action::WriteFiles(vec![path.clone()])),
             _ => ("Write", Action::WriteFiles(vec![path.clone()])),
         };
-        return Ok(call(tool.as_deref().unwrap_or(usual), &json!({ "file_path": path }), action));
+        return Ok(call(tool.as_deref().unwrap_or(usual), &with(&arguments, "file_path", path), action));
     }
     let tool =
         tool.as_ref().ok_or("the example names no call: give it a `command`, `path`, `url`, `tool` or `text`")?;
     if server.is_some() || *on == RuleOn::Mcp {
         let name = format!("mcp__{}__{tool}", server.as_deref().unwrap_or("server"));
-        return Ok(call(&name, &arguments, Action::Mcp(McpTool { server: server.clone(), tool: tool.clone() })));
+        return Ok(call(
+            &name,
+            &Value::Object(arguments),
+            Action::Mcp(McpTool { server: server.clone(), tool: tool.clone() }),
+        ));
     }
     // Which argument is a file or a command is found by its name, as for any unknown tool.
-    Ok(call(tool, &arguments, Action::Other(String::new())))
+    Ok(call(tool, &Value::Object(arguments), Action::Other(String::new())))
+}
+
+/// Returns arguments with one more.
+fn with(arguments: &Map<String, Value>, key: &str, value: &str) -> Value {
+    let mut arguments = arguments.clone();
+    arguments.insert(key.to_owned(), json!(value));
+    Value::Object(arguments)
 }
 
 fn call(name: &str, arguments: &Value, action: Action) -> ToolCall {

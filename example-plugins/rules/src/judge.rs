@@ -92,6 +92,7 @@ pub(crate) struct Subject<'a> {
     result: Option<Spoken<'a>>,
     files: [OnceCell<Files>; 3],
     requests: OnceCell<Vec<Request>>,
+    text: OnceCell<String>,
 }
 
 impl RuleSet {
@@ -226,7 +227,17 @@ impl<'a> Subject<'a> {
         result: Option<Spoken<'a>>,
     ) -> Self {
         let read = ReadCall::new(session, call);
-        Self { world, rules, session, call, read, result, files: Default::default(), requests: OnceCell::new() }
+        Self {
+            world,
+            rules,
+            session,
+            call,
+            read,
+            result,
+            files: Default::default(),
+            requests: OnceCell::new(),
+            text: OnceCell::new(),
+        }
     }
 
     /// Returns what a row about results finds in the commands of the call, if its conditions hold for one of them.
@@ -327,10 +338,11 @@ impl<'a> Subject<'a> {
             }
             RuleOn::Write | RuleOn::Read | RuleOn::Delete => return self.path(row, on),
             RuleOn::Web => return self.request(row),
-            RuleOn::Mcp => self.call.action.mcp().map(|_| row.with_names(self.call)),
+            RuleOn::Mcp => self.call.action.mcp().and_then(|_| self.with_text(row, row.with_names(self.call))),
             RuleOn::Tool(_) => {
                 let is_named = row.tools.match_any(&[&self.call.name]);
-                is_named.then(|| Found { tool: Some(self.call.name.clone()), ..row.with_names(self.call) })
+                let found = || Found { tool: Some(self.call.name.clone()), ..row.with_names(self.call) };
+                is_named.then(found).and_then(|found| self.with_text(row, found))
             }
             RuleOn::Spawn => match &self.call.action {
                 Action::SpawnAgent(task) => row.matching_part(task, Found::default()),
@@ -342,6 +354,19 @@ impl<'a> Subject<'a> {
             _ => None,
         };
         self.admitted(row, found?, None)
+    }
+
+    /// Returns the text that the call writes or sends: its command, or the texts among its arguments.
+    pub(crate) fn text(&self) -> &str {
+        self.text.get_or_init(|| match &self.call.action {
+            Action::Shell(shell) => shell.command.clone(),
+            _ => arguments::texts(&self.read.arguments),
+        })
+    }
+
+    /// Compares the text of the call with `text`.
+    fn with_text(&self, row: &CompiledRow, found: Found) -> Option<Found> {
+        if row.texts.is_empty() { Some(found) } else { row.matching_part(self.text(), found) }
     }
 
     /// Returns what a row found, if its conditions hold.
@@ -373,12 +398,13 @@ impl<'a> Subject<'a> {
         let workspace = &self.session.workspace;
         let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), workspace);
         let matching = self.files[touch].get_or_init(files).matching(row.path.as_ref(), workspace);
-        let mut of_path = matching.map(|MatchedFile { written, absolute, pattern }| {
+        let of_path = matching.map(|MatchedFile { written, absolute, pattern }| {
             let (path, absolute) = (Some(written.to_owned()), absolute.map(str::to_owned));
             let found = Found { path, absolute, ..self.found(row) };
             if pattern.is_empty() { found } else { found.held("path", pattern) }
         });
         let of_tool = || self.deletes_elsewhere(row, on).then(|| self.found(row));
+        let mut of_path = of_path.filter_map(|found| self.with_text(row, found));
         of_path.find_map(|found| self.admitted(row, found, None)).or_else(|| self.admitted(row, of_tool()?, None))
     }
 
@@ -398,7 +424,7 @@ impl<'a> Subject<'a> {
             let found = Found { url, host, ..self.found(row) };
             if row.host.is_empty() && row.url.is_empty() { found } else { found.held(key, value) }
         });
-        of_request.find_map(|found| self.admitted(row, found, None))
+        of_request.find_map(|found| self.admitted(row, self.with_text(row, found)?, None))
     }
 
     /// Returns a question of a row whose answer stops calls, if a part of the call cannot be read and names what the row is about.

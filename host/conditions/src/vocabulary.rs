@@ -103,7 +103,7 @@ pub static NAMES: [Name; 43] = [
     name("tool.destructive", Type::Bool, Facts, "true if the tool's approved annotations say that it can destroy"),
     name("tool.open_world", Type::Bool, Facts, "true if the tool's approved annotations say that it reaches others"),
     name("arguments", Type::Map, Event, "the arguments of the tool"),
-    name("text", Type::String, Event, "the prompt, text or result"),
+    name("text", Type::String, Event, "the prompt, text or result; of a call, what it writes or sends"),
     name("failed", Type::Bool, Event, "true if the result of the call is an error"),
     name("agent", Type::String, Event, "the name of the agent"),
     name("agent.version", Type::String, Facts, "the version of the agent"),
