@@ -6,3 +6,4 @@ mod profiles;
 mod self_defence;
 mod shell_guard;
 mod tool_policy;
+mod wishes;
