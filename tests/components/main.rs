@@ -1,6 +1,7 @@
 //! Example plugins as components in a host.
 
 mod frozen;
+mod labels;
 mod path_guard;
 mod profiles;
 mod self_defence;

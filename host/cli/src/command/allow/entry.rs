@@ -23,9 +23,14 @@ struct NeededGrant<'a> {
     text: &'a str,
 }
 
-/// Returns the grants without which the plugin does not load.
+/// The optional grant that is proposed. All others have a value that only the user can choose.
+const PROPOSED: &str = "labels = true";
+
+/// Returns the grants without which the plugin does not load, and the optional grant that is proposed.
 fn needed(inspection: &Inspection) -> impl Iterator<Item = NeededGrant<'_>> {
-    inspection.grants.iter().map(|line| NeededGrant { key: line.split('=').next().unwrap_or(line).trim(), text: line })
+    let optional = inspection.optional_grants.iter().filter(|line| *line == PROPOSED);
+    let lines = inspection.grants.iter().chain(optional);
+    lines.map(|line| NeededGrant { key: line.split('=').next().unwrap_or(line).trim(), text: line })
 }
 
 /// Returns the existing entry with the file's current digest.
