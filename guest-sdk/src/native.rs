@@ -38,6 +38,7 @@ pub trait Capabilities {
     fn fact(&self, name: &str, at: Option<&str>) -> Fact;
     fn add_label(&self, label: &str);
     fn has_label(&self, label: &str) -> bool;
+    fn label_added_at(&self, label: &str) -> Option<u64>;
     fn labels(&self) -> Vec<String>;
 }
 
@@ -129,5 +130,6 @@ answered!(facts { read = fact(name: &str, at: Option<&str>) -> Fact; });
 answered!(labels {
     add = add_label(label: &str);
     has = has_label(label: &str) -> bool;
+    added_at = label_added_at(label: &str) -> Option<u64>;
     list = labels() -> Vec<String>;
 });

@@ -3,7 +3,7 @@
 
 use crate::guide::{page, root};
 use hookhost::contract::rule::RuleOn;
-use hookhost_conditions::vocabulary::{Capability, FUNCTIONS, NAMES, VARIABLE};
+use hookhost_conditions::vocabulary::{FUNCTIONS, NAMES, VARIABLE};
 use hookhost_tests::User;
 
 const PAGE: &str = "docs/rules.md";
@@ -28,7 +28,7 @@ fn tables() -> [(&'static str, String); 3] {
         let values = if name.values.is_empty() { String::new() } else { format!(": {}", code(name.values)) };
         row(&[format!("`{}`", name.name), name.kind.described().to_owned(), format!("{}{values}", name.doc)])
     });
-    let functions = FUNCTIONS.iter().filter(|function| function.needs != Capability::Later).map(|function| {
+    let functions = FUNCTIONS.iter().map(|function| {
         row(&[format!("`{}`", function.call), function.returns.described().to_owned(), function.doc.to_owned()])
     });
     [

@@ -8,7 +8,7 @@ mod patterns;
 mod reading;
 mod touch;
 
-pub use command_line::{CommandLine, Touched};
+pub use command_line::{CommandLine, Touched, is_and_list};
 pub use patterns::{Patterns, Spellings, Target};
 pub use reading::file_words;
 pub use touch::Touch;

@@ -14,7 +14,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) found: &'a Found,
     /// The call, also of a result.
     pub(crate) call: Option<&'a ToolCall>,
-    /// The call, unless the row is about a text.
+    /// The call as it was read.
     pub(crate) subject: Option<&'a Subject<'a>>,
     /// The arguments of the call.
     pub(crate) arguments: Option<&'a serde_json::Value>,
@@ -160,8 +160,8 @@ impl Candidate<'_> {
         let chosen = CHOICES.iter().find(|choice| choice.fact == name);
         let chosen = chosen.zip(self.command).and_then(|(choice, command)| choice.of(command));
         chosen.unwrap_or_else(|| match (name, &self.found.path) {
-            ("path.is_tracked", None) => Fact::Absent,
-            ("path.is_tracked", Some(path)) => match self.absolute(path) {
+            ("path.is_tracked" | "path.exists", None) => Fact::Absent,
+            ("path.is_tracked" | "path.exists", Some(path)) => match self.absolute(path) {
                 Some(path) => self.world.fact(name, &path),
                 None => Fact::Unreadable,
             },
@@ -188,6 +188,7 @@ impl Facts for Candidate<'_> {
                 None => Fact::Absent,
             },
             "text" => text(self.text),
+            "failed" => self.subject.map_or(Fact::Absent, |subject| subject.failed(self.command)),
             "agent" => Fact::Is(Value::from(&*self.session.agent)),
             "session.depth" => Fact::Is(Value::from(i64::from(self.session.depth))),
             "session.headless" => Fact::Is(Value::from(!self.session.interactive)),
@@ -202,6 +203,10 @@ impl Facts for Candidate<'_> {
             ("same_call", [Value::Int(times), Value::Int(seconds)], Some(call)) => {
                 self.world.is_repeated(call, *times, *seconds)
             }
+            ("written_by_agent" | "created_by_agent", [Value::String(path)], _) => match self.absolute(path) {
+                Some(path) => self.world.call(function, &[Value::from(path)]),
+                None => Fact::Unreadable,
+            },
             _ => self.world.call(function, arguments),
         }
     }

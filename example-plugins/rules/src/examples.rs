@@ -33,7 +33,7 @@ pub(crate) fn run_usual(rules: &RuleSet) {
     let table = ExampleTable { command: Some(USUAL.to_owned()), ..ExampleTable::default() };
     let session = session(&table);
     if let Ok(call) = call_of(&RuleOn::Shell, &table, &session) {
-        rules.hits(&OfExample(&table.facts), &session, &call, &|_| true);
+        rules.hits(&OfExample(&table), &session, &call, &|_| true);
     }
 }
 
@@ -73,7 +73,15 @@ impl<'a> Row<'a> {
             Ok(read) => read,
             Err(why) => return Some(why),
         };
-        let hits = self.hits(&OfExample(&table.facts), &session, &example, &|at| at == self.at);
+        let asks_for = |name: &String| {
+            let name = name.strip_prefix('!').unwrap_or(name);
+            self.compiled().conditions.past().any(|asked| asked == ("since", name))
+        };
+        if let Some(name) = table.after.iter().find(|name| !asks_for(name)) {
+            let name = name.trim_start_matches('!');
+            return Some(format!("this example says something about `{name}`, which `{id}` does not ask about"));
+        }
+        let hits = self.hits(&OfExample(&table), &session, &example, &|at| at == self.at);
         let hit = hits.first();
         if let Some(why) = hit.and_then(|hit| hit.found.unreadable.as_ref()) {
             return Some(format!("this example of `{id}` is no example, because {why}"));
@@ -101,7 +109,7 @@ impl<'a> Row<'a> {
                 return None;
             }
             let (table, session, example) = self.read(example).ok()?;
-            let hits = self.hits(&OfExample(&table.facts), &session, &example, &|at| earlier.contains(&at));
+            let hits = self.hits(&OfExample(&table), &session, &example, &|at| earlier.contains(&at));
             let ids: Vec<String> = hits.iter().map(|hit| hit.row.id.clone()).collect();
             earlier.retain(|at| ids.contains(&self.rules.rows[*at].id));
         }
@@ -123,7 +131,8 @@ impl<'a> Row<'a> {
         match example {
             Example::Call(call) => self.rules.hits(world, session, call, is_asked),
             Example::Text(on, text, call) => {
-                self.rules.hits_of_text(Spoken { world, session, on, text, call: call.as_deref() }, is_asked)
+                let call = call.as_deref();
+                self.rules.hits_of_text(Spoken { world, session, on, text, call, failed: false }, is_asked)
             }
         }
     }
@@ -140,9 +149,10 @@ impl<'a> Row<'a> {
             (RuleOn::Spawn, Some(text)) => {
                 Example::Call(Box::new(call("Task", &Value::Null, Action::SpawnAgent(text.clone()))))
             }
-            (_, Some(text)) => {
-                let call = table.tool.is_some().then(|| call_of(&on, &table, &session)).transpose()?;
-                Example::Text(on, text.clone(), call.map(Box::new))
+            (RuleOn::Prompt | RuleOn::Text | RuleOn::Result | RuleOn::Session | RuleOn::TaskComplete, text) => {
+                let is_of_call = table.tool.is_some() || table.command.is_some();
+                let call = is_of_call.then(|| call_of(&on, &table, &session)).transpose()?;
+                Example::Text(on, text.clone().unwrap_or_default(), call.map(Box::new))
             }
             _ => Example::Call(Box::new(call_of(&on, &table, &session)?)),
         };

@@ -4,13 +4,14 @@ use crate::candidate::Candidate;
 use crate::compile::{CompiledRow, RuleSet};
 use crate::hosts::Request;
 use crate::paths::{Files, MatchedFile};
-use crate::shell::Miss;
+use crate::shell::{Held, Miss};
 use crate::world::World;
-use crate::{paths, web};
+use crate::{paths, status, web};
 use call_paths::{CommandLine, ReadCall, arguments};
 use hookhost_conditions::{Fact, Facts as _, Value};
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
+use shell_guard_rules::arguments::Arguments;
 use shell_reader::{Command, is_known_program, leave, lower};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -76,6 +77,8 @@ pub(crate) struct Spoken<'a> {
     pub(crate) text: &'a str,
     /// The call whose result the text is.
     pub(crate) call: Option<&'a ToolCall>,
+    /// True if the result is an error.
+    pub(crate) failed: bool,
 }
 
 /// A call, with everything that several rows need.
@@ -85,6 +88,8 @@ pub(crate) struct Subject<'a> {
     session: &'a Session,
     call: &'a ToolCall,
     read: ReadCall<'a>,
+    /// The result, if the call has run.
+    result: Option<Spoken<'a>>,
     files: [OnceCell<Files>; 3],
     requests: OnceCell<Vec<Request>>,
 }
@@ -98,13 +103,11 @@ impl RuleSet {
         call: &ToolCall,
         is_asked: &dyn Fn(usize) -> bool,
     ) -> Vec<Hit<'_>> {
-        let mut read = ReadCall::new(session, call);
-        if let (Action::Shell(shell), true) = (&call.action, read.lines.iter().any(|line| line.unreadable().is_some()))
+        let mut subject = Subject::new(self, world, session, call, None);
+        if let (Action::Shell(shell), true) = (&call.action, subject.read.lines.iter().any(|line| line.unreadable().is_some()))
         {
-            read.lines = CommandLine::read_with_parts(shell, session);
+            subject.read.lines = CommandLine::read_with_parts(shell, session);
         }
-        let subject =
-            Subject { world, rules: self, session, call, read, files: Default::default(), requests: OnceCell::new() };
         let mut of_commands = subject.commands(is_asked);
         let mut hits = Vec::new();
         for (at, row) in self.rows.iter().enumerate().filter(|(at, _)| is_asked(*at)) {
@@ -121,22 +124,21 @@ impl RuleSet {
 
     /// Returns the rows that match a text, in the order of the file.
     pub(crate) fn hits_of_text(&self, spoken: Spoken<'_>, is_asked: &dyn Fn(usize) -> bool) -> Vec<Hit<'_>> {
-        let rows = self.rows.iter().enumerate().filter(|(at, row)| is_asked(*at) && row.on.contains(spoken.on));
-        let arguments = spoken.call.and_then(|call| call.arguments().ok());
-        let found = rows.filter_map(|(_, row)| Some((row, row.matching_text(spoken)?)));
-        let hits = found.filter_map(|(row, found)| {
-            let candidate = Candidate {
-                world: spoken.world,
-                session: spoken.session,
-                found: &found,
-                call: spoken.call,
-                subject: None,
-                arguments: arguments.as_ref(),
-                command: None,
-                text: Some(spoken.text),
+        let Spoken { world, session, on, text, call, .. } = spoken;
+        let rows = self.rows.iter().enumerate().filter(|(at, row)| is_asked(*at) && row.on.contains(on));
+        let subject = OnceCell::new();
+        let hits = rows.filter_map(|(_, row)| {
+            let found = row.matching_text(spoken)?;
+            let Some(call) = call else {
+                let (call, subject, arguments, command) = (None, None, None, None);
+                let candidate =
+                    Candidate { world, session, found: &found, call, subject, arguments, command, text: Some(text) };
+                let facts = row.admits(&candidate)?;
+                return Some(Hit { row, found: Found { facts, ..found } });
             };
-            let facts = row.admits(&candidate)?;
-            Some(Hit { row, found: Found { facts, ..found } })
+            let subject = subject.get_or_init(|| Subject::new(self, world, session, call, Some(spoken)));
+            let found = if row.shell.fits_all() { subject.admitted(row, found, None) } else { subject.ran(row, &found) };
+            Some(Hit { row, found: found? })
         });
         hits.collect()
     }
@@ -213,7 +215,62 @@ impl CompiledRow {
     }
 }
 
-impl Subject<'_> {
+impl<'a> Subject<'a> {
+    fn new(
+        rules: &'a RuleSet,
+        world: &'a dyn World,
+        session: &'a Session,
+        call: &'a ToolCall,
+        result: Option<Spoken<'a>>,
+    ) -> Self {
+        let read = ReadCall::new(session, call);
+        Self { world, rules, session, call, read, result, files: Default::default(), requests: OnceCell::new() }
+    }
+
+    /// Returns what a row about results finds in the commands of the call, if its conditions hold for one of them.
+    fn ran(&self, row: &CompiledRow, found: &Found) -> Option<Found> {
+        let mut commands = self.read.lines.iter().flat_map(|line| line.commands().map(move |command| (line, command)));
+        commands.find_map(|(line, command)| {
+            let held = self.held(row, command, &mut None).filter(|_| line.is_certain)?;
+            let (key, value) = found.held.clone().unwrap_or((held.key, held.value));
+            let of_row = Found { command: Some(line.text.clone()), program: Some(held.program), ..found.clone() };
+            self.admitted(row, of_row.held(key, value), Some(command))
+        })
+    }
+
+    /// Returns the last key of a row that holds for a command, if all hold.
+    fn held<'c>(&self, row: &CompiledRow, command: &'c Command, read: &mut Option<Arguments<'c>>) -> Option<Held>
+    where
+        'a: 'c,
+    {
+        let certain = read.get_or_insert_with(|| self.rules.programs.arguments(command));
+        let held = row.shell.fits(command, certain).or_else(|miss| {
+            let likely = self.rules.programs.likely_arguments(command, certain).ok_or(miss)?;
+            row.shell.fits(command, &likely)
+        });
+        held.ok()
+    }
+
+    /// Says whether the call's result is an error. If the shell hides how a command ended, this cannot be known of the command.
+    pub(crate) fn failed(&self, command: Option<&Command>) -> Fact<'static> {
+        let Some(result) = &self.result else { return Fact::Absent };
+        let is_hidden = |command: &Command| {
+            let mut lines = self.read.lines.iter();
+            let line = lines.find(|line| line.commands().any(|other| std::ptr::eq(other, command)));
+            line.is_none_or(|line| status::is_hidden(line, command))
+        };
+        let has_failed = match &self.call.action {
+            _ if result.failed => Some(true),
+            Action::Shell(_) => status::has_failed(&self.session.agent, result.text),
+            _ => Some(false),
+        };
+        match has_failed {
+            Some(false) if command.is_some_and(is_hidden) => Fact::Unreadable,
+            Some(failed) => Fact::Is(Value::from(failed)),
+            None => Fact::Unreadable,
+        }
+    }
+
     /// Returns the rows about commands that match, each with its first command.
     fn commands(&self, is_asked: &dyn Fn(usize) -> bool) -> Vec<(usize, Found)> {
         let mut found: Vec<(usize, Found)> = Vec::new();
@@ -229,12 +286,7 @@ impl Subject<'_> {
                 if !line.is_certain && row.shell.programs.is_empty() && !is_known_program(&command.program) {
                     continue;
                 }
-                let certain = arguments.get_or_insert_with(|| self.rules.programs.arguments(command));
-                let held = row.shell.fits(command, certain).or_else(|miss| {
-                    let likely = self.rules.programs.likely_arguments(command, certain).ok_or(miss)?;
-                    row.shell.fits(command, &likely)
-                });
-                let Ok(held) = held else { continue };
+                let Some(held) = self.held(row, command, &mut arguments) else { continue };
                 let of_row =
                     Found { command: Some(line.text.clone()), program: Some(held.program), ..Found::default() };
                 if let Some(of_row) = self.admitted(row, of_row.held(held.key, held.value), Some(command)) {
@@ -281,8 +333,9 @@ impl Subject<'_> {
     fn admitted(&self, row: &CompiledRow, found: Found, command: Option<&Command>) -> Option<Found> {
         let (world, session) = (self.world, self.session);
         let (call, arguments) = (Some(self.call), Some(&self.read.arguments));
+        let text = self.result.map(|result| result.text);
         let candidate =
-            Candidate { world, session, found: &found, call, subject: Some(self), arguments, command, text: None };
+            Candidate { world, session, found: &found, call, subject: Some(self), arguments, command, text };
         let facts = row.admits(&candidate)?;
         Some(Found { facts, ..found })
     }

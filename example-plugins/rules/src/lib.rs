@@ -115,12 +115,14 @@ mod checks;
 mod compile;
 mod conditions;
 mod examples;
+mod files;
 mod hosts;
 mod judge;
 mod memory;
 mod names;
 mod paths;
 mod shell;
+mod status;
 mod web;
 mod world;
 

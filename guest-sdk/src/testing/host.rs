@@ -8,7 +8,7 @@ use crate::capabilities::model::{Error as ModelError, Request};
 use crate::capabilities::state::{Error as StateError, Scope};
 use crate::capabilities::transcript::Message;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// The answers of the capabilities, and the calls that they received.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,8 +34,8 @@ pub struct Host {
     pub state: BTreeMap<(Scope, String), (Vec<u8>, Option<u64>)>,
     /// Facts by name, whatever they are about. All other facts are absent.
     pub facts: BTreeMap<String, Fact>,
-    /// The labels of the session.
-    pub labels: BTreeSet<String>,
+    /// The labels of the session, each with the time at which it was added (in milliseconds since the Unix epoch).
+    pub labels: BTreeMap<String, u64>,
     /// Lines written so far.
     pub log: Vec<(Level, String)>,
     /// Findings reported so far.
@@ -59,7 +59,7 @@ impl Default for Host {
             state_error: None,
             state: BTreeMap::new(),
             facts: BTreeMap::new(),
-            labels: BTreeSet::new(),
+            labels: BTreeMap::new(),
             log: Vec::new(),
             findings: Vec::new(),
             reminders: Vec::new(),
@@ -221,15 +221,21 @@ pub(crate) mod labels {
     use super::inspect;
 
     pub(crate) fn add(label: &str) {
-        inspect(|host| host.labels.insert(label.to_owned()));
+        inspect(|host| {
+            host.labels.entry(label.to_owned()).or_insert(host.time);
+        });
     }
 
     pub(crate) fn has(label: &str) -> bool {
-        inspect(|host| host.labels.contains(label))
+        inspect(|host| host.labels.contains_key(label))
     }
 
     pub(crate) fn list() -> Vec<String> {
-        inspect(|host| host.labels.iter().cloned().collect())
+        inspect(|host| host.labels.keys().cloned().collect())
+    }
+
+    pub(crate) fn added_at(label: &str) -> Option<u64> {
+        inspect(|host| host.labels.get(label).copied())
     }
 }
 

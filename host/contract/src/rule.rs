@@ -68,6 +68,13 @@ pub struct RuleRow {
     /// A CEL expression. The rule does not apply if it is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unless: Option<String>,
+    /// Ids of rules that matched before in this run, and labels that the session has: the rule applies only after all of these. A name
+    /// after `!` is one that must not have occurred.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub after: OneOrMany<String>,
+    /// The time before the event that `after` looks at: `10m`. Without it, all of the session counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
     /// Answer: the call or text is stopped. The text says why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reject: Option<String>,
@@ -175,11 +182,17 @@ impl RuleRow {
         all.into_iter().filter(|(_, values)| !values.is_empty())
     }
 
+    /// Returns true if the row depends on something besides its matchers.
+    #[must_use]
+    pub fn has_conditions(&self) -> bool {
+        self.when.is_some() || self.unless.is_some() || !self.after.is_empty()
+    }
+
     /// Returns true if the row must have examples: it rejects or asks, and it does not match everything that it is about.
     #[must_use]
     pub fn needs_examples(&self) -> bool {
         let stops = self.reject.is_some() || self.ask.is_some();
-        stops && (self.matchers().next().is_some() || self.when.is_some() || self.unless.is_some())
+        stops && (self.matchers().next().is_some() || self.has_conditions())
     }
 }
 
@@ -276,7 +289,7 @@ impl RuleOn {
             Self::Mcp => &["server", "tool"],
             Self::Tool(_) => &["tool"],
             Self::Spawn | Self::Prompt | Self::Text => &["text"],
-            Self::Result => &["text", "tool", "server"],
+            Self::Result => &["text", "tool", "server", "program", "flags", "args"],
             Self::Session | Self::TaskComplete => &[],
         }
     }
@@ -394,6 +407,9 @@ pub struct ExampleTable {
     /// The working directory; the workspace is `/work/project`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// Rules that matched before, and labels of the session; a name after `!` did not occur.
+    #[serde(skip_serializing_if = "OneOrMany::is_empty")]
+    pub after: OneOrMany<String>,
     /// Names that the conditions use, with their values: `"git.branch" = "main"`.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub facts: serde_json::Map<String, serde_json::Value>,

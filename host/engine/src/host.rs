@@ -1,5 +1,7 @@
 //! The host: the active rules, and the services that an embedder provides.
 
+mod labels;
+
 pub use crate::active_config::{Changes, RuleSet, RuleSource};
 
 use crate::active_config::{ActiveConfig, Loading, NotActive};

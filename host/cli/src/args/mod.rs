@@ -33,7 +33,9 @@ pub(crate) use rule::{
     AcceptArgs, AcceptOptions, AddRuleArgs, ExplainArgs, ListRulesArgs, ProposalsArgs, ProposeArgs, RejectArgs,
     RemoveRuleArgs, RuleArgs, RuleCommand, RuleOffArgs, RuleOnArgs, RuleWordsArgs,
 };
-pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs};
+pub(crate) use session::{
+    LabelsArgs, ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs, UnlabelArgs,
+};
 
 use crate::exit::CODES;
 use clap::builder::{PossibleValuesParser, TypedValueParser};

@@ -429,6 +429,25 @@ pub struct OperatorAction {
     /// The rules in words that the change is about, by their ids.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
+    /// The session whose labels were removed: the one at the root of its tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The labels that were removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<SessionLabel>,
+}
+
+/// A label of a session, and the call that added it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct SessionLabel {
+    /// The label.
+    pub name: String,
+    /// Time of the event that added the label, in milliseconds since the Unix epoch.
+    pub added: u64,
+    /// Identifier of the event, or of the call of a plugin's tool, that added the label.
+    pub of: String,
 }
 
 /// The kind of an [`OperatorAction`].
@@ -452,13 +471,24 @@ pub enum OperatorActionKind {
     RuleOff,
     /// A rule in words was switched on before the end of that time.
     RuleOn,
+    /// Labels of a session were removed.
+    LabelRemove,
 }
 
 impl OperatorAction {
     /// Creates the record of a change that affects all agents. The host that writes the record sets its time.
     #[must_use]
     pub fn new(action: OperatorActionKind) -> Self {
-        Self { time: 0, action, by: None, until: None, agents: Vec::new(), rules: Vec::new() }
+        Self {
+            time: 0,
+            action,
+            by: None,
+            until: None,
+            agents: Vec::new(),
+            rules: Vec::new(),
+            session: None,
+            labels: Vec::new(),
+        }
     }
 }
 
@@ -475,6 +505,7 @@ impl OperatorActionKind {
             Self::RuleRemove => "rule-remove",
             Self::RuleOff => "rule-off",
             Self::RuleOn => "rule-on",
+            Self::LabelRemove => "label-remove",
         }
     }
 }

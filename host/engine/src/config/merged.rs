@@ -142,11 +142,18 @@ impl Config {
         &self.rules
     }
 
-    /// Returns the configuration without the rules for which `is_left_out` returns true. The entry that judges the rules must
-    /// not be there yet.
+    /// Returns the configuration without the rules for which `is_left_out` returns true. A rule about whose past another one
+    /// asks stays, and is only observed. The entry that judges the rules must not be there yet.
     #[must_use]
     pub fn without_rules(mut self, is_left_out: impl Fn(&Rule) -> bool) -> Self {
-        self.rules.retain(|rule| !is_left_out(rule));
+        let (left_out, mut kept): (Vec<Rule>, Vec<Rule>) = self.rules.drain(..).partition(&is_left_out);
+        let is_asked_about = |rule: &Rule| kept.iter().any(|other| other.asks_about(&rule.row.id));
+        let mut observed: Vec<Rule> = left_out.into_iter().filter(is_asked_about).collect();
+        observed.iter_mut().for_each(|rule| rule.row.observe = true);
+        kept.append(&mut observed);
+        // The rules of the user come before those of a project.
+        kept.sort_by_key(|rule| rule.origin.layer == Layer::Project);
+        self.rules = kept;
         self
     }
 

@@ -91,6 +91,9 @@ fn mistakes(row: &RuleRow, layer: Layer) -> Vec<(String, String)> {
             find(key, unfit(key, on, on.matchers()));
         }
     }
+    if row.within.is_some() && row.after.is_empty() {
+        find("within", "it is the time that `after` looks at: name in `after` what has to occur".to_owned());
+    }
     answer_rules(row, layer, &mut find);
     if row.instead.is_some() && row.reject.is_none() && row.ask.is_none() {
         find("instead", "only `reject` and `ask` stop something, so only they can say what to do instead".to_owned());
@@ -157,7 +160,7 @@ fn example_rules(row: &RuleRow, find: &mut impl FnMut(&str, String)) {
 }
 
 fn length_rules(row: &RuleRow, find: &mut impl FnMut(&str, String)) {
-    let RuleRow { reject, ask, note, remind, redact, label, instead, when, unless, .. } = row;
+    let RuleRow { reject, ask, note, remind, redact, label, instead, when, unless, within, .. } = row;
     let texts = [
         ("reject", reject),
         ("ask", ask),
@@ -168,6 +171,7 @@ fn length_rules(row: &RuleRow, find: &mut impl FnMut(&str, String)) {
         ("instead", instead),
         ("when", when),
         ("unless", unless),
+        ("within", within),
     ];
     for (key, text) in texts.iter().filter_map(|(key, text)| Some((key, text.as_ref()?))) {
         if text.trim().is_empty() && *key != "redact" {
@@ -177,7 +181,7 @@ fn length_rules(row: &RuleRow, find: &mut impl FnMut(&str, String)) {
             find(key, too_long("a text", text.len(), MAX_TEXT));
         }
     }
-    for (key, values) in row.matchers() {
+    for (key, values) in row.matchers().chain([("after", &row.after)]) {
         for (at, value) in values.iter().enumerate() {
             let key = format!("{key}.{at}");
             if value.is_empty() {

@@ -1,7 +1,7 @@
 //! The facts of one event. A fact is read when a plugin asks for it, and at most once.
 
 use super::agent::AgentContext;
-use super::{cloud, flag, git, kube, text, tools};
+use super::{cloud, file, flag, git, kube, text, tools};
 use crate::contract::{Fact, FactName, Session};
 use crate::locked::locked;
 use std::collections::BTreeMap;
@@ -78,6 +78,7 @@ impl FactReader {
         let AgentContext { mode, version, tool, .. } = &self.agent;
         let process = self.agent.process();
         text(match name {
+            FactName::PathExists => return flag(file::exists(at)),
             FactName::PathIsTracked => return flag(git::is_tracked(at)),
             FactName::ToolReadOnly => return flag(Ok(tool.read_only)),
             FactName::ToolDestructive => return flag(Ok(tool.destructive)),

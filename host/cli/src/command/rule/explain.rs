@@ -112,6 +112,8 @@ fn row_as_text(rule: &Rule) -> Result<String, CliError> {
     add("redact", row.redact.as_deref().unwrap_or_default());
     add("about", &row.on.iter().map(RuleOn::name).collect::<Vec<_>>().join(", "));
     row.matchers().for_each(|(key, values)| add(key, &values.join(", ")));
+    add("after", &row.after.join(", "));
+    add("within", row.within.as_deref().unwrap_or_default());
     add("when", row.when.as_deref().unwrap_or_default());
     add("unless", row.unless.as_deref().unwrap_or_default());
     for (label, examples) in [("stops", &row.stops), ("passes", &row.passes)] {

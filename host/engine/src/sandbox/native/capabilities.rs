@@ -177,6 +177,10 @@ impl Capabilities for OfTheHost {
         self.with(|guest| guest.has(label.to_owned()))
     }
 
+    fn label_added_at(&self, label: &str) -> Option<u64> {
+        self.with(|guest| guest.added_at(label.to_owned()))
+    }
+
     fn labels(&self) -> Vec<String> {
         self.with(Guest::list)
     }

@@ -9,7 +9,7 @@ use crate::locked::locked;
 use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
 use crate::session::not_asked::NotAsked;
 use crate::session::notice::{Notice, NoticeKind};
-use crate::state::{LABELS, Source, Writes};
+use crate::state::{LABELS, LabelOrigin, Source, Time, Writes};
 use crate::store::{QuestionChange, StoreError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -271,7 +271,7 @@ impl Dispatch<'_> {
                 self.record.not_matched.push(plugin.name().to_owned());
             }
         }
-        held.writes.extend(written_labels(&labels, &self.record.id));
+        held.writes.extend(written_labels(&labels, &self.record.id, self.record.header.time));
         held
     }
 
@@ -286,8 +286,13 @@ impl Dispatch<'_> {
 }
 
 /// Returns the write that adds the labels of an event, if there are any.
-pub(in crate::session) fn written_labels(labels: &BTreeSet<String>, event: &str) -> Option<(Arc<str>, Writes)> {
-    (!labels.is_empty()).then(|| (LABELS.into(), Writes::of_labels(labels, event)))
+pub(in crate::session) fn written_labels(
+    labels: &BTreeSet<String>,
+    event: &str,
+    time: Time,
+) -> Option<(Arc<str>, Writes)> {
+    let origin = || LabelOrigin { time, event: event.to_owned() };
+    (!labels.is_empty()).then(|| (LABELS.into(), Writes::of_labels(labels, &origin())))
 }
 
 /// Returns the reason as a complete sentence for a notice.
