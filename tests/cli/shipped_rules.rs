@@ -10,8 +10,8 @@ use toml::{Table, Value};
 const DIFFERS: i32 = 6;
 
 /// The keys of a rule that can be left out, and the rule is then about more calls.
-const CONDITIONS: [&str; 11] =
-    ["program", "flags", "args", "path", "url", "host", "server", "tool", "text", "when", "unless"];
+const CONDITIONS: [&str; 12] =
+    ["program", "flags", "args", "path", "url", "host", "server", "tool", "text", "when", "unless", "after"];
 
 /// A key whose only effect is a reminder, which no case sees.
 const REMINDS: &str = "warn-at";

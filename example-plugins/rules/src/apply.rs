@@ -80,8 +80,7 @@ impl RuleSet {
         }
         let memory = Memory::of(&event::id());
         let (world, failed) = (&OfEvent(memory), result.is_error);
-        let spoken =
-            Spoken { world, session, on: &RuleOn::Result, text: &result.text, call: Some(call), failed };
+        let spoken = Spoken { world, session, on: &RuleOn::Result, text: &result.text, call: Some(call), failed };
         match self.redacted(spoken, result.raw.as_deref(), memory) {
             Err(refusal) => refusal.into(),
             Ok(Some((text, raw))) => ToolResultVerdict::replace(ToolResult { text, raw, is_error: result.is_error }),

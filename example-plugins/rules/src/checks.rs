@@ -67,7 +67,8 @@ fn sequence_mistakes(row: &RuleRow) -> Vec<Wrong> {
             wrong.push(Wrong::at(&key, "the row can never match, because it comes only after itself"));
         }
         if row.after.contains(&format!("!{name}")) {
-            wrong.push(Wrong::at(&key, format!("the row can never match, because it also comes only without `{name}`")));
+            wrong
+                .push(Wrong::at(&key, format!("the row can never match, because it also comes only without `{name}`")));
         }
     }
     if let Some(within) = row.within.as_ref().filter(|within| vocabulary::seconds(within).is_none()) {

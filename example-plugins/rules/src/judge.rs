@@ -104,7 +104,8 @@ impl RuleSet {
         is_asked: &dyn Fn(usize) -> bool,
     ) -> Vec<Hit<'_>> {
         let mut subject = Subject::new(self, world, session, call, None);
-        if let (Action::Shell(shell), true) = (&call.action, subject.read.lines.iter().any(|line| line.unreadable().is_some()))
+        if let (Action::Shell(shell), true) =
+            (&call.action, subject.read.lines.iter().any(|line| line.unreadable().is_some()))
         {
             subject.read.lines = CommandLine::read_with_parts(shell, session);
         }
@@ -137,7 +138,8 @@ impl RuleSet {
                 return Some(Hit { row, found: Found { facts, ..found } });
             };
             let subject = subject.get_or_init(|| Subject::new(self, world, session, call, Some(spoken)));
-            let found = if row.shell.fits_all() { subject.admitted(row, found, None) } else { subject.ran(row, &found) };
+            let found =
+                if row.shell.fits_all() { subject.admitted(row, found, None) } else { subject.ran(row, &found) };
             Some(Hit { row, found: found? })
         });
         hits.collect()

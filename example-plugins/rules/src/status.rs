@@ -34,11 +34,14 @@ pub(crate) fn is_hidden(line: &CommandLine, command: &Command) -> bool {
     let end = if command.exact { place.end } else { place.start };
     let (Some(head), Some(tail)) = (line.text.get(..place.start), line.text.get(end..)) else { return true };
     let is_pipefail = |other: &Command| {
-        other.program == "set" && other.place.end <= place.start && other.args.iter().any(|word| word.text == "pipefail")
+        other.program == "set"
+            && other.place.end <= place.start
+            && other.args.iter().any(|word| word.text == "pipefail")
     };
     let piped = line.commands().any(is_pipefail).then(|| pipes_removed(tail));
     let is_joined = is_and_list(piped.as_deref().unwrap_or(tail));
-    let opens = |text: &str| text.matches("$(").count() > text.matches(')').count() || text.matches('`').count() % 2 == 1;
+    let opens =
+        |text: &str| text.matches("$(").count() > text.matches(')').count() || text.matches('`').count() % 2 == 1;
     let is_substituted = if command.exact { opens(head) } else { line.text.contains("$(") || line.text.contains('`') };
     let is_conditional = || {
         let mut words = head.split(|c: char| c.is_whitespace() || matches!(c, ';' | '(' | '{' | '&' | '|'));

@@ -123,7 +123,9 @@ impl World for OfExample<'_> {
         match facts.get(&format!("{function}({first})")).or_else(|| facts.get(function)) {
             Some(value) => Fact::Is(Value::from(value)),
             None if function == "since" && after.iter().any(|name| name == first) => Fact::Is(Value::from(0_i64)),
-            None if function == "since" && after.iter().any(|name| name.strip_prefix('!') == Some(first)) => Fact::Absent,
+            None if function == "since" && after.iter().any(|name| name.strip_prefix('!') == Some(first)) => {
+                Fact::Absent
+            }
             None => Fact::Unreadable,
         }
     }

@@ -307,7 +307,9 @@ fn a_mistake_in_a_sequence_is_found_when_the_rule_loads() {
     assert_eq!(of("after = [\"tested\", \"read:secret\"]"), [""; 0]);
     assert_eq!(
         of("after = [\"tested\", \"!test-passed\"]"),
-        ["`1.after.1`: `r` asks about `test-passed`, which is neither a rule nor a label: did you mean `tests-passed`?"]
+        [
+            "`1.after.1`: `r` asks about `test-passed`, which is neither a rule nor a label: did you mean `tests-passed`?"
+        ]
     );
     assert!(of("after = \"r\"")[0].contains("it comes only after itself"));
     assert!(of("after = [\"tested\", \"!tested\"]")[0].contains("can never match"));
@@ -343,7 +345,9 @@ fn wrote(command: &str, before: bool, after: bool) {
 
 #[test]
 fn an_agent_has_created_what_was_not_there_before_its_call() {
-    rules("[[rule]]\nid = \"r\"\non = \"delete\"\nunless = 'created_by_agent(path)'\nreject = \"{path} is not yours\"\n");
+    rules(
+        "[[rule]]\nid = \"r\"\non = \"delete\"\nunless = 'created_by_agent(path)'\nreject = \"{path} is not yours\"\n",
+    );
     let may_delete = |path: &str| !is_stopped(&call("?", &format!("rm {path}")));
     assert!(!may_delete("a"));
     wrote("echo x > a", false, true);

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use super::{
     ActionKind, Code, Config, ConfigError, Entry, Grants, Layer, OnFailure, Problem, Problems, Rule, StateGrant,
 };
-use crate::contract::{EventKind, FactName};
 use crate::contract::rule::{LayeredRow, Mistake, RuleOn, RuleRow, RulesConfig};
+use crate::contract::{EventKind, FactName};
 
 /// Maximum size of what the plugin remembers of a run: when each of a thousand rules last matched, and two thousand files.
 const QUOTA: NonZeroUsize = NonZeroUsize::new(16 << 20).unwrap();

@@ -1,7 +1,7 @@
 //! The state of plugins and the labels, as a test of rules sets them before an event and reads them afterwards.
 
 use super::handle::Session;
-use crate::state::{Found, LABELS, Labels, Scope, StateError, View, Writes};
+use crate::state::{Found, LABELS, LabelOrigin, Labels, Scope, StateError, View, Writes};
 use crate::store::Unit;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,9 +29,14 @@ impl Session {
     /// One sentence, if a label is not valid, or if the labels cannot be stored.
     #[doc(hidden)]
     pub async fn add_labels(&self, labels: &BTreeSet<String>) -> Result<(), String> {
-        let mut known = Labels::new(self.shared.labels(self.shared.services.now()), None);
+        let time = self.shared.services.now();
+        let mut known = Labels::new(self.shared.labels(time), None, time);
         labels.iter().try_for_each(|label| known.add(label)).map_err(|error| format!("the case {error}"))?;
-        self.commit(LABELS.into(), Writes::of_labels(&known.into_parts().1, "test")).await
+        self.commit(
+            LABELS.into(),
+            Writes::of_labels(&known.into_parts().1, &LabelOrigin { time, event: "test".to_owned() }),
+        )
+        .await
     }
 
     /// Returns the labels of the session.

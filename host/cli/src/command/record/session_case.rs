@@ -10,7 +10,7 @@ use hookhost::contract::{EventKind, Fact, FactName, ToolCall, ToolOrigin};
 use hookhost_agents::ToolUse;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use toml_edit::{Array, InlineTable};
 
@@ -115,7 +115,7 @@ impl SessionCase {
 
     /// Returns the labels that the plugins read and that the case would not have.
     fn labels_before(&mut self, event: &EventRecord) -> BTreeSet<String> {
-        let read = event.calls.iter().filter_map(|call| call.inputs.labels.as_ref()).flatten();
+        let read = event.calls.iter().filter_map(|call| call.inputs.labels.as_ref()).flat_map(BTreeMap::keys);
         let missing: BTreeSet<String> = read.filter(|label| !self.labels.contains(*label)).cloned().collect();
         self.labels.extend(missing.iter().cloned());
         self.labels.extend(event.calls.iter().flat_map(|call| call.labels.iter().cloned()));

@@ -90,7 +90,8 @@ fn unknown(name: &str) -> String {
 fn fact(name: FactName, value: &Value) -> Result<Fact, String> {
     let is_flag = matches!(
         name,
-        FactName::PathIsTracked
+        FactName::PathExists
+            | FactName::PathIsTracked
             | FactName::SessionSandboxed
             | FactName::ToolReadOnly
             | FactName::ToolDestructive
