@@ -45,6 +45,7 @@ mod rules_in_words;
 mod rules_meanwhile;
 mod run;
 mod sessions;
+mod shipped_rules;
 mod suggest;
 mod terminal;
 mod tools;

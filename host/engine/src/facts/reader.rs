@@ -47,6 +47,9 @@ impl FactReader {
     /// Returns a fact about the directory or the file `at`, or about the working directory of the session. A relative
     /// path begins in the working directory.
     pub(crate) fn read(&self, name: FactName, at: Option<&str>) -> Fact {
+        if let Some(given) = &self.agent.given {
+            return given.facts.get(&name).cloned().unwrap_or(Fact::Absent);
+        }
         let at = at.unwrap_or_default();
         if at.len() > MAX_PATH || at.contains('\0') {
             return Fact::Unreadable("the path is too long, or contains a zero byte".to_owned());
@@ -61,6 +64,14 @@ impl FactReader {
             kept.insert(key, read.clone());
         }
         read
+    }
+
+    /// Returns a variable of this process's environment, which a plugin may read.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        match &self.agent.given {
+            Some(given) => given.variables.get(name).cloned(),
+            None => std::env::var(name).ok(),
+        }
     }
 
     fn source(&self, name: FactName, at: &Path) -> Fact {

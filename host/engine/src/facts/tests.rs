@@ -59,7 +59,7 @@ impl Home {
         let process = Some(Arc::new(Variables(self.1.clone())) as Arc<dyn AgentProcess>);
         let tool = ToolHints { destructive: Some(false), ..ToolHints::default() };
         let mode = Some(SessionMode::AcceptEdits);
-        FactReader::new(Arc::new(session), AgentContext { mode, version: None, tool, process })
+        FactReader::new(Arc::new(session), AgentContext { mode, version: None, tool, process, given: None })
     }
 
     fn fact(&self, name: &str) -> Fact {
