@@ -33,6 +33,8 @@ pub(crate) struct CompiledRow {
     pub(crate) id: String,
     pub(crate) of_project: bool,
     pub(crate) observe: bool,
+    /// True if a mode has given the row its answer.
+    pub(crate) has_mode: bool,
     /// True if a condition counts how often the row matches.
     pub(crate) is_counted: bool,
     pub(crate) on: Vec<RuleOn>,
@@ -118,6 +120,7 @@ impl CompiledRow {
             id: row.id.clone(),
             of_project,
             observe: row.observe,
+            has_mode: row.mode.is_some(),
             is_counted: false,
             on: row.on.to_vec(),
             shell: ShellMatcher::new(row),
@@ -155,11 +158,14 @@ impl CompiledRow {
 
 /// Returns the conditions that count a rule that does not exist.
 fn unknown_rules(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
-    let is_known = |id: &str| config.rule.iter().any(|layered| layered.row.id == id);
+    // A project must not decide what a rule of the user counts.
+    let is_known = |id: &str, row: &CompiledRow| {
+        config.rule.iter().any(|other| other.row.id == id && (row.of_project || !other.of_project))
+    };
     let mut mistakes = Vec::new();
     for row in rows {
         let at = config.rule.iter().position(|layered| layered.row.id == row.id).unwrap_or_default();
-        for id in row.conditions.counted().filter(|id| !is_known(id)) {
+        for id in row.conditions.counted().filter(|id| !is_known(id, row)) {
             let message = format!("`{}` counts the rule `{id}`, which does not exist", row.id);
             mistakes.push(Wrong::at("", message).in_row(at));
         }

@@ -32,6 +32,7 @@ use anyhow::anyhow;
 use case_file::CaseFile;
 use coverage::Coverage;
 use hookhost::Host;
+use hookhost::command::is_rule_file;
 use hookhost::config::{Config, Entry};
 use hookhost_resident::ConfigurationSource as _;
 use run::{CaseResult, Runner};
@@ -84,6 +85,12 @@ struct Plan {
 
 impl Plan {
     fn new(args: &TestArgs) -> Result<Self, CliError> {
+        if let Some(file) = args.path.as_deref().filter(|path| is_rule_file(path)) {
+            let places = configuration::places()?;
+            let config = configuration::of_file(file, &places)?;
+            configuration::install_rules_plugin(&config, &places)?;
+            return Ok(Self { config, not_asked: Vec::new(), files: Vec::new() });
+        }
         let directory = directory_of_rules(args)?;
         let config = loading::config(&args.configuration, &directory)?;
         let mut files = args.path.iter().filter(|path| path.is_file()).cloned().collect::<Vec<_>>();
@@ -165,7 +172,7 @@ async fn test(args: &TestArgs) -> Result<Exit, CliError> {
     let Plan { config, not_asked, files } = Plan::new(args)?;
     let plugins: Vec<&str> = config.enabled().map(|entry| entry.name.as_str()).collect();
     let files = files.iter().map(|file| CaseFile::read(file, &plugins, args.update)).collect::<Result<Vec<_>, _>>()?;
-    let examples = config.enabled().map(examples).sum();
+    let examples = config.enabled().map(examples).sum::<usize>() + examples_of_rows(&config);
     {
         let progress = Progress::start("compiling rules");
         loading::compile(&config, &progress).await?;
@@ -256,6 +263,7 @@ impl Summary {
         let Self { passed, failed, examples, not_asked } = self;
         let cases = counted(passed + failed, "case");
         let mut text = match failed {
+            0 if *passed == 0 => "no case".to_owned(),
             0 => format!("{cases}: {GOOD}{passed} passed{GOOD:#}"),
             _ => format!("{cases}: {passed} passed, {ERROR}{failed} failed{ERROR:#}"),
         };
@@ -290,4 +298,9 @@ fn examples(entry: &Entry) -> usize {
     let rules = entry.config.get("custom-rules").and_then(Value::as_array).into_iter().flatten();
     let lists = rules.flat_map(|rule| ["catches", "leaves"].map(|key| rule.get(key)));
     lists.flatten().filter_map(Value::as_array).map(Vec::len).sum()
+}
+
+/// Returns the number of examples of the `[[rule]]` tables, which hold for the same reason.
+fn examples_of_rows(config: &Config) -> usize {
+    config.rules().iter().map(|rule| rule.row.stops.len() + rule.row.passes.len()).sum()
 }

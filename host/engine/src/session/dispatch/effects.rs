@@ -256,7 +256,7 @@ impl Dispatch<'_> {
             for (is_change, (call, effects)) in changes.chain(pending_effects.last.map(|last| (false, last))) {
                 let record = &mut self.record.calls[call];
                 record.findings = effects.findings;
-                // A label changes the verdicts of other plugins, and a plugin in the mode `audit` must not do that.
+                // A label changes the verdicts of other plugins, and a plugin in the mode `observe` must not do that.
                 if plugin.enforces() {
                     record.labels = effects.labels;
                     labels.extend(record.labels.iter().cloned());
