@@ -41,6 +41,7 @@ mod report;
 mod requests;
 mod rule;
 mod rule_commands;
+mod rule_files;
 mod rules_in_words;
 mod rules_meanwhile;
 mod run;

@@ -38,6 +38,8 @@ pub(crate) struct CompiledRow {
     pub(crate) observe: bool,
     /// True if a condition asks when the row last matched.
     pub(crate) is_remembered: bool,
+    /// True if a mode has given the row its answer.
+    pub(crate) has_mode: bool,
     /// True if a condition asks how often the row matched.
     pub(crate) is_counted: bool,
     pub(crate) on: Vec<RuleOn>,
@@ -132,6 +134,7 @@ impl CompiledRow {
             of_project,
             observe: row.observe,
             is_remembered: false,
+            has_mode: row.mode.is_some(),
             is_counted: false,
             on: row.on.to_vec(),
             shell: ShellMatcher::new(row),

@@ -99,9 +99,10 @@ impl<'a> Row<'a> {
         let rejects = |other: &CompiledRow| {
             matches!(other.answer, Answer::Reject(_)) && !other.observe && !other.conditions.any()
         };
-        let may_shadow = |other: &CompiledRow| rejects(other) && other.of_project == row.of_project;
+        let may_shadow = |other: &CompiledRow| rejects(other) && !other.has_mode && other.of_project == row.of_project;
         let mut earlier: Vec<usize> = (0..self.at).filter(|at| may_shadow(&self.rules.rows[*at])).collect();
-        if !row.answer.stops() || self.layered.row.stops.is_empty() {
+        // The answers of a mode are those of a time, and the row has another effect at other times.
+        if row.has_mode || !row.answer.stops() || self.layered.row.stops.is_empty() {
             return None;
         }
         for example in &self.layered.row.stops {

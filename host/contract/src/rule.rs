@@ -99,6 +99,9 @@ pub struct RuleRow {
     /// What the model should do instead, in addition to `reject` or `ask`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
+    /// The mode of the user that has given the row its answer, or that the row names for this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
     /// True if the rule is judged and recorded, but has no effect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub observe: bool,

@@ -130,7 +130,7 @@ fn further_keys(args: &AllowArgs) -> Result<Table, CliError> {
     let mut entry = Table::new();
     for line in &args.entry {
         let parsed: Table = line.parse().map_err(|_| {
-            CliError::usage(format!("--entry {line:?} is not a line of [[plugin]], such as `mode = \"audit\"`"))
+            CliError::usage(format!("--entry {line:?} is not a line of [[plugin]], such as `mode = \"observe\"`"))
         })?;
         for (key, value) in parsed {
             if let Some((_, flag)) = FLAGS.iter().find(|(known, _)| *known == key) {

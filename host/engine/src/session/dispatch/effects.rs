@@ -243,9 +243,8 @@ impl Dispatch<'_> {
         // call are applied.
         let has_value = !self.record.outcome.is_no();
         // A call that was rejected did not happen. So only the plugins that rejected it can label it.
-        let is_stopped = !has_value
-            && self.record.event.shape() == Shape::Gate
-            && self.record.enforcement.is_enforced();
+        let is_stopped =
+            !has_value && self.record.event.shape() == Shape::Gate && self.record.enforcement.is_enforced();
         let mut held = std::mem::take(&mut self.carried);
         let mut labels = BTreeSet::new();
         for (plugin, pending_effects) in self.chain.iter().zip(&mut self.pending_effects) {
@@ -261,7 +260,7 @@ impl Dispatch<'_> {
             for (is_change, (call, effects)) in changes.chain(pending_effects.last.map(|last| (false, last))) {
                 let record = &mut self.record.calls[call];
                 record.findings = effects.findings;
-                // A label changes the verdicts of other plugins, and a plugin in the mode `audit` must not do that.
+                // A label changes the verdicts of other plugins, and a plugin in the mode `observe` must not do that.
                 if plugin.enforces() && (has_stopped || !is_stopped) {
                     record.labels = effects.labels;
                     labels.extend(record.labels.iter().cloned());
