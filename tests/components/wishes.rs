@@ -310,7 +310,8 @@ impl Wish {
 #[tokio::test]
 async fn each_wish_is_six_lines_and_every_probe_of_it_is_judged_right() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("components/wishes");
-    let mut files: Vec<PathBuf> = directory.read_dir().expect("wishes").map(|entry| entry.expect("a file").path()).collect();
+    let mut files: Vec<PathBuf> =
+        directory.read_dir().expect("wishes").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
     let mut wrong = Vec::new();
     for file in &files {

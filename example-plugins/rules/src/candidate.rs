@@ -6,6 +6,7 @@ use hookhost_conditions::{Fact, Facts, Value};
 use hookhost_guest::prelude::*;
 use shell_reader::path::Normal;
 use shell_reader::{Command, PathContext, Word};
+use std::borrow::Cow;
 
 /// What the matchers of a row have found, with everything that a condition can ask about it.
 pub(crate) struct Candidate<'a> {
@@ -176,6 +177,38 @@ impl Candidate<'_> {
         self.command.and_then(|command| command.cwd.as_deref()).unwrap_or(&self.session.cwd)
     }
 
+    /// Returns the directory that a fact is about, after options such as `git -C dir`. Returns `None` if it is unknown.
+    fn chosen_directory(&self, name: &str) -> Option<Cow<'_, str>> {
+        let mut directory = Cow::Borrowed(self.directory());
+        let Some(command) = self.command else { return Some(directory) };
+        let (option, elsewhere): (_, &[&str]) = match (&*command.program, name.split('.').next()) {
+            ("git", Some("git")) => ("-C", &["--git-dir", "GIT_DIR"]),
+            ("terraform" | "tofu", Some("terraform")) => ("-chdir", &[]),
+            _ => return Some(directory),
+        };
+        let is_elsewhere = |text: &str| elsewhere.iter().any(|name| text.starts_with(name));
+        let before = command.args.iter().enumerate().take_while(|(at, word)| {
+            word.text.starts_with('-') || (*at > 0 && matches!(&*command.args[at - 1].text, "-C" | "-c"))
+        });
+        if command.environment.iter().any(|(name, _)| is_elsewhere(name)) {
+            return None;
+        }
+        for (at, word) in before {
+            let value = match word.text.strip_prefix(option).map(|rest| rest.strip_prefix('=').unwrap_or(rest)) {
+                Some("") => command.args.get(at + 1)?.clone(),
+                Some(value) => word.with_text(value),
+                None if is_elsewhere(&word.text) => return None,
+                None => continue,
+            };
+            let context = PathContext::new(&self.session.workspace);
+            match context.resolve(&value, Some(&directory)) {
+                Normal::Absolute(path) if value.is_known() => directory = Cow::Owned(path),
+                _ => return None,
+            }
+        }
+        Some(directory)
+    }
+
     /// Returns a path in its absolute form, if it is known.
     fn absolute(&self, path: &str) -> Option<String> {
         if self.found.path.as_deref() == Some(path) {
@@ -185,6 +218,11 @@ impl Candidate<'_> {
             Normal::Absolute(path) => Some(path),
             Normal::Below(_) => None,
         }
+    }
+
+    /// Returns true if the session gets a label because of this call.
+    fn gets(&self, label: &str) -> bool {
+        self.subject.is_some_and(|subject| subject.labels.contains(&label))
     }
 
     fn paths(&self, touch: usize) -> Fact<'_> {
@@ -218,6 +256,22 @@ impl Candidate<'_> {
         }
     }
 
+    /// Returns a fact that a variable chooses, which an earlier command of the line exports.
+    fn exported(&self, name: &str) -> Option<Fact<'_>> {
+        let choice = CHOICES.iter().find(|choice| choice.fact == name)?;
+        let (_, before) = self.subject?.before(self.command?)?;
+        let exports = before.filter(|command| matches!(&*command.program, "export" | "declare" | "typeset"));
+        let words = exports.flat_map(|command| &command.args);
+        let facts = words.filter_map(|word| {
+            let (variable, value) = word.text.split_once('=')?;
+            let is_file = choice.files.contains(&variable);
+            let is_chosen = choice.variables.contains(&variable);
+            let fact = if is_file || !word.is_known() { Fact::Unreadable } else { Fact::Is(Value::from(value)) };
+            (is_file || is_chosen).then_some(fact)
+        });
+        facts.last()
+    }
+
     /// Returns a fact that an earlier command of the line has changed. If it is uncertain that this command has succeeded, the fact is
     /// unknown.
     fn switched(&self, name: &str) -> Option<Fact<'_>> {
@@ -233,14 +287,17 @@ impl Candidate<'_> {
     fn of_host(&self, name: &str) -> Fact<'_> {
         let chosen = CHOICES.iter().find(|choice| choice.fact == name);
         let chosen = chosen.zip(self.command).and_then(|(choice, command)| choice.of(command));
-        let chosen = chosen.or_else(|| self.switched(name));
+        let chosen = chosen.or_else(|| self.exported(name)).or_else(|| self.switched(name));
         chosen.unwrap_or_else(|| match (name, &self.found.path) {
             ("path.is_tracked" | "path.exists", None) => Fact::Absent,
             ("path.is_tracked" | "path.exists", Some(path)) => match self.absolute(path) {
                 Some(path) => self.world.fact(name, &path),
                 None => Fact::Unreadable,
             },
-            _ => self.world.fact(name, self.directory()),
+            _ => match self.chosen_directory(name) {
+                Some(directory) => self.world.fact(name, &directory),
+                None => Fact::Unreadable,
+            },
         })
     }
 }
@@ -277,6 +334,10 @@ impl Facts for Candidate<'_> {
             ("same_call", [Value::Int(times), Value::Int(seconds)], Some(call)) => {
                 self.world.is_repeated(call, *times, *seconds)
             }
+            ("has" | "since", [Value::String(label)], _) => match self.world.call(function, arguments) {
+                Fact::Absent | Fact::Is(Value::Bool(false)) if self.gets(label) => Fact::Unreadable,
+                fact => fact,
+            },
             ("flag", [Value::String(flag)], _) => match self.subject.zip(self.command) {
                 Some((subject, command)) => Fact::Is(Value::from(subject.has_flag(command, flag))),
                 None => Fact::Absent,
