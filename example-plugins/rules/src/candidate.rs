@@ -37,14 +37,11 @@ impl Candidate<'_> {
         self.absolute(path).map_or(Fact::Unreadable, |path| self.world.fact("path.exists", &path))
     }
 
-    /// Returns the directory that a fact of the host is about, if it is known: `git -C dir` is about another repository.
-    fn directory_for(&self, name: &str) -> Option<Cow<'_, str>> {
-        let chosen = self.command.filter(|_| name.starts_with("git.")).map_or(Ok(None), chosen::git_directory).ok()?;
-        match chosen.map(|chosen| PathContext::new(&self.session.workspace).spelt(chosen, Some(self.directory()))) {
-            None => Some(self.directory().into()),
-            Some(Normal::Absolute(path)) => Some(path.into()),
-            Some(Normal::Below(_)) => None,
-        }
+    /// Returns the directory that a fact of the host is about, if it is known.
+    pub(crate) fn directory_of<'a>(&'a self, name: &str, command: Option<&'a Command>) -> Option<Cow<'a, str>> {
+        let directory = command.and_then(|command| command.cwd.as_deref()).unwrap_or(&self.session.cwd);
+        let context = PathContext::new(&self.session.workspace);
+        command.map_or(Some(directory.into()), |command| chosen::directory(name, command, directory, &context))
     }
 
     /// Returns a path in its absolute form, if it is known.
@@ -56,6 +53,11 @@ impl Candidate<'_> {
             Normal::Absolute(path) => Some(path),
             Normal::Below(_) => None,
         }
+    }
+
+    /// Returns true if the session gets a label because of this call.
+    fn gets(&self, label: &str) -> bool {
+        self.subject.is_some_and(|subject| subject.labels.contains(&label))
     }
 
     fn paths(&self, touch: usize) -> Fact<'_> {
@@ -97,7 +99,7 @@ impl Candidate<'_> {
                 Some(path) => self.world.fact(name, &path),
                 None => Fact::Unreadable,
             },
-            _ => match self.directory_for(name) {
+            _ => match self.directory_of(name, self.command) {
                 Some(directory) => self.world.fact(name, &directory),
                 None => Fact::Unreadable,
             },
@@ -137,6 +139,10 @@ impl Facts for Candidate<'_> {
             ("same_call", [Value::Int(times), Value::Int(seconds)], Some(call)) => {
                 self.world.is_repeated(call, *times, *seconds)
             }
+            ("has" | "since", [Value::String(label)], _) => match self.world.call(function, arguments) {
+                Fact::Absent | Fact::Is(Value::Bool(false)) if self.gets(label) => Fact::Unreadable,
+                fact => fact,
+            },
             ("flag", [Value::String(flag)], _) => match self.subject.zip(self.command) {
                 Some((subject, command)) => Fact::Is(Value::from(subject.has_flag(command, flag))),
                 None => Fact::Absent,

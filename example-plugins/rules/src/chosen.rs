@@ -4,7 +4,9 @@
 use crate::candidate::Candidate;
 use hookhost_conditions::{Fact, Value};
 use shell_guard_rules::arguments::Programs;
-use shell_reader::{Command, Word};
+use shell_reader::path::Normal;
+use shell_reader::{Command, PathContext, Word};
+use std::borrow::Cow;
 
 /// The ways in which a command line chooses a fact.
 struct Choice {
@@ -192,7 +194,9 @@ impl Choice {
             }
             let setting = self.setters.iter().find_map(|setter| setter.setting(other, &subject.rules.programs))?;
             // A command in another directory is about another repository.
-            let is_set = is_in_the_same_place(other, command) && surely_runs(other, command, &line.text, false);
+            let directory = |command| candidate.directory_of(self.fact, Some(command));
+            let is_here = directory(other).is_some_and(|found| directory(command) == Some(found));
+            let is_set = is_here && surely_runs(other, command, &line.text, false);
             let is_no_file = |word: &Word| candidate.exists(&word.text) == Fact::Is(Value::Bool(false));
             Some(match setting {
                 Setting::To(word) if is_set => of_word(word),
@@ -202,7 +206,11 @@ impl Choice {
         });
         // An assignment without a command, or one that the reader does not follow, may change a variable of the environment.
         let before = line.text.get(..command.place.start).unwrap_or(&line.text);
-        let is_assigned = |name| before.contains(&format!("{name}="));
+        let is_assigned = |name| {
+            let assignment = format!("{name}=");
+            let mut places = before.match_indices(&assignment).map(|(at, _)| before[..at].trim_end_matches(' '));
+            places.any(|head| head.is_empty() || head.ends_with([';', '&', '|', '(', '{', '\n']))
+        };
         set.or_else(|| self.names().any(is_assigned).then_some(Fact::Unreadable))
     }
 
@@ -274,24 +282,34 @@ fn option<'a>(command: &'a Command, options: &[&str]) -> Option<Option<Value<'a>
     })
 }
 
-/// Returns the directory that a command of git chooses with `-C`.
-///
-/// # Errors
-/// Returns an error if the directory is unknown.
-pub(crate) fn git_directory(command: &Command) -> Result<Option<&str>, ()> {
-    if command.program != "git" {
-        return Ok(None);
+/// Returns the directory in which a command looks for a fact, after options such as `git -C dir`. Returns `None` if it is unknown.
+pub(crate) fn directory<'a>(
+    name: &str,
+    command: &Command,
+    directory: &'a str,
+    context: &PathContext,
+) -> Option<Cow<'a, str>> {
+    let mut directory = Cow::Borrowed(directory);
+    let option = match (&*command.program, name.split('.').next()) {
+        ("git", Some("git")) => "-C",
+        ("terraform" | "tofu", Some("terraform")) => "-chdir",
+        _ => return Some(directory),
+    };
+    let before = command.args.iter().enumerate().take_while(|(at, word)| {
+        word.text.starts_with('-') || (*at > 0 && matches!(&*command.args[at - 1].text, "-C" | "-c"))
+    });
+    for (at, word) in before {
+        let value = match word.text.strip_prefix(option).map(|rest| rest.strip_prefix('=').unwrap_or(rest)) {
+            Some("") => command.args.get(at + 1)?.clone(),
+            Some(value) => word.with_text(value),
+            None => continue,
+        };
+        match context.resolve(&value, Some(&directory)) {
+            Normal::Absolute(path) if value.is_known() => directory = Cow::Owned(path),
+            _ => return None,
+        }
     }
-    let mut chosen = command.args.windows(2).filter(|pair| pair[0].text == "-C").map(|pair| &pair[1]);
-    match (chosen.next(), chosen.next()) {
-        (None, _) => Ok(None),
-        (Some(word), None) if word.is_known() && !word.home => Ok(Some(&word.text)),
-        _ => Err(()),
-    }
-}
-
-fn is_in_the_same_place(command: &Command, other: &Command) -> bool {
-    command.cwd == other.cwd && git_directory(command).is_ok_and(|chosen| git_directory(other) == Ok(chosen))
+    Some(directory)
 }
 
 fn of_word(word: &Word) -> Fact<'_> {

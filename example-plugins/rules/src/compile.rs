@@ -26,6 +26,8 @@ pub(crate) struct RuleSet {
     pub(crate) has_shell: bool,
     /// True if a condition asks how often a call came.
     pub(crate) keeps_calls: bool,
+    /// The numbers of the rows that give the session a label about which conditions ask.
+    pub(crate) labelling: Vec<usize>,
     /// True if a condition asks which files the calls of the run have written.
     pub(crate) keeps_files: bool,
 }
@@ -99,8 +101,11 @@ impl RuleSet {
         let ask_for = |name: &str| rows.iter().any(|row| row.conditions.ask_for(name));
         let keeps_calls = ask_for("same_call");
         let keeps_files = ask_for("written_by_agent") || ask_for("created_by_agent");
+        let asked = |label: &str| rows.iter().any(|row| row.conditions.ask_about(label));
+        let is_labelling = |row: &CompiledRow| !row.observe && row.answer.label().is_some_and(asked);
+        let labelling = (0..rows.len()).filter(|at| is_labelling(&rows[*at])).collect();
         let (by_program, any_program, has_shell) = (LiteMap::new(), Vec::new(), false);
-        let mut set = Self { rows, programs, by_program, any_program, has_shell, keeps_calls, keeps_files };
+        let mut set = Self { rows, programs, by_program, any_program, has_shell, keeps_calls, labelling, keeps_files };
         for (at, row) in (0..).zip(&set.rows).filter(|(_, row)| row.on.contains(&RuleOn::Shell)) {
             set.has_shell = true;
             let names = || row.shell.programs.iter().map(|program| program.name.as_str());

@@ -4,7 +4,7 @@ use crate::candidate::Candidate;
 use crate::compile::{CompiledRow, RuleSet};
 use crate::hosts::Request;
 use crate::paths::{Files, MatchedFile};
-use crate::shell::{Held, Miss, has_flag};
+use crate::shell::{Held, Miss, has_flag, started_by};
 use crate::world::World;
 use crate::{paths, status, web};
 use call_paths::{CommandLine, ReadCall, arguments};
@@ -88,6 +88,10 @@ pub(crate) struct Subject<'a> {
     session: &'a Session,
     call: &'a ToolCall,
     read: ReadCall<'a>,
+    /// The scripts and modules that the commands start, each as a command, with the numbers of its line and command.
+    started: Vec<(usize, usize, Command)>,
+    /// The labels that rows give the session because of this call.
+    pub(crate) labels: Vec<&'a str>,
     /// The result, if the call has run.
     result: Option<Spoken<'a>>,
     files: [OnceCell<Files>; 3],
@@ -109,17 +113,13 @@ impl RuleSet {
             (&call.action, subject.read.lines.iter().any(|line| line.unreadable().is_some()))
         {
             subject.read.lines = CommandLine::read_with_parts(shell, session);
+            subject.find_started();
         }
-        let mut of_commands = subject.commands(is_asked);
-        let mut hits = Vec::new();
-        for (at, row) in self.rows.iter().enumerate().filter(|(at, _)| is_asked(*at)) {
-            let of_command = of_commands.iter().position(|(other, _)| *other == at);
-            let found = of_command
-                .map(|place| of_commands.swap_remove(place).1)
-                .or_else(|| row.on.iter().find_map(|on| subject.matching(row, on)))
-                .or_else(|| subject.unreadable(row));
-            hits.extend(found.map(|found| Hit { row, found }));
-        }
+        // A call can read a secret and send it. It is unknown which of the two comes first.
+        let labelling = subject.matching_rows(&|at| is_asked(at) && self.labelling.contains(&at));
+        subject.labels = labelling.iter().filter_map(|(at, _)| self.rows[*at].answer.label()).collect();
+        let found = subject.matching_rows(is_asked).into_iter();
+        let hits = found.map(|(at, found)| Hit { row: &self.rows[at], found }).collect();
         leave(subject);
         hits
     }
@@ -226,24 +226,56 @@ impl<'a> Subject<'a> {
         call: &'a ToolCall,
         result: Option<Spoken<'a>>,
     ) -> Self {
+        let (files, requests, text) = Default::default();
         let read = ReadCall::new(session, call);
-        Self {
+        let mut subject = Self {
             world,
             rules,
             session,
             call,
             read,
+            started: Vec::new(),
+            labels: Vec::new(),
             result,
-            files: Default::default(),
-            requests: OnceCell::new(),
-            text: OnceCell::new(),
+            files,
+            requests,
+            text,
+        };
+        subject.find_started();
+        subject
+    }
+
+    /// Finds the scripts and modules that the commands start.
+    fn find_started(&mut self) {
+        let lines = self.read.lines.iter().enumerate();
+        let commands = lines.flat_map(|(line, read)| read.commands().enumerate().map(move |(at, one)| (line, at, one)));
+        self.started = commands.filter_map(|(line, at, command)| Some((line, at, started_by(command)?))).collect();
+    }
+
+    /// Returns all commands of the call with their lines.
+    fn all_commands(&self) -> impl Iterator<Item = (&CommandLine, &Command)> {
+        let read = self.read.lines.iter().flat_map(|line| line.commands().map(move |command| (line, command)));
+        read.chain(self.started.iter().filter_map(|(line, _, command)| Some((self.read.lines.get(*line)?, command))))
+    }
+
+    /// Returns the numbers of the rows that match the call, in the order of the file, each with what it found.
+    fn matching_rows(&self, is_asked: &dyn Fn(usize) -> bool) -> Vec<(usize, Found)> {
+        let mut of_commands = self.commands(is_asked);
+        let mut hits = Vec::new();
+        for (at, row) in self.rules.rows.iter().enumerate().filter(|(at, _)| is_asked(*at)) {
+            let of_command = of_commands.iter().position(|(other, _)| *other == at);
+            let found = of_command
+                .map(|place| of_commands.swap_remove(place).1)
+                .or_else(|| row.on.iter().find_map(|on| self.matching(row, on)))
+                .or_else(|| self.unreadable(row));
+            hits.extend(found.map(|found| (at, found)));
         }
+        hits
     }
 
     /// Returns what a row about results finds in the commands of the call, if its conditions hold for one of them.
     fn ran(&self, row: &CompiledRow, found: &Found) -> Option<Found> {
-        let mut commands = self.read.lines.iter().flat_map(|line| line.commands().map(move |command| (line, command)));
-        commands.find_map(|(line, command)| {
+        self.all_commands().find_map(|(line, command)| {
             let held = self.held(row, command, &mut None).filter(|_| line.is_certain)?;
             let (key, value) = found.held.clone().unwrap_or((held.key, held.value));
             let of_row = Found { command: Some(line.text.clone()), program: Some(held.program), ..found.clone() };
@@ -276,8 +308,14 @@ impl<'a> Subject<'a> {
         &'c self,
         command: &'c Command,
     ) -> Option<(&'c CommandLine, impl Iterator<Item = &'c Command>)> {
-        let line = self.read.lines.iter().find(|line| line.commands().any(|other| std::ptr::eq(other, command)))?;
-        Some((line, line.commands().take_while(move |other| !std::ptr::eq(*other, command))))
+        let started = self.started.iter().find(|(.., other)| std::ptr::eq(other, command));
+        let read = || {
+            let mut lines = self.read.lines.iter().enumerate();
+            lines.find_map(|(line, read)| Some((line, read.commands().position(|other| std::ptr::eq(other, command))?)))
+        };
+        let (line, at) = started.map(|(line, at, _)| (*line, *at)).or_else(read)?;
+        let line = self.read.lines.get(line)?;
+        Some((line, line.commands().take(at)))
     }
 
     /// Says whether the call's result is an error. If the shell hides how a command ended, this cannot be known of the command.
@@ -301,8 +339,7 @@ impl<'a> Subject<'a> {
     fn commands(&self, is_asked: &dyn Fn(usize) -> bool) -> Vec<(usize, Found)> {
         let mut found: Vec<(usize, Found)> = Vec::new();
         let mut seen = BTreeSet::new();
-        let lines = self.read.lines.iter().filter(|_| self.rules.has_shell);
-        for (line, command) in lines.flat_map(|line| line.commands().map(move |command| (line, command))) {
+        for (line, command) in self.all_commands().filter(|_| self.rules.has_shell) {
             let mut arguments = None;
             for at in
                 self.rules.rows_about(command).filter(|at| is_asked(*at) && !seen.contains(at)).collect::<Vec<_>>()

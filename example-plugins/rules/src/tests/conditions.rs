@@ -248,3 +248,28 @@ fn a_condition_counts_the_files_that_a_command_deletes() {
     rules(&rule("when = 'size(paths.deleted) > 2'"));
     stops_and_passes(&["rm a b c", "rm -r a 'b c' d"], &["rm a b", "touch a b c"]);
 }
+
+#[test]
+fn a_command_chooses_the_directory_of_its_facts() {
+    rules(&rule("program = \"git commit\"\nwhen = 'git.branch == \"main\"'"));
+    // The stand-in has the same branch in every directory.
+    set("git.branch", "topic");
+    stops_and_passes(
+        &["git --git-dir=/x/.git commit", "GIT_DIR=/x git commit", "git -C \"$D\" commit"],
+        &["git -C sub commit", "git -Csub -c a.b=c commit", "git commit -C HEAD"],
+    );
+    rules(&rule("program = \"aws\"\nwhen = 'aws.profile == \"prod\"'"));
+    set("aws.profile", "dev");
+    stops_and_passes(
+        &[
+            "export AWS_PROFILE=prod; aws s3 ls",
+            "export AWS_PROFILE=$P && aws s3 ls",
+            "export AWS_CONFIG_FILE=x; aws s3 ls",
+        ],
+        &[
+            "export AWS_PROFILE=dev; aws s3 ls",
+            "aws s3 ls; export AWS_PROFILE=prod",
+            "echo AWS_PROFILE=prod; aws s3 ls",
+        ],
+    );
+}
