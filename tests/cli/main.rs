@@ -36,6 +36,7 @@ mod recording;
 mod reload;
 mod repl;
 mod replay;
+mod replay_exactly;
 mod replay_past;
 mod report;
 mod requests;

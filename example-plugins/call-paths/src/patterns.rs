@@ -5,29 +5,20 @@
 //! A pattern without a slash is a name in any directory (`.env*`). A pattern with a slash is a path relative to the workspace. If it
 //! begins with a slash, it is an absolute path, and if it begins with `~/`, it is a path in any home directory.
 
-use glob::{MatchOptions, Pattern};
+use hookhost_conditions::glob::{Comparison, Glob};
 use shell_reader::guarded::Reach;
 use shell_reader::path::{self, Normal};
 
-/// The options for matching. `*` and `?` do not match a `/`, and a leading dot is an ordinary character. If case does not matter, the
-/// pattern and the path are already in lower case.
-const OPTIONS: MatchOptions =
-    MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
-
 const WILDCARDS: [char; 3] = ['*', '?', '['];
-/// Maximum number of wildcards in a word of a shell command. A word with more wildcards is refused.
-const MAX_WILDCARDS: usize = 32;
 
-/// One configured pattern, in every form that a path is compared with.
+/// One configured pattern, in every form that a path is compared with. If case does not matter, it is in lower case.
 #[derive(Debug)]
 struct PathPattern {
     /// The pattern as configured.
     written: String,
-    forms: Vec<Pattern>,
+    forms: Vec<Glob>,
     /// The directories before the first wildcard. Removing one of these directories removes protected files.
     stem: String,
-    /// A part that each matching path contains.
-    part: String,
     ignore_case: bool,
 }
 
@@ -111,9 +102,8 @@ impl PathPattern {
     /// Returns true if one of the spellings of a path matches.
     fn match_any(&self, spellings: &Spellings) -> bool {
         let spellings = if self.ignore_case { &spellings.lower } else { &spellings.exact };
-        // The search for the part is much faster than the comparison.
-        let fits = |path: &String| self.forms.iter().any(|form| form.matches_with(path, OPTIONS));
-        spellings.iter().any(|path| !path.is_empty() && path.contains(&self.part) && fits(path))
+        let fits = |path: &String| self.forms.iter().any(|form| form.covers(path));
+        spellings.iter().any(|path| !path.is_empty() && fits(path))
     }
 
     /// Returns true if the write affects the stem. The target is then a directory above the stem, or its wildcards match the stem.
@@ -146,15 +136,10 @@ impl PathPattern {
         // A command that removes `*` also removes everything in the directories that match. A command that writes `in*/x` writes below
         // `in*`.
         let reached = if is_whole { &above[..] } else { &above[..1] };
-        let options = MatchOptions { require_literal_leading_dot: target.spares_dots, ..OPTIONS };
+        let comparison = if target.spares_dots { Comparison::VisiblePath } else { Comparison::Path };
         let fits = |pattern: &str, stems: &[&str]| {
-            // A pattern with so many wildcards is probably meant to make matching slow. It is treated as if it matched everything.
-            if pattern.matches(WILDCARDS).count() > MAX_WILDCARDS {
-                return true;
-            }
-            let pattern = Pattern::new(pattern);
-            pattern
-                .is_ok_and(|pattern| stems.iter().any(|stem| !stem.is_empty() && pattern.matches_with(stem, options)))
+            let pattern = Glob::of_shell(pattern);
+            stems.iter().any(|stem| !stem.is_empty() && pattern.matches(stem, comparison))
         };
         let heads = ancestors(&path);
         let below = heads.iter().skip(1).filter(|head| head.contains(WILDCARDS));
@@ -234,21 +219,17 @@ fn pattern(written: &str, ignore_case: bool) -> Result<PathPattern, String> {
     if base.is_empty() || base == "/" {
         return Err(format!("the pattern `{written}` names nothing: `**` stands for everything"));
     }
-    let mut forms = vec![base.to_owned(), format!("{base}/**")];
-    if is_name {
-        forms.extend([format!("**/{base}"), format!("**/{base}/**")]);
-    }
+    // A name covers the path of this name, too.
+    let mut forms = vec![if is_name { format!("**/{base}") } else { base.to_owned() }];
     if let Some(rest) = base.strip_prefix("~/") {
         for home in ["/home/*", "/Users/*", "/root", "?:/Users/*"] {
             let home = if ignore_case { home.to_lowercase() } else { home.to_owned() };
-            forms.extend([format!("{home}/{rest}"), format!("{home}/{rest}/**")]);
+            forms.push(format!("{home}/{rest}"));
         }
     }
-    let compile =
-        |form: &String| Pattern::new(form).map_err(|error| format!("the pattern `{written}` is no glob: {error}"));
-    let compiled = forms.iter().map(compile).collect::<Result<_, _>>()?;
-    let part = part(base.strip_prefix("~/").unwrap_or(base)).to_owned();
-    Ok(PathPattern { written: written.to_owned(), forms: compiled, stem: stem(base), part, ignore_case })
+    let compile = |form: &String| Glob::new(form).map_err(|why| format!("the pattern `{written}` is no glob: {why}"));
+    let forms = forms.iter().map(compile).collect::<Result<_, _>>()?;
+    Ok(PathPattern { written: written.to_owned(), forms, stem: stem(base), ignore_case })
 }
 
 /// Returns the directories before the first wildcard. If the pattern is a single name, returns the text of the name before the wildcard.
@@ -256,12 +237,6 @@ fn stem(base: &str) -> String {
     let Some(wildcard) = base.find(WILDCARDS) else { return base.to_owned() };
     let fixed = &base[..wildcard];
     fixed.rsplit_once('/').map_or(fixed, |(directories, _)| directories).to_owned()
-}
-
-/// Returns the longest part of a pattern without wildcards. What follows a class of characters is left out.
-fn part(base: &str) -> &str {
-    let fixed = base.split('[').next().unwrap_or_default();
-    fixed.split(WILDCARDS).max_by_key(|part| part.len()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -50,6 +50,17 @@ fn a_protected_path_is_refused_however_it_is_spelt() {
 }
 
 #[test]
+fn a_shell_pattern_may_match_a_protected_path() {
+    usual();
+    for command in ["rm -r inf*", "rm -r inf**", "rm -r i[^x]fra", "rm -r [[:lower:]]nfra", "rm -r */main.tf in?ra/*"] {
+        assert!(is_refused(&shell(command)), "{command}");
+    }
+    for command in ["rm -r x*", "rm i[!n]fra", "rm -r src/*"] {
+        assert!(!is_refused(&shell(command)), "{command}");
+    }
+}
+
+#[test]
 fn every_path_of_a_call_counts_and_the_refusal_says_which() {
     usual();
     let ToolCallVerdict::Reject(refusal) = ask(&write_files(["src/a.rs", "./infra/x"])) else { panic!("allowed") };
@@ -554,6 +565,12 @@ fn cases() -> Vec<String> {
     lines.map(|line| line.replace("\\n", "\n").replace("\\t", "\t").replace("\\e", "\u{1b}")).collect()
 }
 
+/// Returns the pattern that matches only this path.
+fn escaped(path: &str) -> String {
+    let escape = |c: char| if "?*[]".contains(c) { format!("[{c}]") } else { c.to_string() };
+    path.chars().map(escape).collect()
+}
+
 /// If a path is protected and the reader of shell-guard finds that a command writes this path, the command must be
 /// refused.
 #[test]
@@ -572,7 +589,7 @@ fn what_shell_guard_reads_as_written_is_what_is_judged() {
                     if path.is_empty() || path == "/" || path.contains(['{', '}']) {
                         continue;
                     }
-                    configure(json!({"protected": [glob::Pattern::escape(&path)]})).unwrap();
+                    configure(json!({"protected": [escaped(&path)]})).unwrap();
                     let shell = ShellCommand { command: command.clone(), cwd: session.cwd.clone(), dialect };
                     assert!(is_refused(&call("bash", json!({}), shell.into())), "`{command}` writes {path}");
                     judged += 1;

@@ -117,6 +117,7 @@ impl Facts for Candidate<'_> {
             "paths.written" => self.paths(0),
             "paths.read" => self.paths(1),
             "paths.deleted" => self.paths(2),
+            "url" | "host" if self.found.is_unclear => Fact::Unreadable,
             "path" | "url" | "host" | "server" | "tool" => text(self.found.value(name)),
             "path.in_workspace" => self.in_workspace(),
             "arguments" => match self.arguments {

@@ -2,19 +2,18 @@
 
 use crate::candidate::Candidate;
 use crate::compile::{CompiledRow, RuleSet};
-use crate::hosts::Request;
 use crate::paths::{Files, MatchedFile};
 use crate::shell::{Held, Miss, has_flag, started_by};
 use crate::world::World;
 use crate::{paths, status, web};
 use call_paths::{CommandLine, ReadCall, arguments};
+use hookhost_conditions::url::Address;
 use hookhost_conditions::{Fact, Facts as _, Value};
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
 use shell_guard_rules::arguments::Arguments;
 use shell_reader::{Command, is_known_program, leave, lower};
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 
 /// What a row found, for its text and for the reason of an example.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +25,8 @@ pub(crate) struct Found {
     pub(crate) program: Option<String>,
     pub(crate) url: Option<String>,
     pub(crate) host: Option<String>,
+    /// True if programs read the address differently, or a part of it is unknown.
+    pub(crate) is_unclear: bool,
     pub(crate) server: Option<String>,
     pub(crate) tool: Option<String>,
     /// The last key that holds, and the part of the call or text for which it holds.
@@ -58,6 +59,23 @@ impl Found {
     fn held(mut self, key: &'static str, value: impl Into<String>) -> Self {
         self.held = Some((key, value.into()));
         self
+    }
+}
+
+/// The rows that are compared with a call or a text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Asked<'a> {
+    All,
+    /// The rows with these numbers, in ascending order.
+    Only(&'a [u16]),
+}
+
+impl Asked<'_> {
+    fn has(self, row: u16) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(rows) => rows.binary_search(&row).is_ok(),
+        }
     }
 }
 
@@ -95,19 +113,13 @@ pub(crate) struct Subject<'a> {
     /// The result, if the call has run.
     result: Option<Spoken<'a>>,
     files: [OnceCell<Files>; 3],
-    requests: OnceCell<Vec<Request>>,
+    requests: OnceCell<Vec<Address>>,
     text: OnceCell<String>,
 }
 
 impl RuleSet {
-    /// Returns the rows that match a call, in the order of the file. Only rows for which `is_asked` is true are compared.
-    pub(crate) fn hits(
-        &self,
-        world: &dyn World,
-        session: &Session,
-        call: &ToolCall,
-        is_asked: &dyn Fn(usize) -> bool,
-    ) -> Vec<Hit<'_>> {
+    /// Returns the rows that match a call, in the order of the file.
+    pub(crate) fn hits(&self, world: &dyn World, session: &Session, call: &ToolCall, asked: Asked<'_>) -> Vec<Hit<'_>> {
         let mut subject = Subject::new(self, world, session, call, None);
         if let (Action::Shell(shell), true) =
             (&call.action, subject.read.lines.iter().any(|line| line.unreadable().is_some()))
@@ -116,20 +128,20 @@ impl RuleSet {
             subject.find_started();
         }
         // A call can read a secret and send it. It is unknown which of the two comes first.
-        let labelling = subject.matching_rows(&|at| is_asked(at) && self.labelling.contains(&at));
-        subject.labels = labelling.iter().filter_map(|(at, _)| self.rows[*at].answer.label()).collect();
-        let found = subject.matching_rows(is_asked).into_iter();
-        let hits = found.map(|(at, found)| Hit { row: &self.rows[at], found }).collect();
+        let labelling: Vec<u16> = self.labelling.iter().copied().filter(|at| asked.has(*at)).collect();
+        let labelling = subject.matching_rows(Asked::Only(&labelling));
+        subject.labels = labelling.iter().filter_map(|(at, _)| self.row(*at).answer.label()).collect();
+        let found = subject.matching_rows(asked);
         leave(subject);
-        hits
+        found.into_iter().map(|(at, found)| Hit { row: self.row(at), found }).collect()
     }
 
     /// Returns the rows that match a text, in the order of the file.
-    pub(crate) fn hits_of_text(&self, spoken: Spoken<'_>, is_asked: &dyn Fn(usize) -> bool) -> Vec<Hit<'_>> {
+    pub(crate) fn hits_of_text(&self, spoken: Spoken<'_>, asked: Asked<'_>) -> Vec<Hit<'_>> {
         let Spoken { world, session, on, text, call, .. } = spoken;
-        let rows = self.rows.iter().enumerate().filter(|(at, row)| is_asked(*at) && row.on.contains(on));
+        let rows = self.rows_on(on).iter().filter(|at| asked.has(**at)).map(|at| self.row(*at));
         let subject = OnceCell::new();
-        let hits = rows.filter_map(|(_, row)| {
+        let hits = rows.filter_map(|row| {
             let found = row.matching_text(spoken)?;
             let Some(call) = call else {
                 let (call, subject, arguments, command) = (None, None, None, None);
@@ -147,9 +159,9 @@ impl RuleSet {
     }
 
     /// Returns the numbers of the rows that may match a command, by its program.
-    fn rows_about<'a>(&'a self, command: &Command) -> impl Iterator<Item = usize> + use<'a> {
+    fn rows_about<'a>(&'a self, command: &Command) -> impl Iterator<Item = u16> + use<'a> {
         let named = self.by_program.get(&*lower(&command.program)).map_or(&[][..], Vec::as_slice);
-        named.iter().chain(&self.any_program).map(|at| usize::from(*at))
+        named.iter().chain(&self.any_program).copied()
     }
 
     /// Returns the first key of a row that does not hold for the command that comes closest to it, and that command.
@@ -259,18 +271,18 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns the numbers of the rows that match the call, in the order of the file, each with what it found.
-    fn matching_rows(&self, is_asked: &dyn Fn(usize) -> bool) -> Vec<(usize, Found)> {
-        let mut of_commands = self.commands(is_asked);
-        let mut hits = Vec::new();
-        for (at, row) in self.rules.rows.iter().enumerate().filter(|(at, _)| is_asked(*at)) {
-            let of_command = of_commands.iter().position(|(other, _)| *other == at);
-            let found = of_command
-                .map(|place| of_commands.swap_remove(place).1)
-                .or_else(|| row.on.iter().find_map(|on| self.matching(row, on)))
-                .or_else(|| self.unreadable(row));
-            hits.extend(found.map(|found| (at, found)));
+    fn matching_rows(&self, asked: Asked<'_>) -> Vec<(u16, Found)> {
+        let mut found = self.commands(asked);
+        for at in self.candidates(asked) {
+            if found.iter().any(|(other, _)| *other == at) {
+                continue;
+            }
+            let row = self.rules.row(at);
+            let matching = row.on.iter().find_map(|on| self.matching(row, on));
+            found.extend(matching.or_else(|| self.unreadable(row)).map(|found| (at, found)));
         }
-        hits
+        found.sort_by_key(|(at, _)| *at);
+        found
     }
 
     /// Returns what a row about results finds in the commands of the call, if its conditions hold for one of them.
@@ -335,16 +347,58 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// Returns the numbers of the rows that may match the call in another way than with a simple command, in ascending order.
+    fn candidates(&self, asked: Asked<'_>) -> Vec<u16> {
+        if let Asked::Only(rows @ ([] | [_] | [_, _])) = asked {
+            return rows.to_vec();
+        }
+        let is_unreadable = self.read.lines.iter().any(|line| line.is_certain && line.unreadable().is_some());
+        let has_no_action = matches!(&self.call.action, Action::Other(kind) if !kind.is_empty());
+        if is_unreadable || self.read.has_too_many || has_no_action {
+            return (0..).take(self.rules.rows.len()).filter(|at| asked.has(*at)).collect();
+        }
+        let mut candidates: Vec<u16> = Vec::new();
+        for on in [RuleOn::Write, RuleOn::Read, RuleOn::Delete, RuleOn::Web, RuleOn::Mcp, RuleOn::Spawn] {
+            let rows = self.rules.rows_on(&on);
+            if !rows.is_empty() && self.has(&on) {
+                candidates.extend(rows);
+            }
+        }
+        candidates.extend(&self.rules.of_tools);
+        if matches!(self.call.action, Action::Shell(_)) {
+            candidates.extend(&self.rules.any_program);
+        }
+        candidates.retain(|at| asked.has(*at));
+        candidates.sort_unstable();
+        candidates.dedup();
+        candidates
+    }
+
+    /// Returns true if the call has something that rows with this word are about.
+    fn has(&self, on: &RuleOn) -> bool {
+        let mcp = self.call.action.mcp();
+        match on {
+            RuleOn::Web => !self.requests().is_empty(),
+            RuleOn::Mcp => mcp.is_some(),
+            RuleOn::Spawn => matches!(self.call.action, Action::SpawnAgent(_)),
+            _ => {
+                let files = paths::touch(on).map(|touch| self.files(touch));
+                files.is_some_and(Files::has_any) || (*on == RuleOn::Delete && mcp.is_some())
+            }
+        }
+    }
+
     /// Returns the rows about commands that match, each with its first command.
-    fn commands(&self, is_asked: &dyn Fn(usize) -> bool) -> Vec<(usize, Found)> {
-        let mut found: Vec<(usize, Found)> = Vec::new();
-        let mut seen = BTreeSet::new();
-        for (line, command) in self.all_commands().filter(|_| self.rules.has_shell) {
+    fn commands(&self, asked: Asked<'_>) -> Vec<(u16, Found)> {
+        let mut found: Vec<(u16, Found)> = Vec::new();
+        let has_rows = !self.rules.rows_on(&RuleOn::Shell).is_empty();
+        for (line, command) in self.all_commands().filter(|_| has_rows) {
             let mut arguments = None;
-            for at in
-                self.rules.rows_about(command).filter(|at| is_asked(*at) && !seen.contains(at)).collect::<Vec<_>>()
-            {
-                let row = &self.rules.rows[at];
+            for at in self.rules.rows_about(command).filter(|at| asked.has(*at)) {
+                if found.iter().any(|(other, _)| *other == at) {
+                    continue;
+                }
+                let row = self.rules.row(at);
                 // A text that is perhaps not a command runs the programs that the rows or the reader know.
                 if !line.is_certain && row.shell.programs.is_empty() && !is_known_program(&command.program) {
                     continue;
@@ -353,7 +407,6 @@ impl<'a> Subject<'a> {
                 let of_row =
                     Found { command: Some(line.text.clone()), program: Some(held.program), ..Found::default() };
                 if let Some(of_row) = self.admitted(row, of_row.held(held.key, held.value), Some(command)) {
-                    seen.insert(at);
                     found.push((at, of_row));
                 }
             }
@@ -419,9 +472,17 @@ impl<'a> Subject<'a> {
 
     /// Returns the files that the call touches in one of the ways of [`paths::TOUCHES`], as the call spells them.
     pub(crate) fn paths(&self, touch: usize) -> impl Iterator<Item = &str> {
-        let workspace = &self.session.workspace;
-        let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), workspace);
-        self.files[touch].get_or_init(files).matching(None, workspace).map(|file| file.written)
+        self.files(touch).matching(None, &self.session.workspace).map(|file| file.written)
+    }
+
+    /// Returns the files that the call touches in one way.
+    fn files(&self, touch: usize) -> &Files {
+        let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), &self.session.workspace);
+        self.files[touch].get_or_init(files)
+    }
+
+    fn requests(&self) -> &[Address] {
+        self.requests.get_or_init(|| web::requests(&self.read, self.call, &self.rules.programs))
     }
 
     /// Returns what is known of the call itself, for the texts of rows.
@@ -432,9 +493,7 @@ impl<'a> Subject<'a> {
     /// Returns the first file that the row is about.
     fn path(&self, row: &CompiledRow, on: &RuleOn) -> Option<Found> {
         let touch = paths::touch(on)?;
-        let workspace = &self.session.workspace;
-        let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), workspace);
-        let matching = self.files[touch].get_or_init(files).matching(row.path.as_ref(), workspace);
+        let matching = self.files(touch).matching(row.path.as_ref(), &self.session.workspace);
         let of_path = matching.map(|MatchedFile { written, absolute, pattern }| {
             let (path, absolute) = (Some(written.to_owned()), absolute.map(str::to_owned));
             let found = Found { path, absolute, ..self.found(row) };
@@ -453,12 +512,11 @@ impl<'a> Subject<'a> {
 
     /// Returns the first request that the row is about.
     fn request(&self, row: &CompiledRow) -> Option<Found> {
-        let requests = self.requests.get_or_init(|| web::requests(&self.read, self.call, &self.rules.programs));
-        let mut of_request = web::matching(&row.url, &row.host, requests).map(|request| {
+        let mut of_request = web::matching(&row.url, &row.host, self.requests()).map(|request| {
             let (url, host) = (request.urls.last().cloned(), request.hosts.last().cloned());
             let (key, value) = if row.host.is_empty() { ("url", &url) } else { ("host", &host) };
             let value = value.clone().unwrap_or_else(|| "unknown".to_owned());
-            let found = Found { url, host, ..self.found(row) };
+            let found = Found { url, host, is_unclear: !request.is_certain(), ..self.found(row) };
             if row.host.is_empty() && row.url.is_empty() { found } else { found.held(key, value) }
         });
         of_request.find_map(|found| self.admitted(row, self.with_text(row, found)?, None))

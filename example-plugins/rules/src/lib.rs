@@ -99,7 +99,9 @@
 //! paths have the syntax of path-guard, and case does not matter.
 //!
 //! `web` finds the requests of tools, each URL in a command, and the hosts of `curl`, `wget`, `ssh`, `scp`, `rsync`, `nc`, `git push` and
-//! similar programs. A request whose host is unknown matches a rule without `host` and `url`, and it is never an exception.
+//! similar programs. A request whose host is unknown matches a rule without `host` and `url`, and it is never an exception. If programs
+//! read an address differently, such as `https://a\@b`, it has several hosts: a rule applies if one of them matches, and an exception must
+//! hold for all of them.
 //!
 //! # What is not seen
 //!
@@ -117,7 +119,6 @@ mod compile;
 mod conditions;
 mod examples;
 mod files;
-mod hosts;
 mod judge;
 mod memory;
 mod names;

@@ -69,6 +69,11 @@ impl Files {
         Self { files: files.collect(), unreadable: touched.unreadable }
     }
 
+    /// Returns true if the call touches a file, or may touch one.
+    pub(crate) fn has_any(&self) -> bool {
+        !self.files.is_empty() || self.unreadable.is_some()
+    }
+
     /// Returns the files that a row matches.
     pub(crate) fn matching<'a>(
         &'a self,

@@ -23,7 +23,7 @@
 
 mod cut;
 
-use glob::{MatchOptions, Pattern};
+use hookhost_conditions::glob::{Comparison, Glob};
 use hookhost_guest::prelude::*;
 use hookhost_guest::state::Scope;
 use serde::Deserialize;
@@ -59,7 +59,7 @@ fn every() -> String {
 #[derive(Debug)]
 struct Rule {
     id: String,
-    tool: Pattern,
+    tool: Glob,
     max_output: usize,
 }
 
@@ -119,12 +119,12 @@ impl Rule {
         let max_output = config.max_output.filter(|most| *most > 0);
         let max_output = max_output.ok_or_else(|| wrong("`max-output` is at least 1".into()))?;
         let tool =
-            Pattern::new(&config.tool).map_err(|error| wrong(format!("`{}` is no pattern: {error}", config.tool)))?;
+            Glob::new(&config.tool).map_err(|error| wrong(format!("`{}` is no pattern: {error}", config.tool)))?;
         Ok(Self { id: config.id, tool, max_output })
     }
 
     fn fits(&self, tool: &str) -> bool {
-        self.tool.matches_with(tool, MatchOptions { case_sensitive: false, ..MatchOptions::default() })
+        self.tool.matches(tool, Comparison::Name)
     }
 }
 

@@ -241,6 +241,10 @@ fn an_unknown_host_is_no_exception() {
         &[
             "curl https://github.com https://x.com",
             "curl \"https://$HOST\"",
+            "curl \"https://github.com:$PORT/\"",
+            "curl \"https://$USER@github.com\"",
+            "curl 'https://{github.com,evil.com}/'",
+            "ssh $A@github.com",
             "git push",
             "git push origin",
             "curl -K file",
@@ -249,9 +253,19 @@ fn an_unknown_host_is_no_exception() {
         &["curl https://api.github.com/x", "ls", "git status", "git clone ../x", "http GET https://github.com a=b"],
     );
     assert_eq!(question(&shell("curl $URL")).question, "Ask ??");
-    assert!(is_stopped(&fetch("https://github.com\\@evil.com")));
+    for url in ["https://github.com\\@evil.com", "https://evil.com;.github.com/"] {
+        assert!(is_stopped(&fetch(url)), "{url}");
+    }
     assert!(is_stopped(&mcp("web", "get", json!({ "url": "https://x.com" }))));
     assert!(!is_stopped(&mcp("web", "get", json!({ "url": "https://github.com" }))));
+}
+
+#[test]
+fn a_condition_about_a_host_that_is_not_clear_stops() {
+    rules(
+        "[[rule]]\nid = \"evil\"\non = \"web\"\nwhen = 'host == \"evil.com\"'\nreject = \"no\"\nstops = [\"evil.com\"]\npasses = [\"x.com\"]",
+    );
+    stops_and_passes(&["curl 'https://a\\@b'", "curl https://$X/a"], &["curl https://a/@b", "git push"]);
 }
 
 #[test]
