@@ -37,6 +37,14 @@ fi
 code=0
 "$PROGRAM" "$@" >"$work/found" || code=$?
 cat "$work/found"
+# Examples and cases need no approval of the file, because the command names it. Plugins that may write files or send requests are not asked.
+if [ -f hookhost.toml ] && { [ -d cases ] || grep -q '^ *stops *=' hookhost.toml; }; then
+  tested=0
+  "$PROGRAM" test . --config hookhost.toml >"$work/tested" 2>&1 || tested=$?
+  cat "$work/tested"
+  cat "$work/tested" >>"$work/found"
+  if [ "$code" -eq 0 ]; then code=$tested; fi
+fi
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
   { echo '### hookhost check'; echo '```text'; sed 's/```/` ` `/g' "$work/found"; echo '```'; } >>"$GITHUB_STEP_SUMMARY"
 fi

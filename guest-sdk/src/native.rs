@@ -36,8 +36,10 @@ pub trait Capabilities {
     fn read_transcript(&self, start: u32, count: u32) -> Vec<Message>;
     fn complete(&self, request: &Request) -> Result<String, ModelError>;
     fn fact(&self, name: &str, at: Option<&str>) -> Fact;
+    fn has_grant(&self, name: &str) -> bool;
     fn add_label(&self, label: &str);
     fn has_label(&self, label: &str) -> bool;
+    fn label_added_at(&self, label: &str) -> Option<u64>;
     fn labels(&self) -> Vec<String>;
 }
 
@@ -126,8 +128,10 @@ answered!(transcript {
 });
 answered!(model { complete = complete(request: &Request) -> Result<String, ModelError>; });
 answered!(facts { read = fact(name: &str, at: Option<&str>) -> Fact; });
+answered!(grants { has = has_grant(name: &str) -> bool; });
 answered!(labels {
     add = add_label(label: &str);
     has = has_label(label: &str) -> bool;
+    added_at = label_added_at(label: &str) -> Option<u64>;
     list = labels() -> Vec<String>;
 });

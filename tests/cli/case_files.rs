@@ -247,8 +247,16 @@ fn a_case_file_with_mistakes_is_refused_with_the_place_of_each_and_no_case_runs(
             "own.toml:3:9: there is no event `prompt-submt`: did you mean `prompt-submit`?",
         ),
         (
-            "[[case]]\nname = 'a'\nshell = 'ls'\nlabels = ['x']\noutcome = 'allowed'\n",
-            "own.toml:4:10: `labels` cannot be set yet",
+            "[[case]]\nname = 'a'\nshell = 'ls'\nfacts = { 'git.brnch' = 'main' }\noutcome = 'allowed'\n",
+            "own.toml:4:25: `git.brnch` is no fact: did you mean `git.branch`?",
+        ),
+        (
+            "[[case]]\nname = 'a'\nfacts = { 'time.hour' = 24 }\n[[case.event]]\nshell = 'ls'\noutcome = 'allowed'\n",
+            "own.toml:3:25: `time.hour` is a number from 0 to 23",
+        ),
+        (
+            "[[case]]\nname = 'a'\nshell = 'ls'\nresult-contains = 'x'\noutcome = 'allowed'\n",
+            "own.toml:4:19: `result-contains` belongs to a `tool` of a plugin",
         ),
         (
             "[[case]]\nname = 'a'\nshell = 'ls'\nstate = { gaurd = {} }\noutcome = 'allowed'\n",
@@ -322,6 +330,137 @@ fn state_that_a_plugin_read_before_a_recorded_event_is_part_of_the_case() {
         "cases/own.toml",
         text + "reason-contains = \"call 2\"\nstate-after = { guard = { session = { n = 2 } } }\n",
     );
+    user.run(["test", "."]).expect(0, &[]);
+}
+
+/// Rules in words about labels, the branch, the time and a variable.
+const ROWS: &str = r#"
+[[rule]]
+id = "secret"
+on = "read"
+path = ".env"
+label = "read:secret"
+stops = [".env"]
+passes = ["a"]
+
+[[rule]]
+id = "leak"
+on = "web"
+after = "read:secret"
+reject = "nothing leaves"
+stops = ["https://example.com"]
+passes = [{ url = "https://example.com", after = "!read:secret" }]
+
+[[rule]]
+id = "push"
+on = "shell"
+program = "git push"
+when = 'git.branch == "main" && env.CI != "1"'
+ask = "Push to {git.branch}?"
+stops = [{ command = "git push", facts = { "git.branch" = "main" } }]
+passes = [{ command = "git push", facts = { "git.branch" = "topic" } }]
+
+[[rule]]
+id = "late"
+on = "shell"
+program = "make deploy"
+when = 'time.weekday == "fri" && time.hour >= 15'
+note = "a late deployment"
+"#;
+
+#[test]
+fn the_examples_of_rules_are_tried_without_a_case_file_and_one_that_fails_has_its_place() {
+    let user = User::new();
+    user.configure(ROWS);
+    assert_eq!(user.run(["test"]).expect(0, &[]).stdout, "6 examples of the rules hold\n");
+    user.configure(&ROWS.replace("stops = [\".env\"]", "stops = [\".env\", \"b\"]"));
+    user.write("cases/own.toml", "[[case]]\nname = 'a'\nshell = 'ls'\noutcome = 'allowed'\n");
+    let ended = user.run(["test", "."]);
+    ended.expect(DIFFERS, &[]);
+    for said in [
+        "  ✗ secret  ",
+        "hookhost.toml:7:19: `secret` does not stop this example: it is read as a call that reads `b`",
+        "1 of 7 examples fail, so the rules do not load and no case ran\n",
+    ] {
+        assert!(ended.stdout.contains(said), "{said:?} is not in {}", ended.stdout);
+    }
+    assert!(!ended.stdout.contains("✓"), "{}", ended.stdout);
+    let ended = user.run(["test", ".", "--json", "--junit", "report.xml"]);
+    let (lines, summary) = objects(&ended);
+    assert_eq!(
+        (&summary["examples"], &summary["examples-failed"], &summary["cases"]),
+        (&json!(7), &json!(1), &json!(0))
+    );
+    assert_eq!((&lines[0]["id"], &lines[0]["passed"]), (&json!("secret"), &json!(false)));
+    assert_eq!((&lines[0]["failures"][0]["line"], &lines[0]["failures"][0]["column"]), (&json!(7), &json!(19)));
+    assert!(lines[1..].iter().all(|rule| rule["type"] == "rule" && rule["passed"] == true), "{lines:?}");
+    let xml = std::fs::read_to_string(user.project().join("report.xml")).unwrap();
+    assert!(xml.contains("tests=\"3\" failures=\"1\"") && xml.contains("name=\"secret: 3 examples\""), "{xml}");
+    assert_well_formed(&xml);
+    // Any other mistake in a rule is an error of the configuration.
+    user.configure(&ROWS.replace("git.branch ==", "git.brnch =="));
+    user.run(["test", "."]).expect(5, &["did you mean `git.branch`?"]);
+}
+
+#[test]
+fn a_case_says_which_labels_facts_and_time_its_events_have() {
+    let user = User::new();
+    user.configure(ROWS);
+    let web = "tool = 'WebFetch'\narguments = { url = 'https://example.com/a' }\n";
+    let cases = format!(
+        "[[case]]\nname = 'labelled before'\nlabels = ['read:secret']\n{web}outcome = 'rejected'\n\
+         [[case]]\nname = 'labelled by a call'\nlabels-after = ['read:secret']\n[[case.event]]\n{web}outcome = 'allowed'\nlabels-after = []\n\
+         [[case.event]]\nshell = 'cat .env'\noutcome = 'allowed'\n[[case.event]]\n{web}outcome = 'rejected'\n\
+         [[case]]\nname = 'facts'\nfacts = {{ 'git.branch' = 'main' }}\n[[case.event]]\nshell = 'git push'\noutcome = 'asked'\n\
+         reason-contains = 'Push to main?'\n[[case.event]]\nfacts = {{ 'env.CI' = '1' }}\nshell = 'git push'\noutcome = 'allowed'\n\
+         [[case.event]]\nfacts = {{ 'git.branch' = {{ unreadable = 'broken' }}, 'env.CI' = '0' }}\nshell = 'git push'\noutcome = 'asked'\n\
+         [[case]]\nname = 'nothing is read from this machine'\nshell = 'git push'\noutcome = 'allowed'\n\
+         [[case]]\nname = 'Friday'\nfacts = {{ 'time.weekday' = 'fri', 'time.hour' = 16 }}\nshell = 'make deploy'\noutcome = 'allowed'\ncode = 'late'\n"
+    );
+    user.write("cases/own.toml", &cases);
+    // A case never reads the branch of the directory, nor the variables of this process.
+    assert!(
+        std::process::Command::new("git")
+            .args(["init", "-qb", "main"])
+            .current_dir(user.project())
+            .status()
+            .unwrap()
+            .success()
+    );
+    let ended = Ended::of(user.command(["test", ".", "--coverage"]).env("CI", "0"));
+    ended.expect(0, &[]);
+    let rows: Vec<Vec<&str>> = ended.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    for row in [["secret", "2", "1"], ["leak", "2", "2"], ["push", "2", "2"], ["late", "-", "1"]] {
+        assert!(rows.contains(&row.to_vec()), "{row:?} is not in {}", ended.stdout);
+    }
+    user.write("cases/own.toml", cases.replace("labels-after = ['read:secret']", "labels-after = ['a']"));
+    let ended = user.run(["test", ".", "--update"]);
+    ended.expect(0, &["updated 1 event"]);
+    assert!(ended.stdout.contains("labels-after is not as expected"), "{}", ended.stdout);
+    let updated = std::fs::read_to_string(user.project().join("cases/own.toml")).unwrap();
+    assert_eq!(updated, cases.replace("labels-after = ['read:secret']", "labels-after = [\"read:secret\"]"));
+}
+
+#[test]
+fn a_recorded_case_has_the_labels_and_the_time_that_its_rules_read() {
+    let user = User::new();
+    user.configure(ROWS);
+    let dispatch = |name: &str, arguments: Value| {
+        let call = json!({ "id": name, "name": name, "arguments": arguments });
+        user.dispatch("before-tool-call", &json!({ "call": call, "session": { "id": "s" } })).0
+    };
+    dispatch("Read", json!({ "file_path": ".env" })).expect(0, &[]);
+    dispatch("Bash", json!({ "command": "make deploy" })).expect(0, &[]);
+    dispatch("WebFetch", json!({ "url": "https://example.com/a" })).expect(3, &[]);
+    // The log begins after the first call.
+    let mut records = user.records();
+    let first = records.iter().position(|record| record["kind"] == "event").unwrap();
+    records.remove(first);
+    user.write("cut.jsonl", records.iter().map(|record| format!("{record}\n")).collect::<String>());
+    let record = ["record", "--log", "cut.jsonl", "--agent", "hookhost-dispatch", "-o", "cases/own.toml"];
+    user.run(record).expect(0, &["recorded 2 events of 1 session\n"]);
+    let text = std::fs::read_to_string(user.project().join("cases/own.toml")).unwrap();
+    assert!(text.contains("labels = [\"read:secret\"]\n") && text.contains("facts = { time = "), "{text}");
     user.run(["test", "."]).expect(0, &[]);
 }
 

@@ -138,6 +138,13 @@ fn the_action_compares_a_pull_request_with_its_base_and_leaves_nothing_behind() 
         let mut command = Command::new(&action);
         command.current_dir(&checkout).env("DIRECTORY", ".").env("SARIF", "hookhost.sarif").env("BASE", base);
         command.env("PROGRAM", hookhost()).env("RUNNER_TEMP", &temporary).env("HOME", user.path("home"));
+        // Compiling the component of the rules takes long, so the users of tests share the compiled code.
+        command.envs(
+            user.command(["test"])
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?)))
+                .filter(|(name, _)| *name == "HOOKHOST_CACHE_DIR"),
+        );
         command.env("GITHUB_STEP_SUMMARY", user.path("summary")).env("GITHUB_OUTPUT", user.path("output"));
         Ended::of(&mut command)
     };
@@ -151,6 +158,12 @@ fn the_action_compares_a_pull_request_with_its_base_and_leaves_nothing_behind() 
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
     // A push to a branch has no base.
     expect(&run(""), 0, &["1 hook of agents in 1 file"]);
+    // The examples of the repository's rules are tried, too.
+    let rule = "[[rule]]\nid = 'push'\non = 'shell'\nprogram = 'git push'\nreject = 'no'\nstops = ['git push']\npasses = ['git pull']\n";
+    fs::write(checkout.join("hookhost.toml"), rule).unwrap();
+    expect(&run(""), 0, &["2 examples of the rules hold"]);
+    fs::write(checkout.join("hookhost.toml"), rule.replace("'git pull'", "'git push x'")).unwrap();
+    expect(&run(""), 6, &["`push` stops this example", "1 of 2 examples fail"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `hookhost replay --from`: what the rules would have decided about the calls in the transcripts of the user's agents. The transcripts
 //! were recorded from the real agents, for `host/transcripts`.
 
-use hookhost_tests::{Ended, Entry, User, plugin};
+use hookhost_tests::{Ended, Entry, User};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,11 +48,26 @@ fn user_of_six_agents() -> User {
     for (_, recording) in RECORDINGS {
         copy(&recorded(recording).join("home"), &user.path("."));
     }
-    let deny = json!({ "id": "no-rm", "when": [{ "argument": "command", "matches": "rm -rf" }], "deny": "nothing is removed" });
-    let ask = json!({ "id": "status", "when": [{ "argument": "command", "matches": "^git status" }], "ask": "Look at the status?" });
-    let policy =
-        Entry::new("policy", &plugin("tool_policy")).grants("state = {}\n").config(json!({ "rule": [deny, ask] }));
-    user.configure(&policy.to_toml());
+    user.configure(
+        r#"
+        [[rule]]
+        id = "no-rm"
+        on = "shell"
+        program = "rm"
+        flags = "-rf"
+        reject = "nothing is removed"
+        stops = ["rm -rf a"]
+        passes = ["rm a"]
+
+        [[rule]]
+        id = "status"
+        on = "shell"
+        program = "git status"
+        ask = "Look at the status?"
+        stops = ["git status"]
+        passes = ["git log"]
+        "#,
+    );
     user
 }
 
@@ -91,7 +106,7 @@ fn the_past_of_six_agents_is_judged_by_the_rules_in_force() {
         assert_eq!(counts["asked"], told(recording, "git status"), "{agent}");
     }
     assert_eq!(calls.len() as u64, summary["rejected"].as_u64().unwrap() + summary["asked"].as_u64().unwrap());
-    assert!(calls.iter().all(|call| call["type"] == "call" && call["by"] == "policy"), "{calls:?}");
+    assert!(calls.iter().all(|call| call["type"] == "call" && call["by"] == "rules"), "{calls:?}");
     assert_eq!((&summary["complete"], &summary["not-read"]), (&json!(true), &json!([])));
     // The recordings' directory is that of another machine, except for a call that ran in /tmp.
     assert_eq!(summary["in-directories-elsewhere"].as_u64().unwrap() + 1, summary["calls"].as_u64().unwrap());
@@ -107,9 +122,9 @@ fn a_person_reads_who_would_have_been_stopped_by_which_rule_with_an_example_and_
         "By the rules in ",
         ", of 16 calls in 3660 days, 2 would have been rejected and 3 asked about.\n",
         "  pi      6 calls      1 would be rejected      1 asked about      0 changed\n",
-        " × rejected  policy [no-rm]: nothing is removed\n          such as   ",
+        " × rejected  rules [no-rm]: nothing is removed\n          such as   ",
         "rm -rf notes",
-        " × asked     policy [status]: Look at the status?\n",
+        " × asked     rules [status]: Look at the status?\n",
         "note: 15 calls ran in directories that do not exist here, such as /",
     ] {
         assert!(text.contains(said), "{said:?} is not in {text}");
@@ -121,6 +136,8 @@ fn a_person_reads_who_would_have_been_stopped_by_which_rule_with_an_example_and_
 #[test]
 fn a_replay_of_the_past_writes_nothing_even_if_it_could() {
     let user = user_of_six_agents();
+    // The first command writes the component that judges the rules.
+    user.run(["hooks"]).expect(0, &[]);
     let before = tree(&user.path("."));
     user.run(["replay", "--from", "all", EVER]).expect(0, &[]);
     let after = tree(&user.path("."));
@@ -138,7 +155,7 @@ fn plugins_that_could_reach_others_are_not_asked_and_are_named() {
     user.configure(&format!("{config}{}", asks_a_model.to_toml()));
     let (_, calls, summary) = replayed(&user, &["--from", "all"]);
     assert_eq!(summary["plugins-not-asked"], json!(["asks-a-model"]));
-    assert!(calls.iter().all(|call| call["by"] == "policy"));
+    assert!(calls.iter().all(|call| call["by"] == "rules"));
     let text = user.run(["replay", "--from", "pi", EVER]).stdout;
     assert!(text.contains("note: not asked: asks-a-model; a replay asks no plugin that may write files, send requests or ask a model\n"), "{text}");
 }

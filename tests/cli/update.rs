@@ -1,8 +1,9 @@
 //! `hookhost update`: says which version is here and how it is updated, and writes the file in the form of this version.
 
-use hookhost_tests::User;
+use hookhost_tests::{Entry, User, plugin};
 use rusqlite::Connection;
 use serde_json::{Value, json};
+use std::path::Path;
 
 #[test]
 fn update_names_the_version_its_origin_and_the_next_step_and_changes_nothing() {
@@ -27,16 +28,47 @@ fn update_names_the_version_its_origin_and_the_next_step_and_changes_nothing() {
 }
 
 #[test]
-fn the_questions_of_version_0_1_become_rules() {
+fn the_mode_audit_of_version_0_1_becomes_observe() {
     let user = User::new();
-    user.configure("# mine\n[[ask]]\nactions = [\"shell\"] # all\nquestion = \"Run this?\"\n");
+    user.configure("# mine\n[mcp-proxy]\nmode = \"audit\" # for now\n");
+    user.run(["hooks"]).expect(5, &["`audit` is now `observe`", "hookhost update"]);
     let said = user.run(["update"]);
     said.expect(0, &[]);
-    assert!(said.stdout.contains("1 `[[ask]]` in your own file became `[[rule]]`"), "{}", said.stdout);
-    let new = "# mine\n[[rule]]\nid = \"ask-shell\"\non = \"shell\" # all\nask = \"Run this?\"\n";
+    assert!(said.stdout.contains("1 `mode = \"audit\"` in your own file became `observe`"), "{}", said.stdout);
+    let new = "# mine\n[mcp-proxy]\nmode = \"observe\" # for now\n";
     assert_eq!(std::fs::read_to_string(user.config_file()).unwrap(), new);
-    user.run(["dispatch", "--shell", "ls"]).expect(3, &[]);
+    user.run(["hooks"]).expect(0, &[]);
     assert!(!user.run(["update"]).stdout.contains("became"));
+}
+
+#[test]
+fn the_rules_of_tool_policy_become_rules_in_words_that_load() {
+    let user = User::new();
+    let rules = json!([
+        { "id": "no-exec", "tool": "exec_*", "deny": "exec_* is gated" },
+        { "id": "slowly", "tool": "web_*", "rate": { "calls": 2, "seconds": 60 } },
+        { "id": "short", "max-output": 10 },
+    ]);
+    user.configure(&Entry::new("policy", &plugin("tool-policy")).config(json!({ "rule": rules })).to_toml());
+    let said: Value = serde_json::from_str(&user.run(["update", "--json"]).expect(5, &[]).stdout).unwrap();
+    let rules: String = said["rules-to-write"].as_array().unwrap().iter().map(|rule| rule.as_str().unwrap()).collect();
+    user.configure(&rules);
+    let call = |name: &str| {
+        user.dispatch("before-tool-call", &json!({ "call": { "id": "1", "name": name, "arguments": {} } })).0
+    };
+    call("exec_sql").expect(3, &["exec_* is gated"]);
+    call("read").expect(0, &[]);
+    let cases = "[[case]]\nname = 'slowly'\n".to_owned()
+        + &["allowed", "allowed", "rejected"]
+            .map(|outcome| format!("[[case.event]]\ntool = 'web_get'\noutcome = '{outcome}'\n"))
+            .concat();
+    user.run([Path::new("test"), &user.write("cases/a.toml", cases)]).expect(0, &[]);
+    // Of a rule with conditions, a person writes the examples.
+    let when = json!([{ "argument": "database.name", "matches": "^prod" }, { "argument": "force", "present": true }]);
+    let rules = json!([{ "id": "production", "tool": "query", "when": when, "ask": "Sure?" }]);
+    user.configure(&Entry::new("policy", &plugin("tool-policy")).config(json!({ "rule": rules })).to_toml());
+    let when = r#"when = "arguments.database.name.matches(\"^prod\") && has(arguments.force)""#;
+    user.run(["update"]).expect(5, &["tool-policy only shortens results now", when, "ask = \"Sure?\""]);
 }
 
 #[test]

@@ -117,6 +117,13 @@ impl CommandLine {
         self.scripts.iter().flat_map(|script| &script.commands)
     }
 
+    /// Returns true if the text joins its commands only with `&&`, so that each runs only after those before it have succeeded. Signs in
+    /// quotes count too, so the answer may be false for such a text.
+    #[must_use]
+    pub fn is_chain(&self) -> bool {
+        is_and_list(&self.text) && !self.text.contains('!')
+    }
+
     /// Returns the reason why a part of the text could not be read.
     #[must_use]
     pub fn unreadable(&self) -> Option<&str> {
@@ -127,12 +134,18 @@ impl CommandLine {
     pub(crate) fn touched(&self, touch: Touch) -> Touched {
         let mut touched = Touched::default();
         for script in self.scripts.iter().filter(|_| self.is_certain) {
-            touched.take(touch, script, self.start.as_deref(), &self.context);
+            touched.take(touch, script, self.start.as_deref(), self.is_chain(), &self.context);
             let why = script.unreadable.as_ref().map(|why| format!("the command cannot be read: {why}"));
             touched.unreadable = touched.unreadable.or(why);
         }
         touched
     }
+}
+
+/// Returns true if a text or a part of it has no separator of commands other than `&&`.
+#[must_use]
+pub fn is_and_list(text: &str) -> bool {
+    !text.trim_end().replace("&&", "").replace(">&", "").replace("&>", "").contains([';', '&', '|', '\n'])
 }
 
 /// Returns the lines of a text that cannot be read, and the longest beginning that can be read.
@@ -151,8 +164,8 @@ impl Touched {
         self.unreadable = self.unreadable.take().or(other.unreadable);
     }
 
-    fn take(&mut self, touch: Touch, script: &Script, start: Option<&str>, context: &PathContext) {
-        // Paths are resolved from every directory so far, because a `cd` may fail.
+    fn take(&mut self, touch: Touch, script: &Script, start: Option<&str>, is_chain: bool, context: &PathContext) {
+        // Paths are resolved from every directory so far, because a `cd` may fail, unless nothing runs after a failure.
         let mut directories = vec![start];
         let mut patched: Option<&Word> = None;
         for command in &script.commands {
@@ -161,7 +174,9 @@ impl Touched {
                 continue;
             }
             let cwd = command.cwd.as_deref();
-            if !directories.contains(&cwd) {
+            if is_chain && cwd.is_some() {
+                directories = vec![cwd];
+            } else if !directories.contains(&cwd) {
                 directories.push(cwd);
             }
             if directories.len() > MAX_DIRECTORIES || self.seen.len() > MAX_PATHS {

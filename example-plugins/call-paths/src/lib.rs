@@ -8,7 +8,7 @@ mod patterns;
 mod reading;
 mod touch;
 
-pub use command_line::{CommandLine, Touched};
+pub use command_line::{CommandLine, Touched, is_and_list};
 pub use patterns::{Patterns, Spellings, Target};
 pub use reading::file_words;
 pub use touch::Touch;
@@ -36,12 +36,6 @@ pub struct ReadCall<'a> {
     pub lines: Vec<CommandLine>,
     /// True if the call may run too many commands to be read.
     pub has_too_many: bool,
-}
-
-/// Returns the files that a call writes.
-#[must_use]
-pub fn written(session: &Session, call: &ToolCall) -> Touched {
-    ReadCall::new(session, call).touched(Touch::WRITES)
 }
 
 impl<'a> ReadCall<'a> {

@@ -45,6 +45,11 @@ impl Answer {
         }
     }
 
+    /// Returns the label that the answer gives the session.
+    pub(crate) fn label(&self) -> Option<&str> {
+        if let Self::Label(label) = self { Some(label) } else { None }
+    }
+
     /// Returns true if the answer stops the call, at least until a person has decided.
     pub(crate) fn stops(&self) -> bool {
         matches!(self, Self::Reject(_) | Self::Ask(_))

@@ -4,8 +4,9 @@
 
 use crate::answer::{Answer, MAX_FILLED, change, filled, redacted, redacted_json, shown, strings_of};
 use crate::compile::RuleSet;
+use crate::files;
 use crate::judge::{Asked, Found, Hit, Spoken};
-use crate::memory;
+use crate::memory::Memory;
 use crate::world::OfEvent;
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
@@ -21,20 +22,25 @@ impl RuleSet {
     /// Judges a call. After a change, all rows are compared with the changed call. Only the host can tell what changed arguments of a tool
     /// that it knows mean, so it asks again about them.
     pub(crate) fn verdict(&self, session: &Session, call: &ToolCall) -> ToolCallVerdict {
+        let memory = Memory::of(&call.id);
+        let world = OfEvent(memory);
         if self.keeps_calls {
-            memory::note_call(call);
+            memory.note_call(call);
+        }
+        if self.keeps_files {
+            files::note_before(session, call);
         }
         let (mut call, longest) = (call.clone(), call.arguments.len() + MAX_FILLED);
         let (mut changed, mut reported) = (None, Vec::new());
         for round in event::round().. {
-            let hits = self.hits(&OfEvent, session, &call, Asked::All);
+            let hits = self.hits(&world, session, &call, Asked::All);
             let is_new = |hit: &&Hit<'_>| !reported.contains(&&*hit.row.id);
-            report(hits.iter().filter(is_new), &call.id);
+            let refusal = report(hits.iter().filter(is_new), &hits, memory);
             reported.extend(hits.iter().map(|hit| &*hit.row.id));
-            let effective = || hits.iter().filter(|hit| !hit.row.observe);
-            if let Some(refusal) = effective().find_map(Hit::refusal) {
+            if let Some(refusal) = refusal {
                 return refusal.into();
             }
+            let effective = || hits.iter().filter(|hit| !hit.row.observe);
             let Some((next, change)) = effective().find_map(|hit| hit.changed(&call)) else {
                 effective().for_each(Hit::take_effect);
                 // A question is about the call that would run, so the host asks again about a changed call.
@@ -58,7 +64,9 @@ impl RuleSet {
 
     /// Judges a prompt or a final text.
     pub(crate) fn text_verdict(&self, session: &Session, on: &RuleOn, text: &str) -> TextVerdict {
-        match self.redacted(Spoken { world: &OfEvent, session, on, text, call: None }, None) {
+        let memory = Memory::of(&event::id());
+        let spoken = Spoken { world: &OfEvent(memory), session, on, text, call: None, failed: false };
+        match self.redacted(spoken, None, memory) {
             Err(refusal) => refusal.into(),
             Ok(Some((text, _))) => TextVerdict::replace(text),
             Ok(None) => Verdict::keep(),
@@ -67,8 +75,14 @@ impl RuleSet {
 
     /// Judges the result of a tool.
     pub(crate) fn result_verdict(&self, session: &Session, call: &ToolCall, result: &ToolResult) -> ToolResultVerdict {
-        let spoken = Spoken { world: &OfEvent, session, on: &RuleOn::Result, text: &result.text, call: Some(call) };
-        match self.redacted(spoken, result.raw.as_deref()) {
+        if self.keeps_files {
+            // What is not remembered is not the agent's, so nothing is lost.
+            let _ = files::note_after(call);
+        }
+        let memory = Memory::of(&event::id());
+        let (world, failed) = (&OfEvent(memory), result.is_error);
+        let spoken = Spoken { world, session, on: &RuleOn::Result, text: &result.text, call: Some(call), failed };
+        match self.redacted(spoken, result.raw.as_deref(), memory) {
             Err(refusal) => refusal.into(),
             Ok(Some((text, raw))) => ToolResultVerdict::replace(ToolResult { text, raw, is_error: result.is_error }),
             Ok(None) => Verdict::keep(),
@@ -77,9 +91,7 @@ impl RuleSet {
 
     /// Judges the beginning of a session.
     pub(crate) fn begin(&self, session: &Session) {
-        let hits = self
-            .hits_of_text(Spoken { world: &OfEvent, session, on: &RuleOn::Session, text: "", call: None }, Asked::All);
-        report(hits.iter(), &event::id());
+        let (hits, _) = self.of_event(session, &RuleOn::Session);
         hits.iter().filter(|hit| !hit.row.observe).for_each(Hit::take_effect);
     }
 
@@ -88,17 +100,26 @@ impl RuleSet {
         if completion.status != "success" {
             return Verdict::allow();
         }
-        let hits = self.hits_of_text(
-            Spoken { world: &OfEvent, session, on: &RuleOn::TaskComplete, text: "", call: None },
-            Asked::All,
-        );
-        report(hits.iter(), &event::id());
-        let refusal = hits.iter().filter(|hit| !hit.row.observe).find_map(Hit::refusal);
+        let (_, refusal) = self.of_event(session, &RuleOn::TaskComplete);
         refusal.map_or_else(Verdict::allow, |refusal| CompletionVerdict::go_on([Task::new(refusal.reason)]))
     }
 
+    /// Judges an event that has neither a call nor a text. Returns the rows that match, and the first rejection.
+    fn of_event(&self, session: &Session, on: &RuleOn) -> (Vec<Hit<'_>>, Option<Refusal>) {
+        let memory = Memory::of(&event::id());
+        let spoken = Spoken { world: &OfEvent(memory), session, on, text: "", call: None, failed: false };
+        let hits = self.hits_of_text(spoken, Asked::All);
+        let refusal = report(hits.iter(), &hits, memory);
+        (hits, refusal)
+    }
+
     /// Returns a text and the raw result with all redactions, or `None` if nothing is redacted.
-    fn redacted(&self, spoken: Spoken<'_>, raw: Option<&str>) -> Result<Option<(String, Option<String>)>, Refusal> {
+    fn redacted(
+        &self,
+        spoken: Spoken<'_>,
+        raw: Option<&str>,
+        memory: Memory,
+    ) -> Result<Option<(String, Option<String>)>, Refusal> {
         let mut hits = self.hits_of_text(spoken, Asked::All);
         // The raw result may contain parts that the text does not.
         let in_raw = raw.map(strings_of).unwrap_or_default();
@@ -106,11 +127,10 @@ impl RuleSet {
         let is_new = |hit: &Hit<'_>| !hits.iter().any(|other| other.row.id == hit.row.id);
         let further: Vec<Hit<'_>> = in_raw.into_iter().filter(is_new).collect();
         hits.extend(further);
-        report(hits.iter(), &event::id());
-        let effective = || hits.iter().filter(|hit| !hit.row.observe);
-        if let Some(refusal) = effective().find_map(Hit::refusal) {
+        if let Some(refusal) = report(hits.iter(), &hits, memory) {
             return Err(refusal);
         }
+        let effective = || hits.iter().filter(|hit| !hit.row.observe);
         effective().for_each(Hit::take_effect);
         let (mut text, mut raw) = (spoken.text.to_owned(), raw.map(str::to_owned));
         let mut is_redacted = false;
@@ -240,12 +260,15 @@ fn question(hits: &[Hit<'_>]) -> ToolCallVerdict {
     question.map_or_else(Verdict::allow, Into::into)
 }
 
-/// Reports a finding for each row that matches, and remembers the matches that conditions count. `of` tells the call or event from others.
-fn report<'a>(hits: impl Iterator<Item = &'a Hit<'a>>, of: &str) {
-    for hit in hits {
+/// Reports a finding for each new row that matches, and remembers the matches about which conditions ask. Returns the first rejection. What
+/// is rejected does not happen, so only rows that stop it have then matched.
+fn report<'a>(new: impl Iterator<Item = &'a Hit<'a>>, hits: &[Hit<'_>], memory: Memory) -> Option<Refusal> {
+    let refusal = hits.iter().filter(|hit| !hit.row.observe).find_map(Hit::refusal);
+    for hit in new {
         effects::report(&hit.finding());
-        if hit.row.is_counted {
-            memory::note_match(&hit.row.id, of);
+        if hit.row.is_remembered && (refusal.is_none() || hit.row.answer.stops()) {
+            memory.note_match(&hit.row.id, hit.row.is_counted);
         }
     }
+    refusal
 }

@@ -48,6 +48,7 @@ pub(crate) fn mistakes(row: &RuleRow) -> Vec<Wrong> {
             wrong.extend(pattern_mistake(pattern).map(|message| Wrong::at(format!("on.{at}"), message)));
         }
     }
+    wrong.extend(sequence_mistakes(row));
     if let Some(label) = row.label.as_ref().filter(|label| !is_label(label)) {
         let message =
             format!("`{label}` is no label: a label has 1 to 64 lowercase letters, digits and `:`, `-`, `_`, `.`, `/`");
@@ -57,8 +58,28 @@ pub(crate) fn mistakes(row: &RuleRow) -> Vec<Wrong> {
     wrong
 }
 
+/// Returns the mistakes in `after` and `within` that can be found without the other rows.
+fn sequence_mistakes(row: &RuleRow) -> Vec<Wrong> {
+    let mut wrong = Vec::new();
+    for (at, name) in row.after.iter().enumerate() {
+        let key = format!("after.{at}");
+        if *name == row.id {
+            wrong.push(Wrong::at(&key, "the row can never match, because it comes only after itself"));
+        }
+        if row.after.contains(&format!("!{name}")) {
+            wrong
+                .push(Wrong::at(&key, format!("the row can never match, because it also comes only without `{name}`")));
+        }
+    }
+    if let Some(within) = row.within.as_ref().filter(|within| vocabulary::seconds(within).is_none()) {
+        let message = format!("`{within}` is no time: write a number with a unit, such as `90s`, `10m`, `2h` or `1d`");
+        wrong.push(Wrong::at("within", message));
+    }
+    wrong
+}
+
 /// Says whether the host accepts a label.
-fn is_label(label: &str) -> bool {
+pub(crate) fn is_label(label: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b":-_./".contains(&byte);
     (1..=64).contains(&label.len()) && label.bytes().all(is_part)
 }

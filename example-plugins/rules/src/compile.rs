@@ -7,6 +7,7 @@ use crate::names::Names;
 use crate::shell::ShellMatcher;
 use crate::{checks, examples, paths};
 use call_paths::Patterns;
+use hookhost_conditions::vocabulary;
 use hookhost_contract::rule::{LayeredRow, MAX_PROJECT_ROWS, MAX_USER_ROWS, Mistake, RuleOn, RuleRow, RulesConfig};
 use litemap::LiteMap;
 use shell_guard_rules::arguments::Programs;
@@ -27,6 +28,10 @@ pub(crate) struct RuleSet {
     by_word: [Vec<u16>; RuleOn::WORDS.len()],
     /// True if a condition asks how often a call came.
     pub(crate) keeps_calls: bool,
+    /// The numbers of the rows that give the session a label about which conditions ask.
+    pub(crate) labelling: Vec<u16>,
+    /// True if a condition asks which files the calls of the run have written.
+    pub(crate) keeps_files: bool,
 }
 
 /// A row, ready to be compared.
@@ -35,7 +40,11 @@ pub(crate) struct CompiledRow {
     pub(crate) id: String,
     pub(crate) of_project: bool,
     pub(crate) observe: bool,
-    /// True if a condition counts how often the row matches.
+    /// True if a condition asks when the row last matched.
+    pub(crate) is_remembered: bool,
+    /// True if a mode has given the row its answer.
+    pub(crate) has_mode: bool,
+    /// True if a condition asks how often the row matched.
     pub(crate) is_counted: bool,
     pub(crate) on: Vec<RuleOn>,
     pub(crate) shell: ShellMatcher,
@@ -75,9 +84,15 @@ impl RuleSet {
                 Err(wrong) => mistakes.extend(wrong.into_iter().map(|wrong| wrong.in_row(at))),
             }
         }
-        let counted: Vec<String> = rows.iter().flat_map(|row| row.conditions.counted()).map(str::to_owned).collect();
-        rows.iter_mut().for_each(|row| row.is_counted = counted.contains(&row.id));
-        mistakes.extend(unknown_rules(config, &rows));
+        let owned = |(function, id): (&str, &str)| (function == "count", id.to_owned());
+        let past: Vec<(bool, String)> = rows.iter().flat_map(|row| row.conditions.past()).map(owned).collect();
+        for (is_counted, id) in past {
+            if let Some(row) = rows.iter_mut().find(|row| row.id == id) {
+                row.is_remembered = true;
+                row.is_counted |= is_counted;
+            }
+        }
+        mistakes.extend(unknown_names(config, &rows));
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
@@ -89,10 +104,16 @@ impl RuleSet {
     }
 
     fn indexed(rows: Vec<CompiledRow>, programs: Programs) -> Self {
-        let keeps_calls = rows.iter().any(|row: &CompiledRow| row.conditions.ask_for("same_call"));
+        let ask_for = |name: &str| rows.iter().any(|row| row.conditions.ask_for(name));
+        let keeps_calls = ask_for("same_call");
+        let keeps_files = ask_for("written_by_agent") || ask_for("created_by_agent");
+        let asked = |label: &str| rows.iter().any(|row| row.conditions.ask_about(label));
+        let is_labelling = |row: &CompiledRow| !row.observe && row.answer.label().is_some_and(asked);
+        let labelling = (0..).zip(&rows).filter(|(_, row)| is_labelling(row)).map(|(at, _)| at).collect();
+        let (any_program, of_tools) = (Vec::new(), Vec::new());
         let (by_program, by_word) = (LiteMap::new(), std::array::from_fn(|_| Vec::new()));
         let mut set =
-            Self { rows, programs, by_program, any_program: Vec::new(), of_tools: Vec::new(), by_word, keeps_calls };
+            Self { rows, programs, by_program, any_program, of_tools, by_word, keeps_calls, labelling, keeps_files };
         for (at, row) in (0..).zip(&set.rows) {
             for on in &row.on {
                 let numbers = word(on).map_or(&mut set.of_tools, |word| &mut set.by_word[word]);
@@ -147,6 +168,8 @@ impl CompiledRow {
             id: row.id.clone(),
             of_project,
             observe: row.observe,
+            is_remembered: false,
+            has_mode: row.mode.is_some(),
             is_counted: false,
             on: row.on.to_vec(),
             shell: ShellMatcher::new(row),
@@ -182,15 +205,31 @@ impl CompiledRow {
     }
 }
 
-/// Returns the conditions that count a rule that does not exist.
-fn unknown_rules(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
-    let is_known = |id: &str| config.rule.iter().any(|layered| layered.row.id == id);
+/// Returns the names of `after`, `since` and `count` that no rule and no label has. A rule of the user can only follow rules of the user:
+/// elsewhere, those of a project do not exist.
+fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for row in rows {
-        for id in row.conditions.counted().filter(|id| !is_known(id)) {
-            let at = config.rule.iter().position(|layered| layered.row.id == row.id).unwrap_or_default();
-            let message = format!("`{}` counts the rule `{id}`, which does not exist", row.id);
-            mistakes.push(Wrong::at("", message).in_row(at));
+        let known = || config.rule.iter().filter(|other| row.of_project || !other.of_project).map(|other| &other.row);
+        let ids = || known().map(|other| other.id.as_str());
+        let others = || ids().filter(|id| *id != row.id);
+        let labels = || known().filter_map(|other| other.label.as_deref());
+        for (function, name) in row.conditions.past() {
+            // A plugin may add a label such as `read:secret`. Any other name that no row has is a misspelt one.
+            let may_be_label = || labels().any(|label| label == name) || (name.contains(':') && checks::is_label(name));
+            if ids().any(|id| id == name) || (function == "since" && may_be_label()) {
+                continue;
+            }
+            let Some(at) = config.rule.iter().position(|layered| layered.row.id == row.id) else { continue };
+            let (what, meant) = match function {
+                "count" => ("no rule", vocabulary::nearest(name, others())),
+                _ => ("neither a rule nor a label", vocabulary::nearest(name, others().chain(labels()))),
+            };
+            let hint = meant.map_or_else(String::new, |meant| format!(": did you mean `{meant}`?"));
+            let is_named = |written: &String| written.strip_prefix('!').unwrap_or(written) == name;
+            let key = config.rule[at].row.after.iter().position(is_named).map(|place| format!("after.{place}"));
+            let message = format!("`{}` asks about `{name}`, which is {what}{hint}", row.id);
+            mistakes.push(Wrong::at(key.unwrap_or_default(), message).in_row(at));
         }
     }
     mistakes

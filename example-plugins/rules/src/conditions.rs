@@ -1,16 +1,18 @@
-//! The conditions of rows: `when` and `unless`.
+//! The conditions of rows: `when`, `unless`, and `after` with `within`.
 //!
 //! A condition is evaluated for each command, file, request, call or text that all matchers of its row match.
 
 use crate::candidate::Candidate;
 use crate::checks::Wrong;
-use hookhost_conditions::vocabulary::{Capability, Function};
+use hookhost_conditions::vocabulary::{self, Function};
 use hookhost_conditions::{Condition, Truth, Use};
 use hookhost_contract::rule::RuleRow;
 
 /// The conditions of a row.
 #[derive(Debug, Default)]
 pub(crate) struct Conditions {
+    /// What `after` and `within` stand for.
+    after: Option<Condition>,
     when: Option<Condition>,
     unless: Option<Condition>,
 }
@@ -31,25 +33,29 @@ impl Conditions {
             };
             compiled.map_err(|errors| wrong.extend(errors.into_iter().map(at))).ok()
         };
+        let after = compile("after", &sequence(row));
         let (when, unless) = (compile("when", &row.when), compile("unless", &row.unless));
-        let conditions = Self { when, unless };
-        for used in conditions.used().filter(|used| used.needs() == Capability::Later) {
-            let message = format!("`{}` cannot be answered yet: use a label or `count` in its place", used.name());
-            wrong.push(Wrong::at("", message));
-        }
+        let conditions = Self { after, when, unless };
         if wrong.is_empty() { Ok(conditions) } else { Err(wrong) }
     }
 
     fn used(&self) -> impl Iterator<Item = &Use> {
-        self.when.iter().chain(&self.unless).flat_map(Condition::names)
+        self.after.iter().chain(&self.when).chain(&self.unless).flat_map(Condition::names)
     }
 
-    /// Returns the ids of the rules whose matches a condition counts.
-    pub(crate) fn counted(&self) -> impl Iterator<Item = &str> {
+    /// Returns the names of the rules and labels about whose past a condition asks, each with the function that asks.
+    pub(crate) fn past(&self) -> impl Iterator<Item = (&str, &str)> {
         self.used().filter_map(|used| match used {
-            Use::Function(Function { name: "count", .. }, Some(id)) => Some(id.as_str()),
+            Use::Function(Function { name: function @ ("count" | "since"), .. }, Some(name)) => {
+                Some((*function, name.as_str()))
+            }
             _ => None,
         })
+    }
+
+    /// Returns true if a condition asks about this label.
+    pub(crate) fn ask_about(&self, label: &str) -> bool {
+        self.used().any(|used| matches!(used, Use::Function(_, Some(word)) if word == label))
     }
 
     /// Returns true if a condition uses this name or function.
@@ -59,7 +65,7 @@ impl Conditions {
 
     /// Returns true if the row has a condition.
     pub(crate) fn any(&self) -> bool {
-        self.when.is_some() || self.unless.is_some()
+        self.after.is_some() || self.when.is_some() || self.unless.is_some()
     }
 
     /// Returns true if the row applies to a candidate. If a fact cannot be read, a row that stops calls applies, and any other row does not.
@@ -70,7 +76,20 @@ impl Conditions {
             Truth::False => false,
             Truth::Unreadable => in_doubt,
         };
-        self.when.as_ref().is_none_or(|when| is_true(when, in_doubt))
+        let mut needed = self.after.iter().chain(&self.when);
+        needed.all(|condition| is_true(condition, in_doubt))
             && !self.unless.as_ref().is_some_and(|unless| is_true(unless, !in_doubt))
     }
+}
+
+/// Returns the expression that `after` and `within` of a row stand for. A time that cannot be read is reported elsewhere.
+fn sequence(row: &RuleRow) -> Option<String> {
+    let within = row.within.as_deref().and_then(vocabulary::seconds);
+    let time = within.map_or_else(|| "!= null".to_owned(), |seconds| format!("<= {seconds}"));
+    let terms = row.after.iter().map(|name| {
+        let (not, name) = name.strip_prefix('!').map_or(("", name.as_str()), |name| ("!", name));
+        format!("{not}(since({}) {time})", serde_json::Value::from(name))
+    });
+    let terms: Vec<String> = terms.collect();
+    (!terms.is_empty()).then(|| terms.join(" && "))
 }

@@ -9,7 +9,7 @@ use crate::shell::Miss;
 use crate::world::{OfExample, World};
 use hookhost_contract::rule::{ExampleTable, LayeredRow, Mistake, RuleExample, RuleOn};
 use hookhost_guest::prelude::*;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The directory of examples, and their workspace.
 const WORKSPACE: &str = "/work/project";
@@ -29,7 +29,7 @@ pub(crate) fn mistakes(rules: &RuleSet, rows: &[LayeredRow]) -> Vec<Mistake> {
         let earlier = &mut rejecting[usize::from(layered.of_project)];
         mistakes.extend(Row { rules, at, layered }.mistakes(earlier));
         let row = rules.row(at);
-        if matches!(row.answer, Answer::Reject(_)) && !row.observe && !row.conditions.any() {
+        if matches!(row.answer, Answer::Reject(_)) && !row.observe && !row.has_mode && !row.conditions.any() {
             earlier.push(at);
         }
     }
@@ -44,7 +44,7 @@ pub(crate) fn run_usual(rules: &RuleSet) {
     let table = ExampleTable { command: Some(USUAL.to_owned()), ..ExampleTable::default() };
     let session = session(&table);
     if let Ok(call) = call_of(&RuleOn::Shell, &table, &session) {
-        rules.hits(&OfExample(&table.facts), &session, &call, Asked::All);
+        rules.hits(&OfExample(&table), &session, &call, Asked::All);
     }
 }
 
@@ -63,7 +63,8 @@ impl<'a> Row<'a> {
     /// Returns the mistakes of a row. `earlier` are the rows that may make it superfluous.
     fn mistakes(&self, earlier: &[u16]) -> Vec<Mistake> {
         let row = &self.layered.row;
-        let may_be_shadowed = self.compiled().answer.stops() && !row.stops.is_empty();
+        // The answers of a mode are those of a time, and the row has another effect at other times.
+        let may_be_shadowed = self.compiled().answer.stops() && !self.compiled().has_mode && !row.stops.is_empty();
         // The earlier rows that reject each of `stops` so far.
         let mut shadowing = if may_be_shadowed { earlier.to_vec() } else { Vec::new() };
         let stops = row.stops.iter().enumerate().map(|(at, example)| (format!("stops.{at}"), example, true));
@@ -94,9 +95,17 @@ impl<'a> Row<'a> {
             Ok(read) => read,
             Err(why) => return Some(why),
         };
+        let asks_for = |name: &String| {
+            let name = name.strip_prefix('!').unwrap_or(name);
+            self.compiled().conditions.past().any(|asked| asked == ("since", name))
+        };
+        if let Some(name) = table.after.iter().find(|name| !asks_for(name)) {
+            let name = name.trim_start_matches('!');
+            return Some(format!("this example says something about `{name}`, which `{id}` does not ask about"));
+        }
         let mut asked = std::mem::take(others);
         asked.push(self.at);
-        let hits = self.hits(&OfExample(&table.facts), &session, &example, Asked::Only(&asked));
+        let hits = self.hits(&OfExample(&table), &session, &example, Asked::Only(&asked));
         let hit_of = |at: u16| hits.iter().find(|hit| std::ptr::eq(hit.row, self.rules.row(at)));
         let hit = hit_of(self.at);
         others.extend(asked.iter().copied().filter(|at| *at != self.at && hit_of(*at).is_some()));
@@ -114,7 +123,8 @@ impl<'a> Row<'a> {
         match example {
             Example::Call(call) => self.rules.hits(world, session, call, asked),
             Example::Text(on, text, call) => {
-                self.rules.hits_of_text(Spoken { world, session, on, text, call: call.as_deref() }, asked)
+                let call = call.as_deref();
+                self.rules.hits_of_text(Spoken { world, session, on, text, call, failed: false }, asked)
             }
         }
     }
@@ -131,9 +141,10 @@ impl<'a> Row<'a> {
             (RuleOn::Spawn, Some(text)) => {
                 Example::Call(Box::new(call("Task", &Value::Null, Action::SpawnAgent(text.clone()))))
             }
-            (_, Some(text)) => {
-                let call = table.tool.is_some().then(|| call_of(&on, &table, &session)).transpose()?;
-                Example::Text(on, text.clone(), call.map(Box::new))
+            (RuleOn::Prompt | RuleOn::Text | RuleOn::Result | RuleOn::Session | RuleOn::TaskComplete, text) => {
+                let is_of_call = table.tool.is_some() || table.command.is_some();
+                let call = is_of_call.then(|| call_of(&on, &table, &session)).transpose()?;
+                Example::Text(on, text.clone().unwrap_or_default(), call.map(Box::new))
             }
             _ => Example::Call(Box::new(call_of(&on, &table, &session)?)),
         };
@@ -193,14 +204,21 @@ fn of_text(on: &RuleOn, text: &str) -> ExampleTable {
 
 /// Makes the call of an example.
 fn call_of(on: &RuleOn, table: &ExampleTable, session: &Session) -> Result<ToolCall, String> {
-    let ExampleTable { command, path, url, server, tool, arguments, .. } = table;
-    let arguments = arguments.clone().map_or_else(|| json!({}), Value::Object);
+    let ExampleTable { command, path, url, server, tool, arguments, text, .. } = table;
+    let mut arguments = arguments.clone().unwrap_or_default();
+    if let Some(text) = text.as_ref().filter(|_| *on != RuleOn::Result) {
+        arguments.insert("content".to_owned(), json!(text));
+    }
     if let Some(command) = command {
         let shell = ShellCommand { command: command.clone(), cwd: session.cwd.clone(), dialect: ShellDialect::Posix };
         return Ok(call("Bash", &json!({ "command": command }), Action::Shell(shell)));
     }
     if let Some(url) = url {
-        return Ok(call(tool.as_deref().unwrap_or("WebFetch"), &json!({ "url": url }), Action::Fetch(url.clone())));
+        return Ok(call(
+            tool.as_deref().unwrap_or("WebFetch"),
+            &with(&arguments, "url", url),
+            Action::Fetch(url.clone()),
+        ));
     }
     if let Some(path) = path {
         let (usual, action) = match on {
@@ -208,16 +226,27 @@ fn call_of(on: &RuleOn, table: &ExampleTable, session: &Session) -> Result<ToolC
             RuleOn::Delete => ("delete_file", Action::WriteFiles(vec![path.clone()])),
             _ => ("Write", Action::WriteFiles(vec![path.clone()])),
         };
-        return Ok(call(tool.as_deref().unwrap_or(usual), &json!({ "file_path": path }), action));
+        return Ok(call(tool.as_deref().unwrap_or(usual), &with(&arguments, "file_path", path), action));
     }
     let tool =
         tool.as_ref().ok_or("the example names no call: give it a `command`, `path`, `url`, `tool` or `text`")?;
     if server.is_some() || *on == RuleOn::Mcp {
         let name = format!("mcp__{}__{tool}", server.as_deref().unwrap_or("server"));
-        return Ok(call(&name, &arguments, Action::Mcp(McpTool { server: server.clone(), tool: tool.clone() })));
+        return Ok(call(
+            &name,
+            &Value::Object(arguments),
+            Action::Mcp(McpTool { server: server.clone(), tool: tool.clone() }),
+        ));
     }
     // Which argument is a file or a command is found by its name, as for any unknown tool.
-    Ok(call(tool, &arguments, Action::Other(String::new())))
+    Ok(call(tool, &Value::Object(arguments), Action::Other(String::new())))
+}
+
+/// Returns arguments with one more.
+fn with(arguments: &Map<String, Value>, key: &str, value: &str) -> Value {
+    let mut arguments = arguments.clone();
+    arguments.insert(key.to_owned(), json!(value));
+    Value::Object(arguments)
 }
 
 fn call(name: &str, arguments: &Value, action: Action) -> ToolCall {

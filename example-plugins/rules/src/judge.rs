@@ -3,14 +3,15 @@
 use crate::candidate::Candidate;
 use crate::compile::{CompiledRow, RuleSet};
 use crate::paths::{Files, MatchedFile};
-use crate::shell::Miss;
+use crate::shell::{Held, Miss, has_flag, started_by};
 use crate::world::World;
-use crate::{paths, web};
+use crate::{paths, status, web};
 use call_paths::{CommandLine, ReadCall, arguments};
 use hookhost_conditions::url::Address;
 use hookhost_conditions::{Fact, Facts as _, Value};
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
+use shell_guard_rules::arguments::Arguments;
 use shell_reader::{Command, is_known_program, leave, lower};
 use std::cell::OnceCell;
 
@@ -94,61 +95,65 @@ pub(crate) struct Spoken<'a> {
     pub(crate) text: &'a str,
     /// The call whose result the text is.
     pub(crate) call: Option<&'a ToolCall>,
+    /// True if the result is an error.
+    pub(crate) failed: bool,
 }
 
 /// A call, with everything that several rows need.
 pub(crate) struct Subject<'a> {
     world: &'a dyn World,
-    rules: &'a RuleSet,
+    pub(crate) rules: &'a RuleSet,
     session: &'a Session,
     call: &'a ToolCall,
     read: ReadCall<'a>,
+    /// The scripts and modules that the commands start, each as a command, with the numbers of its line and command.
+    started: Vec<(usize, usize, Command)>,
+    /// The labels that rows give the session because of this call.
+    pub(crate) labels: Vec<&'a str>,
+    /// The result, if the call has run.
+    result: Option<Spoken<'a>>,
     files: [OnceCell<Files>; 3],
     requests: OnceCell<Vec<Address>>,
+    text: OnceCell<String>,
 }
 
 impl RuleSet {
     /// Returns the rows that match a call, in the order of the file.
     pub(crate) fn hits(&self, world: &dyn World, session: &Session, call: &ToolCall, asked: Asked<'_>) -> Vec<Hit<'_>> {
-        let mut read = ReadCall::new(session, call);
-        if let (Action::Shell(shell), true) = (&call.action, read.lines.iter().any(|line| line.unreadable().is_some()))
+        let mut subject = Subject::new(self, world, session, call, None);
+        if let (Action::Shell(shell), true) =
+            (&call.action, subject.read.lines.iter().any(|line| line.unreadable().is_some()))
         {
-            read.lines = CommandLine::read_with_parts(shell, session);
+            subject.read.lines = CommandLine::read_with_parts(shell, session);
+            subject.find_started();
         }
-        let subject =
-            Subject { world, rules: self, session, call, read, files: Default::default(), requests: OnceCell::new() };
-        let mut found = subject.commands(asked);
-        for at in subject.candidates(asked) {
-            if found.iter().any(|(other, _)| *other == at) {
-                continue;
-            }
-            let row = self.row(at);
-            let matching = row.on.iter().find_map(|on| subject.matching(row, on));
-            found.extend(matching.or_else(|| subject.unreadable(row)).map(|found| (at, found)));
-        }
-        found.sort_by_key(|(at, _)| *at);
+        // A call can read a secret and send it. It is unknown which of the two comes first.
+        let labelling: Vec<u16> = self.labelling.iter().copied().filter(|at| asked.has(*at)).collect();
+        let labelling = subject.matching_rows(Asked::Only(&labelling));
+        subject.labels = labelling.iter().filter_map(|(at, _)| self.row(*at).answer.label()).collect();
+        let found = subject.matching_rows(asked);
         leave(subject);
         found.into_iter().map(|(at, found)| Hit { row: self.row(at), found }).collect()
     }
 
     /// Returns the rows that match a text, in the order of the file.
     pub(crate) fn hits_of_text(&self, spoken: Spoken<'_>, asked: Asked<'_>) -> Vec<Hit<'_>> {
-        let rows = self.rows_on(spoken.on).iter().filter(|at| asked.has(**at)).map(|at| self.row(*at));
-        let arguments = spoken.call.and_then(|call| call.arguments().ok());
-        let found = rows.filter_map(|row| Some((row, row.matching_text(spoken)?)));
-        let hits = found.filter_map(|(row, found)| {
-            let candidate = Candidate {
-                world: spoken.world,
-                session: spoken.session,
-                found: &found,
-                call: spoken.call,
-                subject: None,
-                arguments: arguments.as_ref(),
-                command: None,
-                text: Some(spoken.text),
+        let Spoken { world, session, on, text, call, .. } = spoken;
+        let rows = self.rows_on(on).iter().filter(|at| asked.has(**at)).map(|at| self.row(*at));
+        let subject = OnceCell::new();
+        let hits = rows.filter_map(|row| {
+            let found = row.matching_text(spoken)?;
+            let Some(call) = call else {
+                let (call, subject, arguments, command) = (None, None, None, None);
+                let candidate =
+                    Candidate { world, session, found: &found, call, subject, arguments, command, text: Some(text) };
+                let facts = row.admits(&candidate)?;
+                return Some(Hit { row, found: Found { facts, ..found } });
             };
-            let facts = row.admits(&candidate)?;
-            Some(Hit { row, found: Found { facts, ..found } })
+            let subject = subject.get_or_init(|| Subject::new(self, world, session, call, Some(spoken)));
+            let found =
+                if row.shell.fits_all() { subject.admitted(row, found, None) } else { subject.ran(row, &found) };
+            Some(Hit { row, found: found? })
         });
         hits.collect()
     }
@@ -225,7 +230,123 @@ impl CompiledRow {
     }
 }
 
-impl Subject<'_> {
+impl<'a> Subject<'a> {
+    fn new(
+        rules: &'a RuleSet,
+        world: &'a dyn World,
+        session: &'a Session,
+        call: &'a ToolCall,
+        result: Option<Spoken<'a>>,
+    ) -> Self {
+        let (files, requests, text) = Default::default();
+        let read = ReadCall::new(session, call);
+        let mut subject = Self {
+            world,
+            rules,
+            session,
+            call,
+            read,
+            started: Vec::new(),
+            labels: Vec::new(),
+            result,
+            files,
+            requests,
+            text,
+        };
+        subject.find_started();
+        subject
+    }
+
+    /// Finds the scripts and modules that the commands start.
+    fn find_started(&mut self) {
+        let lines = self.read.lines.iter().enumerate();
+        let commands = lines.flat_map(|(line, read)| read.commands().enumerate().map(move |(at, one)| (line, at, one)));
+        self.started = commands.filter_map(|(line, at, command)| Some((line, at, started_by(command)?))).collect();
+    }
+
+    /// Returns all commands of the call with their lines.
+    fn all_commands(&self) -> impl Iterator<Item = (&CommandLine, &Command)> {
+        let read = self.read.lines.iter().flat_map(|line| line.commands().map(move |command| (line, command)));
+        read.chain(self.started.iter().filter_map(|(line, _, command)| Some((self.read.lines.get(*line)?, command))))
+    }
+
+    /// Returns the numbers of the rows that match the call, in the order of the file, each with what it found.
+    fn matching_rows(&self, asked: Asked<'_>) -> Vec<(u16, Found)> {
+        let mut found = self.commands(asked);
+        for at in self.candidates(asked) {
+            if found.iter().any(|(other, _)| *other == at) {
+                continue;
+            }
+            let row = self.rules.row(at);
+            let matching = row.on.iter().find_map(|on| self.matching(row, on));
+            found.extend(matching.or_else(|| self.unreadable(row)).map(|found| (at, found)));
+        }
+        found.sort_by_key(|(at, _)| *at);
+        found
+    }
+
+    /// Returns what a row about results finds in the commands of the call, if its conditions hold for one of them.
+    fn ran(&self, row: &CompiledRow, found: &Found) -> Option<Found> {
+        self.all_commands().find_map(|(line, command)| {
+            let held = self.held(row, command, &mut None).filter(|_| line.is_certain)?;
+            let (key, value) = found.held.clone().unwrap_or((held.key, held.value));
+            let of_row = Found { command: Some(line.text.clone()), program: Some(held.program), ..found.clone() };
+            self.admitted(row, of_row.held(key, value), Some(command))
+        })
+    }
+
+    /// Returns the last key of a row that holds for a command, if all hold.
+    fn held<'c>(&self, row: &CompiledRow, command: &'c Command, read: &mut Option<Arguments<'c>>) -> Option<Held>
+    where
+        'a: 'c,
+    {
+        let certain = read.get_or_insert_with(|| self.rules.programs.arguments(command));
+        let held = row.shell.fits(command, certain).or_else(|miss| {
+            let likely = self.rules.programs.likely_arguments(command, certain).ok_or(miss)?;
+            row.shell.fits(command, &likely)
+        });
+        held.ok()
+    }
+
+    /// Returns true if a command has an option, in any spelling.
+    pub(crate) fn has_flag(&self, command: &Command, flag: &str) -> bool {
+        let certain = self.rules.programs.arguments(command);
+        let likely = || self.rules.programs.likely_arguments(command, &certain);
+        has_flag(command, &certain, flag) || likely().is_some_and(|likely| has_flag(command, &likely, flag))
+    }
+
+    /// Returns the line of a command, and the commands before it in the line.
+    pub(crate) fn before<'c>(
+        &'c self,
+        command: &'c Command,
+    ) -> Option<(&'c CommandLine, impl Iterator<Item = &'c Command>)> {
+        let started = self.started.iter().find(|(.., other)| std::ptr::eq(other, command));
+        let read = || {
+            let mut lines = self.read.lines.iter().enumerate();
+            lines.find_map(|(line, read)| Some((line, read.commands().position(|other| std::ptr::eq(other, command))?)))
+        };
+        let (line, at) = started.map(|(line, at, _)| (*line, *at)).or_else(read)?;
+        let line = self.read.lines.get(line)?;
+        Some((line, line.commands().take(at)))
+    }
+
+    /// Says whether the call's result is an error. If the shell hides how a command ended, this cannot be known of the command.
+    pub(crate) fn failed(&self, command: Option<&Command>) -> Fact<'static> {
+        let Some(result) = &self.result else { return Fact::Absent };
+        let is_hidden =
+            |command: &Command| self.before(command).is_none_or(|(line, _)| status::is_hidden(line, command));
+        let has_failed = match &self.call.action {
+            _ if result.failed => Some(true),
+            Action::Shell(_) => status::has_failed(&self.session.agent, result.text),
+            _ => Some(false),
+        };
+        match has_failed {
+            Some(false) if command.is_some_and(is_hidden) => Fact::Unreadable,
+            Some(failed) => Fact::Is(Value::from(failed)),
+            None => Fact::Unreadable,
+        }
+    }
+
     /// Returns the numbers of the rows that may match the call in another way than with a simple command, in ascending order.
     fn candidates(&self, asked: Asked<'_>) -> Vec<u16> {
         if let Asked::Only(rows @ ([] | [_] | [_, _])) = asked {
@@ -265,8 +386,8 @@ impl Subject<'_> {
     /// Returns the rows about commands that match, each with its first command.
     fn commands(&self, asked: Asked<'_>) -> Vec<(u16, Found)> {
         let mut found: Vec<(u16, Found)> = Vec::new();
-        let lines = self.read.lines.iter().filter(|_| !self.rules.rows_on(&RuleOn::Shell).is_empty());
-        for (line, command) in lines.flat_map(|line| line.commands().map(move |command| (line, command))) {
+        let has_rows = !self.rules.rows_on(&RuleOn::Shell).is_empty();
+        for (line, command) in self.all_commands().filter(|_| has_rows) {
             let mut arguments = None;
             for at in self.rules.rows_about(command).filter(|at| asked.has(*at)) {
                 if found.iter().any(|(other, _)| *other == at) {
@@ -277,12 +398,7 @@ impl Subject<'_> {
                 if !line.is_certain && row.shell.programs.is_empty() && !is_known_program(&command.program) {
                     continue;
                 }
-                let certain = arguments.get_or_insert_with(|| self.rules.programs.arguments(command));
-                let held = row.shell.fits(command, certain).or_else(|miss| {
-                    let likely = self.rules.programs.likely_arguments(command, certain).ok_or(miss)?;
-                    row.shell.fits(command, &likely)
-                });
-                let Ok(held) = held else { continue };
+                let Some(held) = self.held(row, command, &mut arguments) else { continue };
                 let of_row =
                     Found { command: Some(line.text.clone()), program: Some(held.program), ..Found::default() };
                 if let Some(of_row) = self.admitted(row, of_row.held(held.key, held.value), Some(command)) {
@@ -307,10 +423,11 @@ impl Subject<'_> {
             }
             RuleOn::Write | RuleOn::Read | RuleOn::Delete => return self.path(row, on),
             RuleOn::Web => return self.request(row),
-            RuleOn::Mcp => self.call.action.mcp().map(|_| row.with_names(self.call)),
+            RuleOn::Mcp => self.call.action.mcp().and_then(|_| self.with_text(row, row.with_names(self.call))),
             RuleOn::Tool(_) => {
                 let is_named = row.tools.match_any(&[&self.call.name]);
-                is_named.then(|| Found { tool: Some(self.call.name.clone()), ..row.with_names(self.call) })
+                let found = || Found { tool: Some(self.call.name.clone()), ..row.with_names(self.call) };
+                is_named.then(found).and_then(|found| self.with_text(row, found))
             }
             RuleOn::Spawn => match &self.call.action {
                 Action::SpawnAgent(task) => row.matching_part(task, Found::default()),
@@ -324,19 +441,33 @@ impl Subject<'_> {
         self.admitted(row, found?, None)
     }
 
+    /// Returns the text that the call writes or sends: its command, or the texts among its arguments.
+    pub(crate) fn text(&self) -> &str {
+        self.text.get_or_init(|| match &self.call.action {
+            Action::Shell(shell) => shell.command.clone(),
+            _ => arguments::texts(&self.read.arguments),
+        })
+    }
+
+    /// Compares the text of the call with `text`.
+    fn with_text(&self, row: &CompiledRow, found: Found) -> Option<Found> {
+        if row.texts.is_empty() { Some(found) } else { row.matching_part(self.text(), found) }
+    }
+
     /// Returns what a row found, if its conditions hold.
     fn admitted(&self, row: &CompiledRow, found: Found, command: Option<&Command>) -> Option<Found> {
         let (world, session) = (self.world, self.session);
         let (call, arguments) = (Some(self.call), Some(&self.read.arguments));
+        let text = self.result.map(|result| result.text);
         let candidate =
-            Candidate { world, session, found: &found, call, subject: Some(self), arguments, command, text: None };
+            Candidate { world, session, found: &found, call, subject: Some(self), arguments, command, text };
         let facts = row.admits(&candidate)?;
         Some(Found { facts, ..found })
     }
 
-    /// Returns the files that the call writes or reads, as the call spells them.
-    pub(crate) fn paths(&self, written: bool) -> impl Iterator<Item = &str> {
-        self.files(usize::from(!written)).matching(None, &self.session.workspace).map(|file| file.written)
+    /// Returns the files that the call touches in one of the ways of [`paths::TOUCHES`], as the call spells them.
+    pub(crate) fn paths(&self, touch: usize) -> impl Iterator<Item = &str> {
+        self.files(touch).matching(None, &self.session.workspace).map(|file| file.written)
     }
 
     /// Returns the files that the call touches in one way.
@@ -358,12 +489,13 @@ impl Subject<'_> {
     fn path(&self, row: &CompiledRow, on: &RuleOn) -> Option<Found> {
         let touch = paths::touch(on)?;
         let matching = self.files(touch).matching(row.path.as_ref(), &self.session.workspace);
-        let mut of_path = matching.map(|MatchedFile { written, absolute, pattern }| {
+        let of_path = matching.map(|MatchedFile { written, absolute, pattern }| {
             let (path, absolute) = (Some(written.to_owned()), absolute.map(str::to_owned));
             let found = Found { path, absolute, ..self.found(row) };
             if pattern.is_empty() { found } else { found.held("path", pattern) }
         });
         let of_tool = || self.deletes_elsewhere(row, on).then(|| self.found(row));
+        let mut of_path = of_path.filter_map(|found| self.with_text(row, found));
         of_path.find_map(|found| self.admitted(row, found, None)).or_else(|| self.admitted(row, of_tool()?, None))
     }
 
@@ -382,7 +514,7 @@ impl Subject<'_> {
             let found = Found { url, host, is_unclear: !request.is_certain(), ..self.found(row) };
             if row.host.is_empty() && row.url.is_empty() { found } else { found.held(key, value) }
         });
-        of_request.find_map(|found| self.admitted(row, found, None))
+        of_request.find_map(|found| self.admitted(row, self.with_text(row, found)?, None))
     }
 
     /// Returns true if a part of the call cannot be read.

@@ -55,7 +55,7 @@
 //! `when` and `unless` are expressions in CEL about one command, file, request, call or text that all matchers of the rule match. A rule
 //! applies if `when` is true and `unless` is not. `docs/rules.md` lists the names and functions. An absent fact satisfies no comparison. If
 //! a fact exists and cannot be read, a rule with `reject` or `ask` applies, and any other rule does not. A command can choose facts itself,
-//! such as `kubectl --context prod`.
+//! such as `kubectl --context prod`, and an earlier command of the line can set them, such as `git switch main`.
 //!
 //! # Answers
 //!
@@ -114,14 +114,17 @@ mod answer;
 mod apply;
 mod candidate;
 mod checks;
+mod chosen;
 mod compile;
 mod conditions;
 mod examples;
+mod files;
 mod judge;
 mod memory;
 mod names;
 mod paths;
 mod shell;
+mod status;
 mod web;
 mod world;
 

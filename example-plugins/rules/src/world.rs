@@ -1,11 +1,12 @@
 //! What conditions ask about everything outside the call: the host's answers, and those of an example.
 
-use crate::memory;
+use crate::memory::Memory;
 use hookhost_conditions::vocabulary::VARIABLES;
 use hookhost_conditions::{Fact, Value};
+use hookhost_contract::rule::ExampleTable;
 use hookhost_guest::facts::Fact as HostFact;
 use hookhost_guest::prelude::*;
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 /// Answers questions about everything outside the call.
 pub(crate) trait World {
@@ -31,7 +32,7 @@ pub(crate) trait World {
 
 /// The world of an event.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OfEvent;
+pub(crate) struct OfEvent(pub(crate) Memory);
 
 impl World for OfEvent {
     fn fact(&self, name: &str, at: &str) -> Fact<'_> {
@@ -53,11 +54,11 @@ impl World for OfEvent {
     }
 
     fn is_repeated(&self, call: &ToolCall, times: i64, seconds: i64) -> Fact<'_> {
-        memory::is_repeated(call, times, seconds)
+        self.0.is_repeated(call, times, seconds)
     }
 
     fn call(&self, function: &str, arguments: &[Value<'_>]) -> Fact<'_> {
-        memory::answer(function, arguments)
+        self.0.answer(function, arguments)
     }
 }
 
@@ -90,15 +91,15 @@ impl Time {
 
 /// The world of an example. Facts that the example does not give are unreadable, and each condition is then as its row needs it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OfExample<'a>(pub(crate) &'a Map<String, Json>);
+pub(crate) struct OfExample<'a>(pub(crate) &'a ExampleTable);
 
 /// The facts that no example contains unless it gives them. Everything else is known from its call.
-const OUTSIDE: [&str; 4] = ["agent", "session.", "time.", "user"];
+const OUTSIDE: [&str; 5] = ["agent", "failed", "session.", "time.", "user"];
 
 impl World for OfExample<'_> {
     fn given(&self, name: &str) -> Option<Fact<'_>> {
         let is_outside = || OUTSIDE.iter().any(|outside| name.starts_with(outside));
-        match self.0.get(name) {
+        match self.0.facts.get(name) {
             Some(Json::Null) => Some(Fact::Absent),
             Some(value) => Some(Fact::Is(Value::from(value))),
             None => is_outside().then_some(Fact::Unreadable),
@@ -115,11 +116,18 @@ impl World for OfExample<'_> {
 
     fn call(&self, function: &str, arguments: &[Value<'_>]) -> Fact<'_> {
         let first = match arguments.first() {
-            Some(Value::String(text)) => text,
+            Some(Value::String(text)) => text.as_ref(),
             _ => "",
         };
-        let given = self.0.get(&format!("{function}({first})")).or_else(|| self.0.get(function));
-        given.map_or(Fact::Unreadable, |value| Fact::Is(Value::from(value)))
+        let ExampleTable { after, facts, .. } = self.0;
+        match facts.get(&format!("{function}({first})")).or_else(|| facts.get(function)) {
+            Some(value) => Fact::Is(Value::from(value)),
+            None if function == "since" && after.iter().any(|name| name == first) => Fact::Is(Value::from(0_i64)),
+            None if function == "since" && after.iter().any(|name| name.strip_prefix('!') == Some(first)) => {
+                Fact::Absent
+            }
+            None => Fact::Unreadable,
+        }
     }
 
     fn assumes(&self) -> bool {

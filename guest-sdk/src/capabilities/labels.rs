@@ -1,7 +1,7 @@
 //! Labels of the session that the user began, which it shares with all sub-agents below it. All plugins with this
 //! capability read and add the same labels. It needs the grant `labels`.
 //!
-//! A label stays until the session ends. An invalid label, and one label too many, ends the call of the plugin with an
+//! A label stays until the session ends or a person removes it. An invalid label, and one label too many, ends the call of the plugin with an
 //! error. The interface belongs to version 0.2 of the contract, which is a draft.
 
 #[cfg(target_arch = "wasm32")]
@@ -18,6 +18,13 @@ pub fn add(label: &str) {
 #[must_use]
 pub fn has(label: &str) -> bool {
     host::has(label)
+}
+
+/// Returns the time at which the session got the label, in milliseconds since the Unix epoch: the time of the event that
+/// added it. Returns `None` if the session does not have the label. A label that is added again keeps its time.
+#[must_use]
+pub fn added_at(label: &str) -> Option<u64> {
+    host::added_at(label)
 }
 
 /// Returns the labels that the session had before the event, and those that this call has added, in alphabetical order.

@@ -34,8 +34,10 @@ pub struct Host {
     pub state: BTreeMap<(Scope, String), (Vec<u8>, Option<u64>)>,
     /// Facts by name, whatever they are about. All other facts are absent.
     pub facts: BTreeMap<String, Fact>,
-    /// The labels of the session.
-    pub labels: BTreeSet<String>,
+    /// The names that [`grants::has`](crate::grants::has) knows. The other capabilities work without them.
+    pub grants: BTreeSet<String>,
+    /// The labels of the session, each with the time at which it was added (in milliseconds since the Unix epoch).
+    pub labels: BTreeMap<String, u64>,
     /// Lines written so far.
     pub log: Vec<(Level, String)>,
     /// Findings reported so far.
@@ -59,7 +61,8 @@ impl Default for Host {
             state_error: None,
             state: BTreeMap::new(),
             facts: BTreeMap::new(),
-            labels: BTreeSet::new(),
+            grants: BTreeSet::new(),
+            labels: BTreeMap::new(),
             log: Vec::new(),
             findings: Vec::new(),
             reminders: Vec::new(),
@@ -217,19 +220,33 @@ pub(crate) mod facts {
     }
 }
 
+pub(crate) mod grants {
+    use super::inspect;
+
+    pub(crate) fn has(name: &str) -> bool {
+        inspect(|host| host.grants.contains(name))
+    }
+}
+
 pub(crate) mod labels {
     use super::inspect;
 
     pub(crate) fn add(label: &str) {
-        inspect(|host| host.labels.insert(label.to_owned()));
+        inspect(|host| {
+            host.labels.entry(label.to_owned()).or_insert(host.time);
+        });
     }
 
     pub(crate) fn has(label: &str) -> bool {
-        inspect(|host| host.labels.contains(label))
+        inspect(|host| host.labels.contains_key(label))
     }
 
     pub(crate) fn list() -> Vec<String> {
-        inspect(|host| host.labels.iter().cloned().collect())
+        inspect(|host| host.labels.keys().cloned().collect())
+    }
+
+    pub(crate) fn added_at(label: &str) -> Option<u64> {
+        inspect(|host| host.labels.get(label).copied())
     }
 }
 

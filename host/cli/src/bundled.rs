@@ -3,6 +3,7 @@
 use crate::exit::CliError;
 use crate::nearest::nearest;
 use crate::output::quoted;
+use crate::ready;
 use anyhow::{Context as _, anyhow};
 use hookhost::command::TrustStore;
 use hookhost::config::{Code, Digest, Entry, UserDirectories};
@@ -59,6 +60,9 @@ pub(crate) fn find(name: &str) -> Result<&'static BundledPlugin, CliError> {
         return Ok(found);
     }
     let error = CliError::usage(format!("hookhost brings no plugin {}", quoted(name)));
+    if ready::named(name).is_some() {
+        return Err(error.advise(format!("hookhost rule add {name}")));
+    }
     Err(match nearest(name, all.iter().map(|plugin| plugin.name)) {
         Some(near) => error.advise(format!("hookhost add {near}")),
         None => error.advise("hookhost add"),

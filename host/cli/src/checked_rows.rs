@@ -110,7 +110,8 @@ impl CheckedRows {
     fn has_equal(&self, row: &CheckedRow, id: &str) -> bool {
         let about = |row: &RuleRow| {
             let matchers: Vec<_> = row.matchers().map(|(key, values)| (key, values.clone())).collect();
-            (row.on.clone(), matchers, row.when.clone(), row.unless.clone())
+            let sequence = (row.after.clone(), row.within.clone());
+            (row.on.clone(), matchers, row.when.clone(), row.unless.clone(), sequence)
         };
         let other = self.kept.iter().find(|other| other.proposal.row.id == id);
         other.is_some_and(|other| about(&other.proposal.row) == about(&row.proposal.row))

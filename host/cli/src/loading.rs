@@ -8,7 +8,7 @@ use crate::output::{self, progress::Progress, quoted};
 use anyhow::anyhow;
 use hookhost::approval::Approver;
 use hookhost::command::Advice;
-use hookhost::config::{Config, Discovered, Entry, Problems, Settings};
+use hookhost::config::{Config, Discovered, Entry, Problems, Rule, Settings};
 use hookhost::plugin::LoadError;
 use hookhost::{Changes, Error, Host, HostBuilder, Plugin};
 use hookhost_models::Keys;
@@ -160,6 +160,19 @@ pub(crate) async fn mistakes_in_rules(config: &Config) -> Result<Option<Problems
         Ok(_) => Ok(None),
         Err(Error::Load(LoadError::InvalidRules(problems))) => Ok(Some(problems)),
         Err(error) => Err(stop(error, &config)),
+    }
+}
+
+/// Checks that the other rules of the working directory can be loaded without this one, which one of them may count. Otherwise every call
+/// would be denied.
+pub(crate) async fn check_without(rule: &Rule) -> Result<(), CliError> {
+    let found = configuration::find_without(None, &configuration::cwd()?, |other| other.row.id == rule.row.id)?;
+    match mistakes_in_rules(&found.config).await? {
+        None => Ok(()),
+        Some(problems) => {
+            let id = output::one_line(&rule.row.id);
+            Err(CliError::usage(format!("the rule {id} stays, because other rules cannot do without it\n{problems}")))
+        }
     }
 }
 

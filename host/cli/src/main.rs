@@ -18,6 +18,7 @@ mod nearest;
 mod output;
 mod profile;
 mod proposals;
+mod ready;
 mod rows;
 mod tally;
 mod terminal_approver;

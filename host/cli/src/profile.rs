@@ -315,11 +315,6 @@ fn of_plugin(entry: &Entry) -> Result<RuleCounts, String> {
             RuleCounts { asking, rejecting: denying }
         }
         "path-guard" => RuleCounts { asking: 0, rejecting: length("protected") },
-        "tool-policy" => {
-            let rules = config["rule"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let with = |key: &str| rules.iter().filter(|rule| rule.get(key).is_some()).count();
-            RuleCounts { asking: with("ask"), rejecting: with("deny") + with("rate") }
-        }
         "token-budget" => RuleCounts { asking: 0, rejecting: 1 },
         _ => RuleCounts::default(),
     })

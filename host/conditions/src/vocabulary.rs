@@ -53,8 +53,6 @@ pub enum Capability {
     State,
     /// One variable of the environment.
     Environment,
-    /// Nothing answers it yet, so no rule can use it.
-    Later,
 }
 
 /// A name of the vocabulary.
@@ -84,7 +82,7 @@ pub static VARIABLE: Name =
     name("env.NAME", Type::String, Capability::Environment, "the variable NAME of the environment");
 
 /// All names besides `env.NAME`, in the order of the documentation.
-pub static NAMES: [Name; 40] = [
+pub static NAMES: [Name; 43] = [
     name("command", Type::String, Event, "the text of one simple command"),
     name("program", Type::String, Event, "the name of its program, without its directory"),
     name("args", Type::Strings, Event, "its arguments, without its program"),
@@ -92,8 +90,10 @@ pub static NAMES: [Name; 40] = [
     name("redirects", Type::Strings, Event, "the files of its redirections"),
     name("paths.read", Type::Strings, Event, "the files that it reads"),
     name("paths.written", Type::Strings, Event, "the files that it writes"),
+    name("paths.deleted", Type::Strings, Event, "the files that it deletes"),
     name("path", Type::String, Event, "the file that a tool, a patch or a command uses"),
     name("path.in_workspace", Type::Bool, Event, "true if the file is in the workspace"),
+    name("path.exists", Type::Bool, Facts, "true if there is a file or a directory at the path"),
     name("path.is_tracked", Type::Bool, Facts, "true if git tracks the file"),
     name("url", Type::String, Event, "the address of a request"),
     name("host", Type::String, Event, "the host of the address"),
@@ -103,7 +103,8 @@ pub static NAMES: [Name; 40] = [
     name("tool.destructive", Type::Bool, Facts, "true if the tool's approved annotations say that it can destroy"),
     name("tool.open_world", Type::Bool, Facts, "true if the tool's approved annotations say that it reaches others"),
     name("arguments", Type::Map, Event, "the arguments of the tool"),
-    name("text", Type::String, Event, "the prompt, text or result"),
+    name("text", Type::String, Event, "the prompt, text or result; of a call, what it writes or sends"),
+    name("failed", Type::Bool, Event, "true if the result of the call is an error"),
     name("agent", Type::String, Event, "the name of the agent"),
     name("agent.version", Type::String, Facts, "the version of the agent"),
     Name {
@@ -138,6 +139,8 @@ pub static NAMES: [Name; 40] = [
 pub enum Parameter {
     /// A string literal: a label or the name of a rule.
     Word,
+    /// A string literal that is an option of a command, such as `"--force"`.
+    Flag,
     /// A literal such as `"10m"`. The function gets it as seconds.
     Window,
     /// A number literal of at least 1.
@@ -164,7 +167,15 @@ pub struct Function {
 }
 
 /// All functions that the plugin answers.
-pub static FUNCTIONS: [Function; 6] = [
+pub static FUNCTIONS: [Function; 7] = [
+    Function {
+        name: "flag",
+        parameters: &[Parameter::Flag],
+        returns: Type::Bool,
+        needs: Capability::None,
+        call: "flag(\"--force\")",
+        doc: "true if the command has this option, in any spelling",
+    },
     Function {
         name: "has",
         parameters: &[Parameter::Word],
@@ -176,10 +187,10 @@ pub static FUNCTIONS: [Function; 6] = [
     Function {
         name: "since",
         parameters: &[Parameter::Word],
-        returns: Type::Int,
-        needs: Capability::Later,
-        call: "since(\"label\")",
-        doc: "the seconds since the session got this label",
+        returns: Type::Double,
+        needs: Capability::State,
+        call: "since(\"name\")",
+        doc: "the seconds since this rule last matched, or since the session got this label; absent if never",
     },
     Function {
         name: "count",
@@ -201,17 +212,17 @@ pub static FUNCTIONS: [Function; 6] = [
         name: "written_by_agent",
         parameters: &[Parameter::String],
         returns: Type::Bool,
-        needs: Capability::Later,
+        needs: Capability::State,
         call: "written_by_agent(path)",
-        doc: "true if a tool of this session changed the file",
+        doc: "true if a call of this session created or changed the file",
     },
     Function {
         name: "created_by_agent",
         parameters: &[Parameter::String],
         returns: Type::Bool,
-        needs: Capability::Later,
+        needs: Capability::State,
         call: "created_by_agent(path)",
-        doc: "true if a tool of this session created the file",
+        doc: "true if a call of this session created the file or directory, and it is there since",
     },
 ];
 
@@ -248,7 +259,8 @@ fn is_below(name: &str, written: &str) -> bool {
 }
 
 /// Returns the candidate that is written most like `unknown`, if it is alike enough to be meant.
-pub(crate) fn nearest<'a>(unknown: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(unknown: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // A typo changes few letters.
     let limit = (unknown.len() / 3).max(1);
     candidates
@@ -256,4 +268,20 @@ pub(crate) fn nearest<'a>(unknown: &str, candidates: impl Iterator<Item = &'a st
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// Reads a time such as `10m` as seconds. It is at most 366 days.
+#[must_use]
+pub fn seconds(window: &str) -> Option<i64> {
+    const MAXIMUM: i64 = 366 * 24 * 60 * 60;
+    let (number, unit) = window.split_at_checked(window.len().checked_sub(1)?)?;
+    let unit = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        _ => return None,
+    };
+    let number: i64 = number.parse().ok().filter(|_| number.bytes().all(|byte| byte.is_ascii_digit()))?;
+    number.checked_mul(unit).filter(|seconds| (1..=MAXIMUM).contains(seconds))
 }

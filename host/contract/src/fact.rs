@@ -62,6 +62,8 @@ words! {
         GitBranch = "git.branch",
         /// The address of the remote to which the branch belongs, without a user's name and password.
         GitRemote = "git.remote",
+        /// Whether there is a file, a directory or a link at the path.
+        PathExists = "path.exists",
         /// Whether the repository tracks the file.
         PathIsTracked = "path.is_tracked",
         /// The current context of `kubectl`.

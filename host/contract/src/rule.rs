@@ -59,7 +59,7 @@ pub struct RuleRow {
     /// Patterns of the names of tools. A pattern after `!` is an exception.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub tool: OneOrMany<String>,
-    /// Parts of a prompt, a text or a result, in this spelling.
+    /// Parts of a prompt, a text or a result, or of what a call writes or sends, in this spelling.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub text: OneOrMany<String>,
     /// A CEL expression. The rule applies only if it is true.
@@ -68,6 +68,13 @@ pub struct RuleRow {
     /// A CEL expression. The rule does not apply if it is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unless: Option<String>,
+    /// Ids of rules that matched before in this run, and labels that the session has: the rule applies only after all of these. A name
+    /// after `!` is one that must not have occurred.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub after: OneOrMany<String>,
+    /// The time before the event that `after` looks at: `10m`. Without it, all of the session counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
     /// Answer: the call or text is stopped. The text says why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reject: Option<String>,
@@ -92,6 +99,9 @@ pub struct RuleRow {
     /// What the model should do instead, in addition to `reject` or `ask`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
+    /// The mode of the user that has given the row its answer, or that the row names for this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
     /// True if the rule is judged and recorded, but has no effect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub observe: bool,
@@ -175,11 +185,17 @@ impl RuleRow {
         all.into_iter().filter(|(_, values)| !values.is_empty())
     }
 
+    /// Returns true if the row depends on something besides its matchers.
+    #[must_use]
+    pub fn has_conditions(&self) -> bool {
+        self.when.is_some() || self.unless.is_some() || !self.after.is_empty()
+    }
+
     /// Returns true if the row must have examples: it rejects or asks, and it does not match everything that it is about.
     #[must_use]
     pub fn needs_examples(&self) -> bool {
         let stops = self.reject.is_some() || self.ask.is_some();
-        stops && (self.matchers().next().is_some() || self.when.is_some() || self.unless.is_some())
+        stops && (self.matchers().next().is_some() || self.has_conditions())
     }
 }
 
@@ -271,12 +287,13 @@ impl RuleOn {
     pub fn matchers(&self) -> &'static [&'static str] {
         match self {
             Self::Shell => &["program", "flags", "args"],
-            Self::Write | Self::Read | Self::Delete => &["path", "tool"],
-            Self::Web => &["url", "host", "tool"],
-            Self::Mcp => &["server", "tool"],
-            Self::Tool(_) => &["tool"],
+            Self::Write => &["path", "tool", "text"],
+            Self::Read | Self::Delete => &["path", "tool"],
+            Self::Web => &["url", "host", "tool", "text"],
+            Self::Mcp => &["server", "tool", "text"],
+            Self::Tool(_) => &["tool", "text"],
             Self::Spawn | Self::Prompt | Self::Text => &["text"],
-            Self::Result => &["text", "tool", "server"],
+            Self::Result => &["text", "tool", "server", "program", "flags", "args"],
             Self::Session | Self::TaskComplete => &[],
         }
     }
@@ -394,6 +411,9 @@ pub struct ExampleTable {
     /// The working directory; the workspace is `/work/project`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// Rules that matched before, and labels of the session; a name after `!` did not occur.
+    #[serde(skip_serializing_if = "OneOrMany::is_empty")]
+    pub after: OneOrMany<String>,
     /// Names that the conditions use, with their values: `"git.branch" = "main"`.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub facts: serde_json::Map<String, serde_json::Value>,

@@ -52,7 +52,7 @@ fn answer(row: &RuleRow) -> Result<AnswerKey, &'static str> {
     if row.observe {
         return Err("it is only observed");
     }
-    if row.when.is_some() || row.unless.is_some() {
+    if row.has_conditions() {
         return Err("the agent's rules have no conditions");
     }
     match row.answers().as_slice() {

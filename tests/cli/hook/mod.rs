@@ -8,6 +8,7 @@ mod crowd;
 mod directories;
 mod every_agent;
 mod full_disk;
+mod labels;
 mod limits;
 mod locks;
 mod messages;

@@ -1,7 +1,7 @@
 //! Definitions of tools: held back until they are approved, and when they change.
 
 use super::{FIRST_USE, Proxied, text, tool, user};
-use hookhost_tests::{Entry, User, plugin};
+use hookhost_tests::User;
 use serde_json::{Value, json};
 
 fn lock(user: &User) -> Value {
@@ -204,22 +204,23 @@ fn an_argument_in_a_rule_that_no_definition_has_is_reported_with_one_like_it() {
     count["inputSchema"] = json!({ "properties": { "table": { "type": "string" } } });
     Proxied::start(&user, &json!({ "tools": [query, count, tool("any", "takes anything")] })).begin(&json!({}));
     let check = |tool: &str, argument: &str| {
-        let when = json!([{ "argument": argument, "matches": "^prod" }]);
-        let rule = json!({ "id": "production", "tool": tool, "when": when, "deny": "no" });
-        user.configure(&Entry::new("policy", &plugin("tool-policy")).config(json!({ "rule": [rule] })).to_toml());
+        let when = format!("arguments.{argument}.startsWith('prod')");
+        user.configure(&format!(
+            "[[rule]]\nid = 'production'\non = '{tool}'\nwhen = \"{when}\"\nnote = 'production'\n"
+        ));
         user.run(["mcp", "check"])
     };
     for (tool, argument) in [
         ("mcp__files__query", "database.name"),
         ("mcp__FILES__[cq]*", "table"),
-        ("mcp__files__*", "whatever the tool `any` takes"),
+        ("mcp__files__*", "whatever_the_tool_any_takes"),
         ("mcp__files__resources/read", "uri"),
         ("mcp__other__query", "nothing"),
         ("*", "nothing"),
     ] {
         check(tool, argument).expect(0, &[]);
     }
-    let whose = "plugin policy, rule production: no matching tool or method of files has this argument";
+    let whose = "rule production: no matching tool or method of files has this argument";
     for (tool, argument, near) in [
         ("mcp__files__query", "databse.name", ": did you mean database?"),
         ("mcp__files__query", "database.nmae", ": did you mean database.name?"),
@@ -232,6 +233,6 @@ fn an_argument_in_a_rule_that_no_definition_has_is_reported_with_one_like_it() {
         assert_eq!(found.stdout, format!("no argument {argument} of {tool}, {whose}{near}\n"));
     }
     let found = check("mcp__files__qurey", "sql");
-    let said = "no tool mcp__files__qurey plugin policy, rule production: the server files has no matching tool\n";
+    let said = "no tool mcp__files__qurey rule production: the server files has no matching tool\n";
     assert_eq!((found.code, found.stdout.as_str()), (Some(1), said));
 }

@@ -328,3 +328,22 @@ fn a_tool_is_judged_by_its_name_in_any_case() {
     assert_eq!(refusal(&call("cronDelete", json!({}), Action::Other(String::new()))).reason, "no cronDelete");
     assert!(is_stopped(&call("Task", json!({}), Action::SpawnAgent("now deploy".into()))));
 }
+
+#[test]
+fn a_rule_can_be_about_the_text_that_a_call_writes_or_sends() {
+    rules(
+        "[[rule]]\nid = \"r\"\non = \"write\"\npath = \"*.ts\"\ntext = [\"console.log\", \"debugger\"]\nreject = \"no\"\n\
+         stops = [{ path = \"a.ts\", text = \"x; debugger\" }]\npasses = [\"a.ts\", { path = \"a.js\", text = \"debugger\" }]\n\
+         [[rule]]\nid = \"m\"\non = \"mcp\"\nwhen = 'text.matches(\"(?i)confidential\")'\nask = \"Send it?\"\n\
+         stops = [{ tool = \"send\", text = \"Confidential\" }]\npasses = [\"mail/send\"]\n",
+    );
+    let edit = |old: &str, new: &str| {
+        let action = Action::WriteFiles(vec!["src/a.ts".into()]);
+        call("Edit", json!({ "file_path": "src/a.ts", "old_string": old, "new_string": new }), action)
+    };
+    assert!(is_stopped(&edit("a", "console.log(1)")));
+    assert!(!is_stopped(&edit("console.log(1)", "a")));
+    stops_and_passes(&["echo 'console.log(1)' > src/a.ts"], &["echo x > src/a.ts", "echo debugger > a.js"]);
+    assert!(is_stopped(&mcp("mail", "send", json!({ "body": "strictly CONFIDENTIAL" }))));
+    assert!(!is_stopped(&mcp("mail", "send", json!({ "body": "hello" }))));
+}

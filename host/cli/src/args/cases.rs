@@ -19,14 +19,15 @@ A case file, such as cases/git.toml:
   shell = \"git push -f origin main\"
   outcome = \"rejected\"";
 
-/// Check that your rules decide what your case files say
+/// Try the examples of your rules, and check that the rules decide what your case files say
 ///
-/// Asks the plugins about the events in the files `cases/*.toml`, each case in a new session, and compares the outcomes. Nobody is asked,
-/// no tool runs, and nothing is recorded.
+/// Asks the plugins about the events in the files `cases/*.toml`, each case in a new session, and compares the outcomes. Nobody is asked, and
+/// nothing is recorded.
 #[derive(Debug, Args)]
 #[command(after_help = TEST_EXAMPLES)]
 pub(crate) struct TestArgs {
-    /// The directory that contains `cases`, or one case file [default: the directory of each configuration file that applies]
+    /// The directory that contains `cases`, one case file, or a `*.rules.toml` whose examples are tried [default: the directory of each
+    /// configuration file that applies]
     #[arg(value_name = "DIRECTORY")]
     pub(crate) path: Option<PathBuf>,
 
@@ -37,7 +38,7 @@ pub(crate) struct TestArgs {
     #[arg(long, conflicts_with = "watch")]
     pub(crate) update: bool,
 
-    /// Also show which plugins and rules no case has reached, and the verdicts by event
+    /// Also show the verdicts by event, and which plugins and rules no example and no case has reached
     #[arg(long)]
     pub(crate) coverage: bool,
 
@@ -49,7 +50,7 @@ pub(crate) struct TestArgs {
     #[arg(long)]
     pub(crate) watch: bool,
 
-    /// Print each case as one JSON object per line, and then the summary
+    /// Print each rule in words and each case as one JSON object per line, and then the summary
     #[arg(long)]
     pub(crate) json: bool,
 }

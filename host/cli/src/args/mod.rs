@@ -30,10 +30,12 @@ pub(crate) use on_off::{OffArgs, OnArgs};
 pub(crate) use profile::{AddArgs, ProfileArgs, ProfileCommand, UseProfileArgs};
 pub(crate) use resident::{AllowOnceArgs, ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
 pub(crate) use rule::{
-    AcceptArgs, AcceptOptions, ExplainArgs, ListRulesArgs, ProposalsArgs, ProposeArgs, RejectArgs, RemoveRuleArgs,
-    RuleArgs, RuleCommand, RuleOffArgs, RuleOnArgs, RuleWordsArgs,
+    AcceptArgs, AcceptOptions, AddRuleArgs, ExplainArgs, ListRulesArgs, ProposalsArgs, ProposeArgs, RejectArgs,
+    RemoveRuleArgs, RuleArgs, RuleCommand, RuleOffArgs, RuleOnArgs, RuleWordsArgs,
 };
-pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs};
+pub(crate) use session::{
+    LabelsArgs, ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs, UnlabelArgs,
+};
 
 use crate::exit::CODES;
 use clap::builder::{PossibleValuesParser, TypedValueParser};

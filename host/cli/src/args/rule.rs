@@ -10,6 +10,8 @@ use std::time::Duration;
 const RULE_EXAMPLES: &str = "\
 Examples:
   hookhost rule list
+  hookhost rule list --ready
+  hookhost rule add push-main env-files
   hookhost rule \"never push to main; ask before terraform apply; .env stays unread\"
   hookhost rule \"no curl\" --agent claude-code
   hookhost rule new
@@ -79,6 +81,7 @@ pub(crate) struct AcceptOptions {
 #[derive(Debug, Subcommand)]
 pub(crate) enum RuleCommand {
     List(ListRulesArgs),
+    Add(AddRuleArgs),
     Explain(ExplainArgs),
     Export(ExportArgs),
     New(NewRuleArgs),
@@ -96,9 +99,34 @@ pub(crate) enum RuleCommand {
 /// List the rules in words that apply here
 #[derive(Debug, Args)]
 pub(crate) struct ListRulesArgs {
+    /// List the ready rules instead, which `hookhost rule add` puts into force
+    #[arg(long)]
+    pub(crate) ready: bool,
+
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const ADD_EXAMPLES: &str = "\
+Examples:
+  hookhost rule list --ready
+  hookhost rule explain push-main
+  hookhost rule add push-main env-files only-pnpm";
+
+/// Put ready rules into force
+///
+/// Shows the change of your hookhost.toml, and what the rules would have stopped in the last 30 days. Then asks you. The rules are yours from
+/// then on: change them in the file as you like.
+#[derive(Debug, Args)]
+#[command(after_help = ADD_EXAMPLES)]
+pub(crate) struct AddRuleArgs {
+    /// The ready rules
+    #[arg(value_name = "NAME", required = true)]
+    pub(crate) names: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) accept: AcceptOptions,
 }
 
 const EXPLAIN_EXAMPLES: &str = "\
@@ -116,7 +144,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXPLAIN_EXAMPLES)]
 pub(crate) struct ExplainArgs {
-    /// A rule in words, or a rule or a catalogue of shell-guard, such as `git.reset_hard` or `git` [default: a list of shell-guard's rules]
+    /// A rule in words, a ready rule, or a rule or a catalogue of shell-guard, such as `git.reset_hard` or `git` [default: a list of
+    /// shell-guard's rules]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
 

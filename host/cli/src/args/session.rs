@@ -8,9 +8,10 @@ Examples:
   hookhost session list
   hookhost session show 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93
   hookhost session resume 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 \"And now the tests\"
+  hookhost session labels
   hookhost session list --json | jq -r '.[] | select(.status == \"error\").id'";
 
-/// List, show, resume or remove sessions of hookhost's own agent
+/// List, show, resume or remove sessions of hookhost's own agent, and the labels of all agents' sessions
 #[derive(Debug, Args)]
 #[command(after_help = SESSION_EXAMPLES)]
 pub(crate) struct SessionArgs {
@@ -25,6 +26,8 @@ pub(crate) enum SessionCommand {
     Resume(ResumeArgs),
     #[command(name = "rm")]
     Remove(RemoveArgs),
+    Labels(LabelsArgs),
+    Unlabel(UnlabelArgs),
 }
 
 const LIST_EXAMPLES: &str = "\
@@ -101,4 +104,45 @@ pub(crate) struct RemoveArgs {
     /// The sessions' ids
     #[arg(required = true, value_name = "ID")]
     pub(crate) ids: Vec<String>,
+}
+
+const LABELS_EXAMPLES: &str = "\
+Examples:
+  hookhost session labels
+  hookhost session labels 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93
+  hookhost session labels --json | jq -r '.[] | select(.name == \"read:secret\").session'";
+
+/// Show the labels of the sessions of all agents, and the call that added each
+///
+/// A session shares its labels with its sub-agents.
+#[derive(Debug, Args)]
+#[command(after_help = LABELS_EXAMPLES)]
+pub(crate) struct LabelsArgs {
+    /// Only the labels of this session
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+
+    /// Print one JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const UNLABEL_EXAMPLES: &str = "\
+Examples:
+  hookhost session unlabel 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 read:secret
+  hookhost session unlabel 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93";
+
+/// Remove labels of a session, which needs your consent at a terminal
+///
+/// Rules that stop calls because of the label no longer do so in this session.
+#[derive(Debug, Args)]
+#[command(after_help = UNLABEL_EXAMPLES)]
+pub(crate) struct UnlabelArgs {
+    /// The session
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// The labels to remove; all of them if none is named
+    #[arg(value_name = "LABEL")]
+    pub(crate) labels: Vec<String>,
 }

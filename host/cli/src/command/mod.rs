@@ -65,6 +65,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
             SessionCommand::Show(args) => session::show(&args),
             SessionCommand::Resume(args) => wait_for(run::resume(&args)),
             SessionCommand::Remove(args) => session::remove(&args),
+            SessionCommand::Labels(args) => wait_here_for(session::labels::run(&args)),
+            SessionCommand::Unlabel(args) => wait_here_for(session::unlabel::run(&args)),
         },
         Command::Allow(args) => wait_for(allow::run(&args)),
         Command::Add(args) => wait_for(add::run(&args)),

@@ -13,10 +13,10 @@ use crate::output::{
     style::{DIM, NAME, WARNING},
 };
 use hookhost::StoreError;
-use hookhost::command::replace_asks;
+use hookhost::command::replace_audit_modes;
 use hookhost::store::{Log, LogError};
 use hookhost_client::connection::ConnectionError;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use std::path::Path;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -48,13 +48,16 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Exit, CliError> {
         log()?,
         settings(rewritten()?),
     ];
-    let exit = if findings.iter().any(|finding| finding.is_problem) { Exit::NotLoaded } else { Exit::Done };
+    let replaced = replaced_rules();
+    let is_problem = !replaced.is_empty() || findings.iter().any(|finding| finding.is_problem);
+    let exit = if is_problem { Exit::NotLoaded } else { Exit::Done };
     if args.json {
         let findings = findings.iter().map(|Finding { label, says, is_problem }| {
             ((*label).to_owned(), json!({ "says": says, "problem": is_problem }))
         });
-        let mut answer: serde_json::Map<_, _> = findings.collect();
+        let mut answer: Map<_, _> = findings.collect();
         answer.insert("version".to_owned(), json!(VERSION));
+        answer.insert("rules-to-write".to_owned(), json!(replaced));
         answer.insert("installed-by".to_owned(), json!(installation.to_string()));
         output::print_json(&answer)?;
         return Ok(exit);
@@ -63,6 +66,12 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Exit, CliError> {
     for Finding { label, says, is_problem } in &findings {
         let says = if *is_problem { format!("{WARNING}{says}{WARNING:#}") } else { says.clone() };
         output::row(&mut text, 8, label, &says);
+    }
+    if !replaced.is_empty() {
+        text.push_str(&format!(
+            "{WARNING}tool-policy only shortens results now. Write these rules in place of its others:{WARNING:#}\n\n"
+        ));
+        replaced.iter().for_each(|rule| text.push_str(&format!("{}\n", output::printable(rule))));
     }
     text.push_str(&format!(
         "{DIM}hookhost does not look for newer versions, and does not update itself. An update keeps the log, the approvals and the \
@@ -112,23 +121,24 @@ fn log() -> Result<Finding, CliError> {
     })
 }
 
-/// Replaces the `[[ask]]` tables of version 0.1 in the user's own file, and returns their number. An agent changes nothing. A file with
-/// other mistakes stays, too: they are reported when the settings are checked.
+/// Replaces the mode `audit` of version 0.1 in the user's own file, and returns how often. An agent changes nothing. A file with other
+/// mistakes stays, too: they are reported when the settings are checked.
 fn rewritten() -> Result<usize, CliError> {
     let places = configuration::places()?;
     let file = places.user_file();
     let can_write = !inside_agent::is_inside() && file.exists();
-    Ok(if can_write { replace_asks(&file, &places, SECTIONS).unwrap_or_default() } else { 0 })
+    Ok(if can_write { replace_audit_modes(&file, &places, SECTIONS).unwrap_or_default() } else { 0 })
 }
 
-/// Checks that this version accepts the settings. `rewritten` is the number of tables that became rules.
+/// Checks that this version accepts the settings. `rewritten` is the number of modes that were replaced.
 fn settings(rewritten: usize) -> Finding {
     match configuration::cwd().and_then(|cwd| configuration::find(None, &cwd)) {
         Ok(found) => {
-            let files: Vec<_> = found.config.files().iter().map(|file| one_line(&file.to_string_lossy())).collect();
+            let files: Vec<_> =
+                configuration::files(&found.config).map(|file| one_line(&file.to_string_lossy())).collect();
             let mut says = if files.is_empty() { "there is no hookhost.toml yet".to_owned() } else { files.join(", ") };
             if rewritten > 0 {
-                says.push_str(&format!("; {rewritten} `[[ask]]` in your own file became `[[rule]]`"));
+                says.push_str(&format!("; {rewritten} `mode = \"audit\"` in your own file became `observe`"));
             }
             Finding::good("settings", says)
         }
@@ -138,4 +148,60 @@ fn settings(rewritten: usize) -> Finding {
             Finding::problem("settings", format!("this version does not accept them: {}", one_line(first)))
         }
     }
+}
+
+/// Returns the rules in words that replace the rules of the plugin tool-policy of version 0.1.
+fn replaced_rules() -> Vec<String> {
+    let Ok(found) = configuration::cwd().and_then(|cwd| configuration::find(None, &cwd)) else { return Vec::new() };
+    let rules = found.config.enabled().filter_map(|entry| entry.config.get("rule")?.as_array());
+    rules.flatten().filter_map(Value::as_object).filter_map(replacement).collect()
+}
+
+/// Returns what to write in place of a rule with `deny`, `ask` or `rate`.
+fn replacement(old: &Map<String, Value>) -> Option<String> {
+    let quoted = |text: &str| Value::from(text).to_string();
+    let id = old.get("id").and_then(Value::as_str)?;
+    let on = quoted(old.get("tool").and_then(Value::as_str).unwrap_or("*"));
+    let conditions: Vec<String> =
+        old.get("when").and_then(Value::as_array).into_iter().flatten().filter_map(condition).collect();
+    let mut text = String::new();
+    let mut add = |id: &str, conditions: &[String], answer: &str, says: &str| {
+        text.push_str(&format!("[[rule]]\nid = {}\non = {on}\n", quoted(id)));
+        if !conditions.is_empty() {
+            text.push_str(&format!("when = {}\n", quoted(&conditions.join(" && "))));
+        }
+        text.push_str(&format!("{answer} = {}\n", quoted(says)));
+        if !conditions.is_empty() && answer != "note" {
+            text.push_str("stops = []    # a call that it stops, such as { tool = \"NAME\", arguments = {} }\npasses = []   # one that it does not\n");
+        }
+    };
+    if let Some(rate) = old.get("rate").and_then(Value::as_object) {
+        let (calls, seconds) = (rate.get("calls")?, rate.get("seconds")?);
+        add(&format!("{id}-calls"), &conditions, "note", "a call");
+        let counted = format!("count(\"{id}-calls\", \"{seconds}s\") >= {calls}");
+        add(
+            id,
+            &[&conditions[..], &[counted]].concat(),
+            "reject",
+            &format!("{calls} calls in {seconds} s are possible"),
+        );
+    }
+    for (key, answer) in [("deny", "reject"), ("ask", "ask")] {
+        if let Some(says) = old.get(key).and_then(Value::as_str) {
+            add(id, &conditions, answer, says);
+        }
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// Returns a condition on an argument as an expression.
+fn condition(old: &Value) -> Option<String> {
+    let argument = format!("arguments.{}", old.get("argument")?.as_str()?);
+    Some(match old {
+        _ if old.get("equals").is_some() => format!("{argument} == {}", old["equals"]),
+        _ if old.get("not").is_some() => format!("!({argument} == {})", old["not"]),
+        _ if old.get("matches").is_some() => format!("{argument}.matches({})", old["matches"]),
+        _ if old["present"] == true => format!("has({argument})"),
+        _ => format!("!has({argument})"),
+    })
 }

@@ -17,6 +17,7 @@ use hookhost::command::replay_event;
 use hookhost::replay::Compared;
 use hookhost::store::Log;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -87,7 +88,7 @@ impl Explained {
                 Ok(Record::Session(opened)) if is_before && opened.header.session == self.event.header.session => {
                     self.opened = Some(*opened);
                 }
-                Ok(record) if !is_before && id_of(&record) == Some(&self.event.id) => self.later.push(line),
+                Ok(record) if !is_before && is_about(&record, &self.event.id) => self.later.push(line),
                 _ => {}
             }
         }
@@ -136,6 +137,14 @@ impl Explained {
             let round = if has_rounds { format!("{DIM}round {}{DIM:#}  ", call.round) } else { String::new() };
             let plugin = one_line(&call.plugin);
             let _ = writeln!(text, "  {round}{NAME}{plugin:width$}{NAME:#}  {}", record::said(call));
+            let labels = [
+                ("the session had the label", call.inputs.labels.iter().flat_map(BTreeMap::keys).collect()),
+                ("added the label", call.labels.iter().collect::<Vec<_>>()),
+            ];
+            for (what, labels) in labels.into_iter().filter(|(_, labels)| !labels.is_empty()) {
+                let labels = record::labels_line(labels.into_iter());
+                let _ = writeln!(text, "  {:width$}  {DIM}{what}{DIM:#} {labels}", "");
+            }
         }
         if !event.not_matched.is_empty() {
             let _ = writeln!(text, "  {DIM}not asked: {}{DIM:#}", one_line(&event.not_matched.join(", ")));
@@ -293,6 +302,14 @@ fn id_of(record: &Record) -> Option<&String> {
         Record::Observed(observed) => Some(&observed.id),
         Record::Delivery(delivery) => delivery.id.as_ref(),
         _ => None,
+    }
+}
+
+/// Returns true if a record belongs to the event, or removes a label that the event added.
+fn is_about(record: &Record, id: &String) -> bool {
+    match record {
+        Record::Operator(action) => action.labels.iter().any(|label| label.of == *id),
+        _ => id_of(record) == Some(id),
     }
 }
 

@@ -222,19 +222,20 @@ fn dropped(text: &mut String, dropped: &Dropped) {
 fn taken_up(text: &mut String, changed: &RulesChanged) {
     let _ = writeln!(text, "{CHANGED}other rules{CHANGED:#} were taken up");
     for LoadedPlugin { plugin, code, mode, .. } in &changed.plugins {
-        let audit = if *mode == Mode::Audit { ", in audit mode" } else { "" };
+        let observed = if *mode == Mode::Observe { ", only observed" } else { "" };
         let code = cut(&one_line(&code.to_string()), SHOWN);
-        let _ = writeln!(text, "    {NAME}{}{NAME:#} {DIM}({code}{audit}){DIM:#}", one_line(plugin));
+        let _ = writeln!(text, "    {NAME}{}{NAME:#} {DIM}({code}{observed}){DIM:#}", one_line(plugin));
     }
 }
 
 fn operator(text: &mut String, operator: &OperatorAction) {
-    let OperatorAction { action, by, until, agents, rules, .. } = operator;
+    let OperatorAction { action, by, until, agents, rules, session, labels, .. } = operator;
     let done = match action {
         OperatorActionKind::RuleAccept => "has new rules",
         OperatorActionKind::RuleRemove => "lost rules",
         OperatorActionKind::RuleOff => "leaves rules out",
         OperatorActionKind::RuleOn => "has rules back",
+        OperatorActionKind::LabelRemove => "removed labels",
         OperatorActionKind::On => "was switched on",
         OperatorActionKind::Off => "was switched off",
         OperatorActionKind::Pause => "was paused",
@@ -248,6 +249,9 @@ fn operator(text: &mut String, operator: &OperatorAction) {
     if !rules.is_empty() {
         let _ = write!(text, ": {}", one_line(&rules.join(", ")));
     }
+    if !labels.is_empty() {
+        let _ = write!(text, ": {}", labels_line(labels.iter().map(|label| &label.name)));
+    }
     if let Some(until) = until {
         let _ = write!(text, " until {}", time::utc(*until));
     }
@@ -255,20 +259,31 @@ fn operator(text: &mut String, operator: &OperatorAction) {
         let _ = write!(text, " by {}", cut(&one_line(by), SHOWN));
     }
     text.push('\n');
+    if let Some(session) = session {
+        let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(session));
+    }
+}
+
+/// Returns labels on one line.
+pub(crate) fn labels_line<'a>(labels: impl Iterator<Item = &'a String>) -> String {
+    one_line(&labels.map(String::as_str).collect::<Vec<_>>().join(", "))
 }
 
 fn called(text: &mut String, call: &CallRecord) {
-    let CallRecord { plugin, round, mode, fuel, micros, log, log_dropped, findings, .. } = call;
-    let audit = if *mode == Mode::Audit { ", in audit mode" } else { "" };
+    let CallRecord { plugin, round, mode, fuel, micros, log, log_dropped, findings, labels, .. } = call;
+    let observed = if *mode == Mode::Observe { ", only observed" } else { "" };
     let _ = writeln!(
         text,
-        "    {NAME}{}{NAME:#} {} {DIM}(round {round}{audit}, fuel {fuel}, {micros} µs){DIM:#}",
+        "    {NAME}{}{NAME:#} {} {DIM}(round {round}{observed}, fuel {fuel}, {micros} µs){DIM:#}",
         one_line(plugin),
         said(call)
     );
     for finding in findings {
         let found = format!("{}: {}", finding.code, finding.explanation);
         let _ = writeln!(text, "      found {}", cut(&one_line(&found), SHOWN));
+    }
+    if !labels.is_empty() {
+        let _ = writeln!(text, "      added the label {}", labels_line(labels.iter()));
     }
     for line in log {
         let _ = writeln!(text, "      {DIM}log: {}{DIM:#}", cut(&one_line(&line.message), SHOWN));
@@ -405,6 +420,10 @@ mod tests {
             (
                 r#""kind":"observed","id":"s.0","session":"s","event":"stream-end","time":0,"calls":[]"#,
                 "stream-end  observed",
+            ),
+            (
+                r#""kind":"operator","time":0,"action":"label-remove","by":"ada","session":"s","labels":[{"name":"read:secret","added":0,"of":"s.0"}]"#,
+                "hookhost removed labels: read:secret by ada\n    session s\n",
             ),
             (r#""kind":"later","time":0"#, "`later` is not a kind of record"),
         ] {

@@ -192,12 +192,16 @@ impl<'a> Checker<'a> {
                 });
             }
             (Parameter::Word, Expression::Text(word)) if !word.is_empty() => Some(Value::from(word.clone())),
-            (Parameter::Window, Expression::Text(window)) => seconds(window).map(Value::Int),
+            (Parameter::Flag, Expression::Text(flag)) if flag.len() > 1 && flag.starts_with(['-', '+', '/']) => {
+                Some(Value::from(flag.clone()))
+            }
+            (Parameter::Window, Expression::Text(window)) => vocabulary::seconds(window).map(Value::Int),
             (Parameter::Times, Expression::Int(times)) if *times >= 1 => Some(Value::Int(*times)),
             _ => None,
         };
         let what = match parameter {
             Parameter::Window => "a time in quotes, such as \"90s\", \"10m\", \"2h\" or \"1d\"",
+            Parameter::Flag => "an option in quotes, such as \"--force\" or \"-f\"",
             Parameter::Times => "a number of at least 1",
             Parameter::Word | Parameter::String => "a string in quotes",
         };
@@ -233,19 +237,4 @@ fn each(function: &str) -> Option<Each> {
         "map" => Each::Map,
         _ => return None,
     })
-}
-
-/// Reads a time such as `10m` as seconds. It is at most 366 days.
-fn seconds(window: &str) -> Option<i64> {
-    const MAXIMUM: i64 = 366 * 24 * 60 * 60;
-    let (number, unit) = window.split_at_checked(window.len().checked_sub(1)?)?;
-    let unit = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 60 * 60,
-        "d" => 24 * 60 * 60,
-        _ => return None,
-    };
-    let number: i64 = number.parse().ok().filter(|_| number.bytes().all(|byte| byte.is_ascii_digit()))?;
-    number.checked_mul(unit).filter(|seconds| (1..=MAXIMUM).contains(seconds))
 }

@@ -24,7 +24,7 @@ fn a_condition_names_what_it_needs_once() {
         ("path", None, Capability::None),
         ("count", Some("push"), Capability::State),
         ("has", Some("read:secret"), Capability::Labels),
-        ("written_by_agent", None, Capability::Later),
+        ("written_by_agent", None, Capability::State),
     ];
     assert_eq!(uses, expected);
 }

@@ -23,8 +23,8 @@ pub use hash_chain::{FORMAT, Line, LineError};
 pub use memory_log::MemoryLog;
 pub use record::{
     ApprovalRecord, AskedAgain, CallRecord, Dropped, EventRecord, Header, KeptAnswer, LoadedPlugin, LogBegins,
-    Observed, OperatorAction, OperatorActionKind, Record, RulesChanged, SessionEnded, SessionOpened, StateWrite,
-    ToolRun, WrittenValue,
+    Observed, OperatorAction, OperatorActionKind, Record, RulesChanged, SessionEnded, SessionLabel, SessionOpened,
+    StateWrite, ToolRun, WrittenValue,
 };
 pub use redaction::Redacted;
 pub use sink::AuditSink;

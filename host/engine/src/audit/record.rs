@@ -9,7 +9,8 @@ use crate::contract::{Answered, Cause, EventKind, Failure, ModelRef, OutcomeKind
 use crate::sandbox::Inputs;
 use crate::sandbox::capability::{Finding, LogLine};
 use crate::state::Scope;
-use serde::{Deserialize, Serialize};
+use serde::de::IntoDeserializer as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -232,6 +233,7 @@ pub struct CallRecord {
     /// SHA-256 of the plugin's configuration, as JSON.
     pub config: Digest,
     /// Effect of the plugin's answers.
+    #[serde(deserialize_with = "recorded_mode")]
     pub mode: Mode,
     /// Round of the event in which the plugin was called. The first round is 1.
     pub round: u32,
@@ -429,6 +431,25 @@ pub struct OperatorAction {
     /// The rules in words that the change is about, by their ids.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
+    /// The session whose labels were removed: the one at the root of its tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The labels that were removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<SessionLabel>,
+}
+
+/// A label of a session, and the call that added it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct SessionLabel {
+    /// The label.
+    pub name: String,
+    /// Time of the event that added the label, in milliseconds since the Unix epoch.
+    pub added: u64,
+    /// Identifier of the event, or of the call of a plugin's tool, that added the label.
+    pub of: String,
 }
 
 /// The kind of an [`OperatorAction`].
@@ -452,13 +473,24 @@ pub enum OperatorActionKind {
     RuleOff,
     /// A rule in words was switched on before the end of that time.
     RuleOn,
+    /// Labels of a session were removed.
+    LabelRemove,
 }
 
 impl OperatorAction {
     /// Creates the record of a change that affects all agents. The host that writes the record sets its time.
     #[must_use]
     pub fn new(action: OperatorActionKind) -> Self {
-        Self { time: 0, action, by: None, until: None, agents: Vec::new(), rules: Vec::new() }
+        Self {
+            time: 0,
+            action,
+            by: None,
+            until: None,
+            agents: Vec::new(),
+            rules: Vec::new(),
+            session: None,
+            labels: Vec::new(),
+        }
     }
 }
 
@@ -475,6 +507,7 @@ impl OperatorActionKind {
             Self::RuleRemove => "rule-remove",
             Self::RuleOff => "rule-off",
             Self::RuleOn => "rule-on",
+            Self::LabelRemove => "label-remove",
         }
     }
 }
@@ -492,7 +525,14 @@ pub struct LoadedPlugin {
     /// SHA-256 of the plugin's configuration, as JSON.
     pub config: Digest,
     /// Effect of the plugin's answers.
+    #[serde(deserialize_with = "recorded_mode")]
     pub mode: Mode,
+}
+
+/// Reads a mode, also with the name that it had in version 0.1.
+fn recorded_mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Mode, D::Error> {
+    let word = String::deserialize(deserializer)?;
+    if word == "audit" { Ok(Mode::Observe) } else { Mode::deserialize(word.into_deserializer()) }
 }
 
 impl EventRecord {

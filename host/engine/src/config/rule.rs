@@ -5,6 +5,7 @@ use super::{
     decode::decode,
     entry_rules::name_rule,
     names,
+    place::Place,
     tree::{Node, Value, join},
 };
 use crate::contract::action::is_known_tool;
@@ -52,12 +53,22 @@ impl Rule {
         self.node.place.range.start..self.node.end()
     }
 
+    /// Returns true if the rule is in a file of a project.
+    pub(super) fn is_of_project(&self) -> bool {
+        self.origin.layer == Layer::Project
+    }
+
+    /// Returns the position of the value of a key.
+    pub(super) fn place(&self, key: &str) -> Place {
+        self.node.nearest_to(&[key]).place.clone()
+    }
+
     /// Returns the problem that a rule at `earlier` has the same id.
     pub(super) fn repeats(&self, earlier: &Self) -> Problem {
         let id = &self.row.id;
         let message =
             format!("the id `{id}` is taken: the rule at {} has it, and no rule overrides another", earlier.origin);
-        Problem::new(&self.node.nearest_to(&["id"]).place, message).about("rule.id")
+        Problem::new(&self.place("id"), message).about("rule.id")
     }
 
     /// Returns the problem that the files of a layer have too many rules, of which this is the first.
@@ -91,7 +102,13 @@ fn mistakes(row: &RuleRow, layer: Layer) -> Vec<(String, String)> {
             find(key, unfit(key, on, on.matchers()));
         }
     }
+    if row.within.is_some() && row.after.is_empty() {
+        find("within", "it is the time that `after` looks at: name in `after` what has to occur".to_owned());
+    }
     answer_rules(row, layer, &mut find);
+    if row.mode.is_some() && layer == Layer::Project {
+        find("mode", "a rule in a project's file has no mode, because modes are the user's: take it out".to_owned());
+    }
     if row.instead.is_some() && row.reject.is_none() && row.ask.is_none() {
         find("instead", "only `reject` and `ask` stop something, so only they can say what to do instead".to_owned());
     }
@@ -157,7 +174,7 @@ fn example_rules(row: &RuleRow, find: &mut impl FnMut(&str, String)) {
 }
 
 fn length_rules(row: &RuleRow, find: &mut impl FnMut(&str, String)) {
-    let RuleRow { reject, ask, note, remind, redact, label, instead, when, unless, .. } = row;
+    let RuleRow { reject, ask, note, remind, redact, label, instead, when, unless, within, .. } = row;
     let texts = [
         ("reject", reject),
         ("ask", ask),
@@ -168,6 +185,7 @@ fn length_rules(row: &RuleRow, find: &mut impl FnMut(&str, String)) {
         ("instead", instead),
         ("when", when),
         ("unless", unless),
+        ("within", within),
     ];
     for (key, text) in texts.iter().filter_map(|(key, text)| Some((key, text.as_ref()?))) {
         if text.trim().is_empty() && *key != "redact" {
@@ -177,7 +195,7 @@ fn length_rules(row: &RuleRow, find: &mut impl FnMut(&str, String)) {
             find(key, too_long("a text", text.len(), MAX_TEXT));
         }
     }
-    for (key, values) in row.matchers() {
+    for (key, values) in row.matchers().chain([("after", &row.after)]) {
         for (at, value) in values.iter().enumerate() {
             let key = format!("{key}.{at}");
             if value.is_empty() {
@@ -203,7 +221,7 @@ fn unfit(key: &str, on: &RuleOn, known: &[&str]) -> String {
 }
 
 /// Checks that a word names something. A misspelt word would otherwise be the name of a tool that does not exist.
-pub(super) fn on_rule(on: &RuleOn) -> Result<(), String> {
+fn on_rule(on: &RuleOn) -> Result<(), String> {
     let RuleOn::Tool(tool) = on else { return Ok(()) };
     let words: Vec<&str> = RuleOn::WORDS.iter().map(|(word, _)| *word).collect();
     if tool.contains(['*', '?', '[']) || tool.starts_with("mcp__") || is_known_tool(tool) {

@@ -1,29 +1,33 @@
 //! The entry of the plugin `rules`, which is made from all `[[rule]]` tables.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 
 use serde_json::{Map, Value};
 
 use super::{
     ActionKind, Code, Config, ConfigError, Entry, Grants, Layer, OnFailure, Problem, Problems, Rule, StateGrant,
 };
-use crate::contract::FactName;
 use crate::contract::rule::{LayeredRow, Mistake, RuleOn, RuleRow, RulesConfig};
+use crate::contract::{EventKind, FactName};
+
+/// Maximum size of what the plugin remembers of a run: when each of a thousand rules last matched, and two thousand files.
+const QUOTA: NonZeroUsize = NonZeroUsize::new(16 << 20).unwrap();
 
 impl Entry {
     /// Name of the entry that judges the `[[rule]]` tables. No entry of a file has this name.
     pub const RULES: &str = "rules";
 
-    /// Priority of the entry that judges the `[[rule]]` tables. It is asked before the plugins with usual priorities, so
+    /// Usual priority of the entry that judges the `[[rule]]` tables. It is asked before the plugins with usual priorities, so
     /// that a user's own sentence is the one that the model reads.
     const RULES_PRIORITY: i32 = 50;
 
     /// Returns the entry that judges these rules.
-    fn of_rules(code: Code, rules: &[Rule]) -> Self {
-        let first = rules.iter().min_by_key(|rule| rule.origin.layer == Layer::Project);
+    fn of_rules(code: Code, rules: &[Rule], priority: Option<i32>) -> Self {
+        let first = rules.iter().min_by_key(|rule| rule.is_of_project());
         Self {
-            priority: Self::RULES_PRIORITY,
-            events: Some(words(rules).map(RuleOn::event).collect()),
+            priority: priority.unwrap_or(Self::RULES_PRIORITY),
+            events: Some(events(rules)),
             actions: actions(rules),
             on_failure: Some(OnFailure::Ask),
             grants: grants(rules),
@@ -45,7 +49,7 @@ impl Config {
         if self.rules().is_empty() {
             return Ok(self);
         }
-        let entry = Entry::of_rules(code, self.rules());
+        let entry = Entry::of_rules(code, self.rules(), self.rules_priority());
         self.with_entries(vec![entry])
     }
 
@@ -69,12 +73,22 @@ impl Config {
     }
 }
 
+/// Returns the events at which the rules are judged, and those at which the plugin sees which files the calls write.
+fn events(rules: &[Rule]) -> BTreeSet<EventKind> {
+    let of_files = [EventKind::BeforeToolCall, EventKind::AfterToolCall].into_iter().filter(|_| ask_about_files(rules));
+    words(rules).map(RuleOn::event).chain(of_files).collect()
+}
+
 fn words(rules: &[Rule]) -> impl Iterator<Item = &RuleOn> {
     rules.iter().flat_map(|rule| rule.row.on.iter())
 }
 
 /// Returns the actions of the tool calls that the rules are about, or `None` for all calls.
 fn actions(rules: &[Rule]) -> Option<BTreeSet<ActionKind>> {
+    // Any tool may write a file.
+    if ask_about_files(rules) {
+        return None;
+    }
     let mut actions = BTreeSet::new();
     for on in words(rules) {
         actions.extend(match on {
@@ -94,7 +108,10 @@ fn actions(rules: &[Rule]) -> Option<BTreeSet<ActionKind>> {
 
 /// Returns the capabilities of the plugin. Of the facts and variables, it gets those that the rules name.
 fn grants(rules: &[Rule]) -> Grants {
-    let mut grants = Grants { labels: true, state: Some(StateGrant::default()), ..Grants::default() };
+    let mut grants = Grants { labels: true, state: Some(StateGrant::new(QUOTA)), ..Grants::default() };
+    if ask_about_files(rules) {
+        grants.facts.insert(FactName::PathExists);
+    }
     // For `time.hour`, which is in local time.
     grants.facts.insert(FactName::TimeOffset);
     for name in rules.iter().flat_map(|rule| names(&rule.row)) {
@@ -106,26 +123,50 @@ fn grants(rules: &[Rule]) -> Grants {
             None => grants.facts.extend(FactName::from_name(&name)),
         }
     }
+    // `git checkout x` changes the branch, unless `x` is a file.
+    if grants.facts.contains(&FactName::GitBranch) {
+        grants.facts.insert(FactName::PathExists);
+    }
     grants
 }
 
-/// Returns the names that the conditions of a row use. The plugin reports a condition that cannot be read.
+/// Returns the names and functions that the conditions of a row use, each function with its first argument. The plugin reports
+/// a condition that cannot be read.
 #[cfg(feature = "config-file")]
-fn names_of_conditions(row: &RuleRow) -> Vec<String> {
+fn uses(row: &RuleRow) -> Vec<(String, Option<String>)> {
     let conditions = [&row.when, &row.unless].into_iter().flatten();
     let compiled = conditions.filter_map(|condition| hookhost_conditions::Condition::compile(condition).ok());
-    compiled.flat_map(|condition| condition.names().map(|used| used.name().to_owned()).collect::<Vec<_>>()).collect()
+    let uses = compiled.flat_map(|condition| condition.names().cloned().collect::<Vec<_>>());
+    uses.map(|used| match used {
+        hookhost_conditions::Use::Function(function, word) => (function.name.to_owned(), word),
+        used => (used.name().to_owned(), None),
+    })
+    .collect()
 }
 
 /// Without configuration files, there are no rules.
 #[cfg(not(feature = "config-file"))]
-fn names_of_conditions(_row: &RuleRow) -> Vec<String> {
+fn uses(_row: &RuleRow) -> Vec<(String, Option<String>)> {
     Vec::new()
+}
+
+/// Returns true if a rule asks which files the agent has written.
+fn ask_about_files(rules: &[Rule]) -> bool {
+    let is_of_files = |name: &str| matches!(name, "written_by_agent" | "created_by_agent");
+    rules.iter().any(|rule| uses(&rule.row).iter().any(|(name, _)| is_of_files(name)))
+}
+
+impl Rule {
+    /// Returns true if the rule asks when or how often the rule with this id matched.
+    pub(super) fn asks_about(&self, id: &str) -> bool {
+        let in_sequence = self.row.after.iter().any(|name| name.strip_prefix('!').unwrap_or(name) == id);
+        in_sequence || uses(&self.row).iter().any(|(_, word)| word.as_deref() == Some(id))
+    }
 }
 
 /// Returns the names that the conditions and the texts of a row use.
 fn names(row: &RuleRow) -> Vec<String> {
-    let mut names = names_of_conditions(row);
+    let mut names: Vec<String> = uses(row).into_iter().map(|(name, _)| name).collect();
     let texts = [&row.reject, &row.ask, &row.note, &row.remind, &row.instead].into_iter().flatten();
     for text in texts {
         let in_braces = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
@@ -136,7 +177,7 @@ fn names(row: &RuleRow) -> Vec<String> {
 
 /// Returns the configuration of the plugin.
 fn config(rules: &[Rule]) -> Map<String, Value> {
-    let layered = |rule: &Rule| LayeredRow { of_project: rule.origin.layer == Layer::Project, row: rule.row.clone() };
+    let layered = |rule: &Rule| LayeredRow { of_project: rule.is_of_project(), row: rule.row.clone() };
     let config = RulesConfig { rule: rules.iter().map(layered).collect() };
     match serde_json::to_value(config) {
         Ok(Value::Object(config)) => config,
@@ -149,7 +190,6 @@ fn config(rules: &[Rule]) -> Map<String, Value> {
 mod tests {
     use super::*;
     use crate::config::{Digest, Source};
-    use crate::contract::EventKind;
 
     fn parsed(text: &str) -> Config {
         Config::parse(text, &Source::new("/h.toml", Layer::User), &[]).unwrap()
@@ -176,11 +216,35 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_about_files_that_the_agent_wrote_hears_each_call_and_its_result() {
+        let text = "[[rule]]\nid = 'a'\non = 'prompt'\nwhen = 'created_by_agent(\"/x\")'\nnote = 'n'";
+        let config = parsed(text).with_rules_plugin(code()).unwrap();
+        let entry = config.entry(Entry::RULES).unwrap();
+        let events = [EventKind::PromptSubmit, EventKind::BeforeToolCall, EventKind::AfterToolCall];
+        assert_eq!((entry.events.clone(), entry.actions.clone()), (Some(events.into()), None));
+        assert!(entry.grants.facts.contains(&FactName::PathExists));
+    }
+
+    #[test]
+    fn a_rule_about_whose_past_another_one_asks_is_only_observed_while_it_is_off() {
+        let config = parsed(
+            "[[rule]]\nid = 'a'\non = 'shell'\nlabel = 'x'\n[[rule]]\nid = 'b'\non = 'shell'\nnote = 'n'
+            [[rule]]\nid = 'c'\non = 'shell'\nafter = '!a'\nreject = 'no'\nstops = ['x']\npasses = [{ command = 'x', after = 'a' }]",
+        );
+        let config = config.without_rules(|rule| rule.row.id != "c");
+        let left: Vec<_> = config.rules().iter().map(|rule| (rule.row.id.as_str(), rule.row.observe)).collect();
+        assert_eq!(left, [("c", false), ("a", true)]);
+    }
+
+    #[test]
     fn the_plugin_may_read_the_facts_and_variables_that_the_rules_name() {
         let text = "[[rule]]\nid = 'a'\non = 'shell'\nwhen = 'git.branch == env.BASE && env.CI == null'\nnote = 'in {aws.profile}'";
         let config = parsed(text).with_rules_plugin(code()).unwrap();
         let Grants { facts, env, .. } = &config.entry(Entry::RULES).unwrap().grants;
-        assert_eq!(*facts, [FactName::TimeOffset, FactName::GitBranch, FactName::AwsProfile].into());
+        assert_eq!(
+            *facts,
+            [FactName::TimeOffset, FactName::GitBranch, FactName::PathExists, FactName::AwsProfile].into()
+        );
         assert_eq!(*env, ["BASE", "CI"]);
     }
 

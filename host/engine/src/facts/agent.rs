@@ -1,7 +1,8 @@
 //! What the sender of an event knows about the agent.
 
 use super::process::OwnProcess;
-use crate::contract::{SessionMode, ToolHints};
+use crate::contract::{Fact, FactName, SessionMode, ToolHints};
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -19,6 +20,20 @@ pub struct AgentContext {
     /// The agent's process, or a process that the agent has started in its own environment. If absent, it is this
     /// process.
     pub process: Option<Arc<dyn AgentProcess>>,
+    /// Facts in place of those that the host would read.
+    #[doc(hidden)]
+    pub given: Option<Arc<GivenFacts>>,
+}
+
+/// The facts of an event that a test of rules makes up. A fact that is not given is absent, so that the outcome is the
+/// same on every machine.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct GivenFacts {
+    /// The facts by name, whatever directory they are about.
+    pub facts: BTreeMap<FactName, Fact>,
+    /// The variables that a plugin may read.
+    pub variables: BTreeMap<String, String>,
 }
 
 impl AgentContext {

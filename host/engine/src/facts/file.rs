@@ -30,6 +30,18 @@ pub(super) fn text(path: &Path) -> Found {
     String::from_utf8(bytes).map(Some).map_err(|_| not_understood(path, "is not UTF-8"))
 }
 
+/// Returns true if there is something at the path. A link counts itself, wherever it leads.
+///
+/// # Errors
+/// Returns the reason if a directory of the path cannot be searched.
+pub(super) fn exists(path: &Path) -> Found<bool> {
+    match path.symlink_metadata() {
+        Ok(_) => Ok(Some(true)),
+        Err(error) if is_missing(&error) => Ok(Some(false)),
+        Err(error) => Err(not_understood(path, &format!("cannot be looked up: {}", error.kind()))),
+    }
+}
+
 /// Returns true if the error says that there is no file.
 pub(super) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)

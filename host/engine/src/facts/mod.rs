@@ -30,7 +30,7 @@ mod process;
 mod reader;
 mod tools;
 
-pub use agent::{AgentContext, AgentProcess};
+pub use agent::{AgentContext, AgentProcess, GivenFacts};
 #[cfg(target_os = "linux")]
 pub use process::OtherProcess;
 pub use process::{OwnProcess, UnknownProcess};

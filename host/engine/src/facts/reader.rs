@@ -1,7 +1,7 @@
 //! The facts of one event. A fact is read when a plugin asks for it, and at most once.
 
 use super::agent::AgentContext;
-use super::{cloud, flag, git, kube, text, tools};
+use super::{cloud, file, flag, git, kube, text, tools};
 use crate::contract::{Fact, FactName, Session};
 use crate::locked::locked;
 use std::collections::BTreeMap;
@@ -47,6 +47,9 @@ impl FactReader {
     /// Returns a fact about the directory or the file `at`, or about the working directory of the session. A relative
     /// path begins in the working directory.
     pub(crate) fn read(&self, name: FactName, at: Option<&str>) -> Fact {
+        if let Some(given) = &self.agent.given {
+            return given.facts.get(&name).cloned().unwrap_or(Fact::Absent);
+        }
         let at = at.unwrap_or_default();
         if at.len() > MAX_PATH || at.contains('\0') {
             return Fact::Unreadable("the path is too long, or contains a zero byte".to_owned());
@@ -63,10 +66,19 @@ impl FactReader {
         read
     }
 
+    /// Returns a variable of this process's environment, which a plugin may read.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        match &self.agent.given {
+            Some(given) => given.variables.get(name).cloned(),
+            None => std::env::var(name).ok(),
+        }
+    }
+
     fn source(&self, name: FactName, at: &Path) -> Fact {
         let AgentContext { mode, version, tool, .. } = &self.agent;
         let process = self.agent.process();
         text(match name {
+            FactName::PathExists => return flag(file::exists(at)),
             FactName::PathIsTracked => return flag(git::is_tracked(at)),
             FactName::ToolReadOnly => return flag(Ok(tool.read_only)),
             FactName::ToolDestructive => return flag(Ok(tool.destructive)),

@@ -59,7 +59,7 @@ impl Home {
         let process = Some(Arc::new(Variables(self.1.clone())) as Arc<dyn AgentProcess>);
         let tool = ToolHints { destructive: Some(false), ..ToolHints::default() };
         let mode = Some(SessionMode::AcceptEdits);
-        FactReader::new(Arc::new(session), AgentContext { mode, version: None, tool, process })
+        FactReader::new(Arc::new(session), AgentContext { mode, version: None, tool, process, given: None })
     }
 
     fn fact(&self, name: &str) -> Fact {
@@ -267,4 +267,15 @@ fn a_path_without_bounds_and_a_text_without_bounds_are_unreadable() {
     is_unreadable(&home.fact_at("git.branch", Some("a\0b")), "zero byte");
     home.write(".git/HEAD", &format!("ref: refs/heads/{}\n", "a".repeat(5000)));
     is_unreadable(&home.fact("git.branch"), "longer than");
+}
+
+#[test]
+fn a_path_exists_if_anything_is_there_also_a_broken_link() {
+    let home = Home::new();
+    home.write("a/b", "");
+    symlink(home.path("nowhere"), home.path("link")).unwrap();
+    for (path, exists) in [("a", true), ("a/b", true), ("link", true), ("c", false), ("a/b/c", false), ("c/d", false)] {
+        assert_eq!(home.fact_at("path.exists", Some(path)), Fact::Flag(exists), "{path}");
+    }
+    is_unreadable(&home.fact_at("path.exists", Some(&"x".repeat(300))), "looked up");
 }

@@ -5,7 +5,7 @@ use crate::contract::bytes::Bytes;
 use crate::contract::{Fact, FactName};
 use crate::state::{Read, Reads, Scope};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The inputs that a call has got from outside its event. With these inputs, the call can be replayed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,9 +27,10 @@ pub struct Inputs {
     /// The facts that the call read, in order of the first reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<FactRead>,
-    /// The labels of the session before the event, if the call used labels.
+    /// The labels of the session before the event, if the call used labels. The value of a label is the time at which
+    /// it was added, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub labels: Option<BTreeSet<String>>,
+    pub labels: Option<BTreeMap<String, u64>>,
 }
 
 /// A fact that a call read.

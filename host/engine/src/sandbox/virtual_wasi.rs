@@ -66,7 +66,7 @@ pub(super) fn context(event: &EventFacts, grants: &Grants, files: WasiFilesystem
         builder.secure_random(stream);
     }
     for name in &grants.env {
-        if let Ok(value) = std::env::var(name) {
+        if let Some(value) = event.world.variable(name) {
             builder.env(name, value);
         }
     }

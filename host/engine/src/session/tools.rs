@@ -233,7 +233,7 @@ impl<'a> Call<'a> {
             call.findings = effects.findings;
             if plugin.enforces() {
                 call.labels = effects.labels;
-                writes.extend(written_labels(&call.labels, &self.record.id));
+                writes.extend(written_labels(&call.labels, &self.record.id, self.record.header.time));
             }
             reminders = effects.reminders;
             if let Some(written) = written.filter(|writes| !writes.is_empty()) {

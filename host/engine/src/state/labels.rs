@@ -1,10 +1,13 @@
-//! The labels of a tree of sessions: words that plugins add, and that stay until the session ends.
+//! The labels of a tree of sessions: words that plugins add, and that stay until the session ends or a person removes
+//! them.
 //!
 //! A label is a key in the scope `tree` of a namespace that belongs to no plugin. So labels are read from one snapshot,
-//! are committed with the record of their event, and end like the other state of the tree.
+//! are committed with the record of their event, and end like the other state of the tree. An agent can resume a
+//! session whose end it has reported. The conversation then still contains what a label is about, so the end of a
+//! session that was only reported removes no label.
 
-use super::{Scope, Source, Write, Writes};
-use std::collections::BTreeSet;
+use super::{Found, Scope, Source, Time, Write, Writes};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Name of the namespace of the labels. A plugin cannot have this name, because of the colon.
@@ -18,9 +21,34 @@ const MAX_LENGTH: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Labels {
     snapshot: Arc<dyn Source>,
-    /// The labels before the event, after their first use.
-    before: Option<BTreeSet<String>>,
+    /// The labels before the event with the times at which they were added, after their first use.
+    before: Option<BTreeMap<String, Time>>,
     added: BTreeSet<String>,
+    /// The time of the event.
+    now: Time,
+}
+
+/// The call that added a label to a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LabelOrigin {
+    /// The time of the event, in milliseconds since the Unix epoch.
+    pub(crate) time: Time,
+    /// The identifier of the event, or of the call of a plugin's tool.
+    pub(crate) event: String,
+}
+
+impl LabelOrigin {
+    fn to_bytes(&self) -> Vec<u8> {
+        format!("{} {}", self.time, self.event).into_bytes()
+    }
+
+    /// Reads a stored origin. If it was not stored by this version, the label counts as added at the Unix epoch.
+    pub(crate) fn from_bytes(stored: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(stored);
+        let parts = text.split_once(' ').and_then(|(time, event)| Some((time.parse().ok()?, event.to_owned())));
+        let (time, event) = parts.unwrap_or_default();
+        Self { time, event }
+    }
 }
 
 /// The reason why labels cannot be read or added, as the end of a sentence that begins with the plugin's name.
@@ -41,8 +69,8 @@ pub(crate) enum LabelError {
 
 impl Labels {
     /// Creates the labels of an event. If the event is replayed, `before` are the recorded labels.
-    pub(crate) fn new(snapshot: Arc<dyn Source>, before: Option<BTreeSet<String>>) -> Self {
-        Self { snapshot, before, added: BTreeSet::new() }
+    pub(crate) fn new(snapshot: Arc<dyn Source>, before: Option<BTreeMap<String, Time>>, now: Time) -> Self {
+        Self { snapshot, before, added: BTreeSet::new(), now }
     }
 
     pub(crate) fn add(&mut self, label: &str) -> Result<(), LabelError> {
@@ -57,36 +85,58 @@ impl Labels {
     }
 
     pub(crate) fn has(&mut self, label: &str) -> Result<bool, LabelError> {
+        Ok(self.added_at(label)?.is_some())
+    }
+
+    /// Returns the time at which the session got the label.
+    pub(crate) fn added_at(&mut self, label: &str) -> Result<Option<Time>, LabelError> {
         check(label)?;
-        Ok(self.added.contains(label) || self.before()?.contains(label))
+        let now = self.added.contains(label).then_some(self.now);
+        Ok(self.before()?.get(label).copied().or(now))
     }
 
     pub(crate) fn list(&mut self) -> Result<Vec<String>, LabelError> {
-        let before = self.before()?.clone();
-        Ok(before.union(&self.added).cloned().collect())
+        let mut all = self.added.clone();
+        all.extend(self.before()?.keys().cloned());
+        Ok(all.into_iter().collect())
     }
 
     /// Returns the labels before the event, if the call has used them, and the labels that the call has added.
-    pub(crate) fn into_parts(self) -> (Option<BTreeSet<String>>, BTreeSet<String>) {
+    pub(crate) fn into_parts(self) -> (Option<BTreeMap<String, Time>>, BTreeSet<String>) {
         (self.before, self.added)
     }
 
-    fn before(&mut self) -> Result<&BTreeSet<String>, LabelError> {
+    fn before(&mut self) -> Result<&BTreeMap<String, Time>, LabelError> {
         match &mut self.before {
             Some(before) => Ok(before),
             unread => {
-                let keys = self.snapshot.keys(Scope::Tree).map_err(LabelError::Unavailable)?;
-                Ok(unread.insert(keys.into_iter().collect()))
+                let snapshot = &self.snapshot;
+                let added_at = |label: String| {
+                    let found = snapshot.value(Scope::Tree, &label)?;
+                    let time = match found {
+                        Found::Value(Some(stored)) => LabelOrigin::from_bytes(&stored).time,
+                        Found::Value(None) | Found::SizeAlone => 0,
+                    };
+                    Ok((label, time))
+                };
+                let keys = snapshot.keys(Scope::Tree).map_err(LabelError::Unavailable)?;
+                let before = keys.into_iter().map(added_at).collect::<Result<_, _>>();
+                Ok(unread.insert(before.map_err(LabelError::Unavailable)?))
             }
         }
     }
 }
 
 impl Writes {
-    /// Returns the writes that add labels. The value of a label is the identifier of the event that has added it.
-    pub(crate) fn of_labels(labels: &BTreeSet<String>, event: &str) -> Self {
-        let write = || Write::Set { value: event.as_bytes().to_vec(), expires: None };
+    /// Returns the writes that add labels. The value of a label is the event that has added it.
+    pub(crate) fn of_labels(labels: &BTreeSet<String>, origin: &LabelOrigin) -> Self {
+        let write = || Write::Set { value: origin.to_bytes(), expires: None };
         Self::from_iter(labels.iter().map(|label| ((Scope::Tree, label.clone()), write())))
+    }
+
+    /// Returns the writes that remove labels.
+    pub(crate) fn without_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Self {
+        Self::from_iter(labels.map(|label| ((Scope::Tree, label.to_owned()), Write::Delete)))
     }
 }
 
@@ -100,7 +150,7 @@ fn check(label: &str) -> Result<(), LabelError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LabelError, Labels, MAX_LABELS, Writes};
+    use super::{LabelError, LabelOrigin, Labels, MAX_LABELS, Writes};
     use crate::state::{Namespace, Namespaces, Scope};
     use std::sync::Arc;
 
@@ -108,9 +158,10 @@ mod tests {
     fn labels(stored: &[&str]) -> Labels {
         let mut namespace = Namespace::default();
         let stored = stored.iter().map(|label| (*label).to_owned()).collect();
-        namespace.apply(Scope::Tree, &Writes::of_labels(&stored, "e"), 0);
+        let origin = LabelOrigin { time: 5, event: "e".to_owned() };
+        namespace.apply(Scope::Tree, &Writes::of_labels(&stored, &origin), 0);
         let namespaces = [Arc::default(), Arc::new(namespace), Arc::default()];
-        Labels::new(Arc::new(Namespaces::new(namespaces, 0)), None)
+        Labels::new(Arc::new(Namespaces::new(namespaces, 0)), None, 9)
     }
 
     #[test]
@@ -120,9 +171,20 @@ mod tests {
         labels.add("read:secret").unwrap();
         assert_eq!((labels.has("a"), labels.has("b")), (Ok(true), Ok(false)));
         assert_eq!(labels.list().unwrap(), ["a", "read:secret"]);
+        let times = ["read:secret", "a", "b"].map(|label| labels.added_at(label).unwrap());
+        assert_eq!(times, [Some(5), Some(9), None], "a label that is added again keeps its time");
         let (before, added) = labels.into_parts();
-        assert_eq!(before.unwrap(), ["read:secret".to_owned()].into());
+        assert_eq!(before.unwrap(), [("read:secret".to_owned(), 5)].into());
         assert_eq!(added, ["a".to_owned()].into(), "a label that is there is not added again");
+    }
+
+    #[test]
+    fn a_label_of_another_version_counts_as_added_long_ago() {
+        let origin = LabelOrigin { time: 7, event: "s.1 x".to_owned() };
+        assert_eq!(LabelOrigin::from_bytes(&origin.to_bytes()), origin);
+        for stored in ["s.1", "", "x s.1", "-1 s"] {
+            assert_eq!(LabelOrigin::from_bytes(stored.as_bytes()).time, 0, "{stored}");
+        }
     }
 
     #[test]

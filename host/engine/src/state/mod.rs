@@ -10,7 +10,7 @@ mod reads;
 mod source;
 mod view;
 
-pub(crate) use labels::{LABELS, LabelError, Labels};
+pub(crate) use labels::{LABELS, LabelError, LabelOrigin, Labels};
 pub(crate) use namespace::{Namespace, StoredValue};
 pub(crate) use reads::{MAX_RECORDED, Read, Reads};
 pub(crate) use source::{Found, Namespaces, RecordedReads, Source};

@@ -49,6 +49,11 @@ impl Namespace {
         self.values.iter().filter(move |(_, stored)| stored.is_live(now)).map(|(key, _)| key)
     }
 
+    /// Returns all keys and values, including the values that have expired.
+    pub(crate) fn values(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.values.iter().map(|(key, stored)| (key.as_str(), stored.value.as_slice()))
+    }
+
     pub(crate) fn put(&mut self, key: &str, stored: StoredValue) {
         self.remove(key);
         self.bytes += key.len() + stored.value.len();

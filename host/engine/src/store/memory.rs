@@ -2,8 +2,8 @@
 
 use super::turns::Turns;
 use super::{
-    Backend, FirstAnswer, LateWrite, OpenQuestion, Owner, QuestionChange, SessionChanges, SessionRow, StoreError, Unit,
-    owner,
+    Backend, FirstAnswer, LateWrite, OpenQuestion, Owner, QuestionChange, SessionChanges, SessionRow, StoreError,
+    TreeValue, Unit, owner,
 };
 use crate::locked::locked;
 use crate::state::{Lineage, Namespace, Namespaces, Scope, Source, Time};
@@ -46,6 +46,22 @@ impl Backend for Memory {
     fn session(&self, id: &str) -> Result<SessionRow, StoreError> {
         let sessions = locked(&self.sessions);
         Ok(sessions.get(id).cloned().unwrap_or_default())
+    }
+
+    fn tree_values(&self, plugin: &str) -> Result<Vec<TreeValue>, StoreError> {
+        let namespaces = locked(&self.namespaces);
+        let of_plugin = namespaces.iter().filter(|(owner, _)| owner.scope == Scope::Tree && *owner.plugin == *plugin);
+        let mut all: Vec<_> = of_plugin
+            .flat_map(|(owner, namespace)| {
+                namespace.values().map(|(key, value)| TreeValue {
+                    session: owner.session.clone(),
+                    key: key.to_owned(),
+                    value: value.to_owned(),
+                })
+            })
+            .collect();
+        all.sort_by(|one, other| (&one.session, &one.key).cmp(&(&other.session, &other.key)));
+        Ok(all)
     }
 
     fn answer(&self, id: &str, answer: &str) -> Result<Option<FirstAnswer>, StoreError> {

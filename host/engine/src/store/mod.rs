@@ -63,6 +63,9 @@ trait Backend: Any + Send + Sync {
     /// Returns a session's row; a session without a row has version 0.
     fn session(&self, id: &str) -> Result<SessionRow, StoreError>;
 
+    /// Returns all values of a plugin in the scope `tree`, ordered by the session at the root of the tree and by key.
+    fn tree_values(&self, plugin: &str) -> Result<Vec<TreeValue>, StoreError>;
+
     /// Answers a question, unless it has an answer. Returns the first answer; `None` if there is no such question.
     fn answer(&self, id: &str, answer: &str) -> Result<Option<FirstAnswer>, StoreError>;
 
@@ -84,6 +87,14 @@ trait Backend: Any + Send + Sync {
 
     /// Removes the cached data of a session and its tree.
     fn forget(&self, _: Lineage<'_>) {}
+}
+
+/// A value in the scope `tree`.
+pub(crate) struct TreeValue {
+    /// The session at the root of the tree.
+    pub(crate) session: String,
+    pub(crate) key: String,
+    pub(crate) value: Vec<u8>,
 }
 
 /// Identifies a namespace of the state by its plugin, its scope, and its session or tree.
@@ -263,6 +274,14 @@ impl Store {
     /// If it cannot be read.
     pub(crate) async fn session_now(&self, id: &str) -> Result<SessionRow, StoreError> {
         retry_while_locked(|| self.session(id)).await
+    }
+
+    /// Returns all values of a plugin in the scope `tree`, ordered by the session at the root of the tree and by key.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) async fn tree_values(&self, plugin: &str) -> Result<Vec<TreeValue>, StoreError> {
+        retry_while_locked(|| self.backend.tree_values(plugin)).await
     }
 
     /// Answers a question, unless it has an answer. Returns the first answer; `None` if there is no such question.

@@ -1,14 +1,15 @@
 //! What the configuration asks a person about, and who can waive it.
 
-use crate::support::{asking, bash, builder, component, plugin, spec};
+use crate::support::{asking, bash, builder, plugin, spec};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
-use hookhost::config::{Digest, Entry, Layer, Origin, StateGrant};
-use hookhost::contract::{Action, Asker, Cause, OutcomeKind, ToolCall, ToolOrigin, ToolResult};
+use hookhost::config::{Entry, Layer, Origin};
+use hookhost::contract::{Action, Asker, Cause, OutcomeKind, Refusal, ToolCall, ToolOrigin, ToolResult};
 use hookhost::replay::replay;
 use hookhost::store::Log;
 use hookhost::{Config, Decision, Host, RecordedOutcome, Session};
 use serde_json::json;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -253,17 +254,16 @@ async fn a_yes_for_the_session_does_not_answer_a_plugins_question() {
 #[tokio::test]
 async fn a_yes_for_the_session_waives_no_rejection() {
     // It lets one call pass.
-    let path = component("tool_policy.wasm");
-    let mut entry = Entry::new("tool-policy", &path, Digest::of_file(&path).unwrap());
-    entry.grants.state = Some(StateGrant::default());
-    let rule = json!({"rule": [{"id": "once", "tool": "bash", "rate": {"calls": 1, "seconds": 3600}}]});
-    entry.config = rule.as_object().unwrap().clone();
-    let (person, host) = always(vec![entry]).await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&is_over);
+    let once = move |_: &ToolCall| asked.load(Ordering::Relaxed).then(|| Refusal::new("once is enough"));
+    let (person, host) = always(vec![Entry::from_rule("once", once)]).await;
     let session = host.open_session(spec()).unwrap();
     passes(&session, "make").await;
+    is_over.store(true, Ordering::Relaxed);
     let settled = session.before_tool_call(bash(&session, "make")).await;
     let Decision::Rejected(rejection) = &settled.outcome else { panic!("{settled:?}") };
-    assert_eq!((&rejection.by[..], rejection.cause), (&["tool-policy".to_owned()][..], Cause::Verdict));
+    assert_eq!((&rejection.by[..], rejection.cause), (&["once".to_owned()][..], Cause::Verdict));
     assert!(settled.record.kept.is_empty() && person.asked().len() == 1);
 }
 

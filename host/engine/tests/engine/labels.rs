@@ -72,7 +72,7 @@ async fn a_label_is_dropped_if_the_call_does_not_return_or_the_plugin_only_obser
     }
 
     let mut observes = plugin("p");
-    observes.mode = Mode::Audit;
+    observes.mode = Mode::Observe;
     let (_directory, log, recorder) = recording(vec![observes]);
     let host = recorder.build().await.unwrap();
     assert!(said(&open(&host, "s", None), "add a").await.starts_with("Allowed"));
@@ -87,7 +87,7 @@ async fn labels_are_the_same_in_a_replay() {
     let (_directory, log, recorder) = recording(vec![plugin("p")]);
     let host = recorder.build().await.unwrap();
     let session = host.session("test", "/work").unwrap();
-    for command in ["list", "add a", "has a", "add b", "list"] {
+    for command in ["list", "add a", "has a", "add b", "added-at a", "added-at c", "list"] {
         let _ = said(&session, command).await;
     }
     drop(session);
@@ -95,9 +95,10 @@ async fn labels_are_the_same_in_a_replay() {
     let again = builder(Config::from_entries(vec![plugin("p")], Settings::default()).unwrap()).build().await.unwrap();
     let mut all = Vec::new();
     let summary = replay(&again, &Log::open(&log).unwrap(), |event| all.push(event.clone())).await.unwrap();
-    assert_eq!((summary.same, summary.different, summary.not_replayable), (5, 0, 0), "{all:?}");
+    assert_eq!((summary.same, summary.different, summary.not_replayable), (7, 0, 0), "{all:?}");
     let Some(event) = all.last() else { panic!() };
-    assert_eq!(event.recorded.calls[0].inputs.labels, Some(["a".to_owned(), "b".to_owned()].into()));
+    let Some(labels) = &event.recorded.calls[0].inputs.labels else { panic!() };
+    assert_eq!(labels.keys().collect::<Vec<_>>(), ["a", "b"]);
 }
 
 #[tokio::test]
@@ -110,4 +111,69 @@ async fn one_label_too_many_ends_the_call() {
     let refused = said(&session, "add more").await;
     assert!(refused.contains("already has 64"), "{refused}");
     assert_eq!(said(&session, "has 63").await, "true");
+}
+
+#[tokio::test]
+async fn a_label_has_the_time_of_the_event_that_added_it_first() {
+    let (_directory, log, recorder) = recording(vec![plugin("p")]);
+    let host = recorder.build().await.unwrap();
+    let session = open(&host, "s", None);
+    assert_eq!(said(&session, "added-at a").await, "None");
+    for command in ["add a", "add a", "add-and-trap b"] {
+        let _ = said(&session, command).await;
+    }
+    let time = said(&session, "added-at a").await;
+    assert_eq!(said(&session, "added-at b").await, "None");
+    host.drain(Duration::from_secs(60)).await.unwrap();
+    let events: Vec<_> = written(&log)
+        .into_iter()
+        .filter_map(|record| match record {
+            Record::Event(event) => Some((event.id.clone(), event.header.time)),
+            _ => None,
+        })
+        .collect();
+    let (added_by, added) = &events[1];
+    assert_eq!(time, format!("Some({added})"));
+    let [(labelled, label)] = &host.labels().await.unwrap()[..] else { panic!() };
+    assert_eq!((labelled.as_str(), label.name.as_str(), label.added, &label.of), ("s", "a", *added, added_by));
+}
+
+#[tokio::test]
+async fn a_person_removes_labels_and_the_log_says_who_did() {
+    let (_directory, log, recorder) = recording(vec![plugin("p")]);
+    let host = recorder.build().await.unwrap();
+    let (root, child, other) = (open(&host, "root", None), open(&host, "child", Some("root")), open(&host, "x", None));
+    for command in ["add a", "add b"] {
+        let _ = (said(&child, command).await, said(&other, command).await);
+    }
+    let mut labels: Vec<_> = host.labels().await.unwrap();
+    assert_eq!(labels.iter().map(|(session, _)| session.as_str()).collect::<Vec<_>>(), ["root", "root", "x", "x"]);
+    let removed = labels.remove(0).1;
+    // Another process removes the label.
+    let person = builder(Config::empty()).store(&log).build().await.unwrap();
+    person.remove_labels("root", vec![removed.clone()], Some("ada".to_owned())).await.unwrap();
+    assert_eq!((said(&root, "list").await, said(&child, "has a").await), (r#"["b"]"#.into(), "false".into()));
+    assert_eq!(said(&other, "list").await, r#"["a", "b"]"#);
+    assert_eq!(said(&child, "add a").await, r#"["a", "b"]"#, "a later call can add it again");
+    host.drain(Duration::from_secs(60)).await.unwrap();
+    let actions = written(&log).into_iter().filter_map(|record| match record {
+        Record::Operator(action) => Some(action),
+        _ => None,
+    });
+    let [action] = &actions.collect::<Vec<_>>()[..] else { panic!() };
+    assert_eq!(action.action.name(), "label-remove");
+    assert_eq!((action.by.as_deref(), action.session.as_deref()), (Some("ada"), Some("root")));
+    assert_eq!(action.labels, [removed]);
+}
+
+#[tokio::test]
+async fn a_session_that_is_resumed_after_its_reported_end_still_has_its_labels() {
+    let (_directory, _log, recorder) = recording(vec![plugin("p")]);
+    let host = recorder.build().await.unwrap();
+    let session = open(&host, "s", None);
+    let _ = said(&session, "add a").await;
+    session.session_end(hookhost::contract::Usage::default()).await;
+    drop(session);
+    assert_eq!(said(&open(&host, "s", None), "list").await, r#"["a"]"#);
+    assert_eq!(said(&open(&host, "new", None), "list").await, "[]");
 }

@@ -56,7 +56,7 @@ pub enum Mode {
     #[default]
     Enforce,
     /// The rejection is recorded, but the message is forwarded.
-    Audit,
+    Observe,
 }
 
 /// The way in which a tool's definition is approved.

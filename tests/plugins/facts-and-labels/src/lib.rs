@@ -1,5 +1,5 @@
 //! Does what a shell command says, and rejects the command with the result: `fact NAME [AT]`, `add LABEL`, `has LABEL`,
-//! `list`. After `add-and-trap LABEL` it traps. Every other command is allowed.
+//! `added-at LABEL`, `list`. After `add-and-trap LABEL` it traps. Every other command is allowed.
 
 use hookhost_guest::prelude::*;
 
@@ -18,6 +18,7 @@ impl Plugin for FactsAndLabels {
                 labels::add(label);
                 said(&labels::list())
             }
+            ["added-at", label] => said(&labels::added_at(label)),
             ["has", label] => said(&labels::has(label)),
             ["list"] => said(&labels::list()),
             ["add-and-trap", label] => {

@@ -11,7 +11,8 @@ use crate::output::{
     self, one_line,
     style::{DIM, WARNING},
 };
-use hookhost::config::{Config, Entry, ToolPattern};
+use hookhost::config::{Config, ToolPattern};
+use hookhost::contract::rule::{RuleOn, RuleRow};
 use hookhost_conditions::glob::{Comparison, Glob};
 use hookhost_proxy::mcp::lock::{HeldBackStore, LockFile};
 use hookhost_proxy::mcp::operation::is_reserved;
@@ -147,7 +148,7 @@ struct Rule {
 enum Tools {
     /// A pattern from the configuration file.
     Pattern(ToolPattern),
-    /// A glob from the settings of the plugin tool-policy.
+    /// A glob from a rule in words.
     Glob(Glob),
 }
 
@@ -173,34 +174,39 @@ fn rules(config: &Config) -> Vec<Rule> {
     for entry in config.enabled() {
         let name = format!("plugin {}", entry.name);
         rules.extend(entry.tools.iter().flatten().map(|pattern| rule(name.clone(), pattern)));
-        rules.extend(of_configuration(entry));
     }
-    for row in config.rules().iter().map(|rule| &rule.row) {
-        rules.extend(row.on.iter().filter_map(|on| {
-            let text = on.name().to_owned();
-            let tools = Tools::Glob(Glob::new(&text).ok()?);
-            Some(Rule { name: format!("rule {}", row.id), text, tools, arguments: Vec::new() })
-        }));
-    }
+    rules.extend(config.rules().iter().flat_map(|rule| of_row(&rule.row)));
     rules
 }
 
-/// Returns the rules in a plugin's settings, if the settings have the same form as the settings of the plugin tool-policy.
-fn of_configuration(entry: &Entry) -> Vec<Rule> {
-    let rules = entry.config.get("rule").and_then(Value::as_array).into_iter().flatten();
-    let rules = rules.filter_map(|rule| {
-        let text = rule.get("tool")?.as_str()?.to_owned();
-        let id = rule.get("id").and_then(Value::as_str).unwrap_or_default();
-        let conditions = rule.get("when").and_then(Value::as_array).into_iter().flatten();
-        let argument = |condition: &Value| condition.get("argument")?.as_str().map(str::to_owned);
-        Some(Rule {
-            name: format!("plugin {}, rule {}", entry.name, one_line(id)),
-            tools: Tools::Glob(Glob::new(&text).ok()?),
-            text,
-            arguments: conditions.filter_map(argument).collect(),
-        })
+/// Returns the tools that a rule in words names, with the arguments in its conditions.
+fn of_row(row: &RuleRow) -> Vec<Rule> {
+    let of_tools = row.on.iter().filter(|on| matches!(on, RuleOn::Tool(_))).map(|on| on.name().to_owned());
+    let every = [String::from("*")];
+    let tools = if row.tool.is_empty() { &every[..] } else { &row.tool };
+    let servers = row.server.iter().filter(|server| !server.starts_with('!') && row.on.contains(&RuleOn::Mcp));
+    let of_servers = servers.flat_map(|server| {
+        let tools = tools.iter().filter(|tool| !tool.starts_with('!'));
+        tools.map(move |tool| format!("mcp__{server}__{tool}"))
     });
-    rules.collect()
+    let conditions = || row.when.iter().chain(&row.unless);
+    let rule = |text: String| {
+        let tools = Tools::Glob(Glob::new(&text).ok()?);
+        let arguments = conditions().flat_map(|condition| named_arguments(condition)).collect();
+        Some(Rule { name: format!("rule {}", row.id), text, tools, arguments })
+    };
+    of_tools.chain(of_servers).filter_map(rule).collect()
+}
+
+/// Returns the paths of the arguments that a condition names: `database.name` of `arguments.database.name == "a"`.
+fn named_arguments(condition: &str) -> impl Iterator<Item = String> {
+    condition.split("arguments.").skip(1).filter_map(|rest| {
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '.').unwrap_or(rest.len());
+        let (path, rest) = rest.split_at(end);
+        // The last part can be a method, such as `startsWith`.
+        let path = if rest.starts_with('(') { path.rsplit_once('.').map_or("", |(path, _)| path) } else { path };
+        (!path.is_empty()).then(|| path.to_owned())
+    })
 }
 
 /// Returns the server that a pattern names, if any.

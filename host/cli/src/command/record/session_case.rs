@@ -1,16 +1,16 @@
 //! A case with the events of one recorded session.
 
 use super::mask::Masked;
-use crate::command::test::{CaseOutcome, StateValue, States};
+use crate::command::test::{CaseOutcome, StateValue, States, TIME};
 use crate::output::time;
 use crate::tally::{RuleName, deciding_rules};
 use hookhost::audit::{CallRecord, EventRecord, Scope, SessionOpened, StateWrite, WrittenValue};
 use hookhost::contract::action::ActionMap;
-use hookhost::contract::{EventKind, ToolCall, ToolOrigin};
+use hookhost::contract::{EventKind, Fact, FactName, ToolCall, ToolOrigin};
 use hookhost_agents::ToolUse;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
-use std::collections::HashMap;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use toml_edit::{Array, InlineTable};
 
@@ -25,11 +25,13 @@ pub(super) struct SessionCase {
     events: Vec<String>,
     /// The state that the case has after its events so far. `None` is a key that is not there.
     state: HashMap<(String, Scope, String), Option<Vec<u8>>>,
+    /// The labels that the case has after its events so far.
+    labels: BTreeSet<String>,
 }
 
 impl SessionCase {
     pub(super) fn new(opened: SessionOpened, began: u64) -> Self {
-        Self { opened, began, events: Vec::new(), state: HashMap::new() }
+        Self { opened, began, events: Vec::new(), state: HashMap::new(), labels: BTreeSet::new() }
     }
 
     pub(super) fn is_of(&self, opened: &SessionOpened) -> bool {
@@ -40,17 +42,24 @@ impl SessionCase {
         self.events.len()
     }
 
-    /// Adds an event with its outcome. State that the plugins read and that earlier events of the case did not leave is added, too.
+    /// Adds an event with its outcome, the facts that the plugins read, and the state and labels that they read and that earlier events of
+    /// the case did not leave.
     pub(super) fn add(&mut self, event: &EventRecord, masked: &mut Masked) {
         let mut text = String::from("\n[[case.event]]\n");
         for (key, mut value) in self.event_keys(event) {
             masked.mask(&mut value);
             line(&mut text, key, &value);
         }
-        let mut state = json!(self.state_before(event));
-        masked.mask(&mut state);
-        if state.as_object().is_some_and(|state| !state.is_empty()) {
-            line(&mut text, "state", &state);
+        let before = [
+            ("state", json!(self.state_before(event))),
+            ("labels", json!(self.labels_before(event))),
+            ("facts", facts(event)),
+        ];
+        for (key, mut value) in before {
+            masked.mask(&mut value);
+            if value != json!({}) && value != json!([]) {
+                line(&mut text, key, &value);
+            }
         }
         for (key, mut value) in outcome_keys(event) {
             masked.mask(&mut value);
@@ -102,6 +111,15 @@ impl SessionCase {
             }
         }
         before
+    }
+
+    /// Returns the labels that the plugins read and that the case would not have.
+    fn labels_before(&mut self, event: &EventRecord) -> BTreeSet<String> {
+        let read = event.calls.iter().filter_map(|call| call.inputs.labels.as_ref()).flat_map(BTreeMap::keys);
+        let missing: BTreeSet<String> = read.filter(|label| !self.labels.contains(*label)).cloned().collect();
+        self.labels.extend(missing.iter().cloned());
+        self.labels.extend(event.calls.iter().flat_map(|call| call.labels.iter().cloned()));
+        missing
     }
 
     /// Notes what a plugin wrote. If a person had to answer first, what was written is not known, and the next event says it.
@@ -166,6 +184,29 @@ fn outcome_keys(event: &EventRecord) -> Vec<(&'static str, Value)> {
         keys.push(("becomes", value));
     }
     keys
+}
+
+/// Returns the facts that the plugins read, and the time if it may matter: stored values can contain earlier times. A fact that is absent is
+/// left out, because a case has no other ones. Of a fact about several directories, the first value is taken.
+fn facts(event: &EventRecord) -> Value {
+    let mut facts = Map::new();
+    let needs_time = |call: &CallRecord| {
+        call.inputs.state.is_some() || call.inputs.facts.iter().any(|read| read.name == FactName::TimeOffset)
+    };
+    if event.calls.iter().any(needs_time) {
+        facts.insert(TIME.to_owned(), json!(event.header.time));
+    }
+    for read in event.calls.iter().flat_map(|call| &call.inputs.facts) {
+        let value = match &read.value {
+            Fact::Absent => continue,
+            Fact::Text(text) => json!(text),
+            Fact::Number(number) => json!(number),
+            Fact::Flag(flag) => json!(flag),
+            Fact::Unreadable(why) => json!({ "unreadable": why }),
+        };
+        facts.entry(read.name.name()).or_insert(value);
+    }
+    Value::Object(facts)
 }
 
 /// Adds a line `key = value`. A value that TOML cannot express is written as the text of its JSON.

@@ -1,4 +1,4 @@
-//! `hookhost rule explain`: explains a rule in words, or a rule of the plugin shell-guard.
+//! `hookhost rule explain`: explains a rule in words, a ready rule, or a rule of the plugin shell-guard.
 
 use super::named::Owner;
 use crate::args::ExplainArgs;
@@ -12,6 +12,7 @@ use crate::output::{
     time,
     wrap::wrapped,
 };
+use crate::ready;
 use anyhow::anyhow;
 use hookhost::config::Rule;
 use hookhost::contract::rule::{RuleExample, RuleOn};
@@ -29,7 +30,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Exit, CliError> {
         })?;
         return Ok(Exit::Done);
     }
-    let rules = configuration::rules(&configuration::cwd()?)?;
+    let rules = configuration::rules().map(|(rules, off)| [rules, off].concat())?;
     if let Some(rule) = rules.iter().find(|rule| args.id.as_ref() == Some(&rule.row.id)) {
         match args.json {
             true => output::print_json(&rule.row)?,
@@ -45,6 +46,15 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Exit, CliError> {
         }
         return Ok(Exit::Done);
     };
+    if let Some(ready) = ready::named(id) {
+        match args.json {
+            true => output::print_json(&json!({ "name": ready.name, "says": ready.sentence, "text": ready.text }))?,
+            false => {
+                output::print(&format!("{}{DIM}to put it into force: hookhost rule add {id}{DIM:#}\n", ready.text))?
+            }
+        }
+        return Ok(Exit::Done);
+    }
     match find(&catalogues, &rules, id)? {
         Subject::Catalogue(catalogue) if args.json => output::print_json(catalogue)?,
         Subject::Rule(rule) if args.json => output::print_json(rule)?,
@@ -102,6 +112,8 @@ fn row_as_text(rule: &Rule) -> Result<String, CliError> {
     add("redact", row.redact.as_deref().unwrap_or_default());
     add("about", &row.on.iter().map(RuleOn::name).collect::<Vec<_>>().join(", "));
     row.matchers().for_each(|(key, values)| add(key, &values.join(", ")));
+    add("after", &row.after.join(", "));
+    add("within", row.within.as_deref().unwrap_or_default());
     add("when", row.when.as_deref().unwrap_or_default());
     add("unless", row.unless.as_deref().unwrap_or_default());
     for (label, examples) in [("stops", &row.stops), ("passes", &row.passes)] {

@@ -9,6 +9,7 @@
 //! | `list` | all rules in words, with when they matched last |
 //! | `off` | leaves a rule out for some time, and puts it back |
 //! | `remove` | takes a rule out of the user's file |
+//! | `add` | the ready rules, by their names |
 //! | `accept` | shows rules and what they would have stopped, asks, and puts them into force |
 //! | `propose` | proposals from a file, and their list |
 //! | `reject` | removes a proposal |
@@ -17,6 +18,7 @@
 //! | `new` | a rule from four questions |
 
 mod accept;
+mod add;
 mod explain;
 mod export;
 mod from_words;
@@ -41,7 +43,9 @@ pub(crate) async fn run(args: &RuleArgs) -> Result<Exit, CliError> {
             inside_agent::refuse("asks a model for rules")?;
             from_words::run(&sentence, &args.words).await
         }
+        Some(RuleCommand::List(args)) if args.ready => add::list(args.json),
         Some(RuleCommand::List(args)) => list::run(args),
+        Some(RuleCommand::Add(args)) => add::run(args).await,
         Some(RuleCommand::Explain(args)) => explain::run(args),
         Some(RuleCommand::Export(args)) => export::run(args),
         Some(RuleCommand::New(args)) => new::run(args.accept).await,

@@ -176,7 +176,7 @@ fn free_id(text: &str) -> Result<String, CliError> {
     id.truncate(MAX_ID);
     let id = id.trim_end_matches('-');
     let id = if id.is_empty() { "rule" } else { id };
-    let rules = configuration::rules(&configuration::cwd()?)?;
+    let rules = configuration::rules().map(|(rules, off)| [rules, off].concat())?;
     let is_free = |id: &String| !rules.iter().any(|rule| rule.row.id == *id);
     let ids = std::iter::once(id.to_owned()).chain((2..).map(|number| format!("{id}-{number}")));
     Ok(ids.into_iter().find(is_free).unwrap_or_default())

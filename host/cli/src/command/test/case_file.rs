@@ -1,5 +1,6 @@
 //! The format of case files. A file is checked as a whole before its first case runs.
 
+use super::facts::CaseFacts;
 use super::outcome::CaseOutcome;
 use crate::exit::CliError;
 use crate::nearest::nearest;
@@ -10,10 +11,10 @@ use hookhost::contract::EventKind;
 use hookhost::files::{self, FileError, Guard, Links};
 use hookhost::session::SessionSpec;
 use hookhost_agents::ToolUse;
-use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -86,6 +87,11 @@ pub(super) struct Step {
     /// The command, if the event is written as `shell`.
     pub(super) shell: Option<String>,
     pub(super) before: States,
+    /// The labels that the session gets before the event.
+    pub(super) labels: BTreeSet<String>,
+    pub(super) facts: CaseFacts,
+    /// True if the case gives facts, so that the event alone cannot be tried.
+    has_facts: bool,
     pub(super) expected: Expectation,
 }
 
@@ -97,7 +103,11 @@ pub(super) struct Expectation {
     pub(super) plugin: Option<String>,
     pub(super) reason_contains: Option<String>,
     pub(super) becomes: Option<Value>,
+    /// A part of the result of a plugin's tool. If it is given, the tool runs.
+    pub(super) result_contains: Option<String>,
     pub(super) after: States,
+    /// All labels of the session after the event.
+    pub(super) labels: Option<BTreeSet<String>>,
 }
 
 /// The keys that describe a session.
@@ -128,8 +138,8 @@ struct RawStep {
     interactive: Option<bool>,
     depth: Option<u32>,
     state: States,
-    labels: Option<IgnoredAny>,
-    facts: Option<IgnoredAny>,
+    labels: BTreeSet<String>,
+    facts: Map<String, Value>,
     event: Option<EventKey>,
     payload: Option<Value>,
     shell: Option<String>,
@@ -141,7 +151,9 @@ struct RawStep {
     plugin: Option<String>,
     reason_contains: Option<String>,
     becomes: Option<Value>,
+    result_contains: Option<String>,
     state_after: States,
+    labels_after: Option<BTreeSet<String>>,
 }
 
 /// The key `event`: the name of one event, or several events.
@@ -231,9 +243,10 @@ impl Case {
         spec
     }
 
-    /// Returns true if the case consists of one event whose state is empty, so that the event alone can be tried.
+    /// Returns true if the case consists of one event without state, labels and facts, so that the event alone can be tried.
     pub(super) fn is_one_event(&self) -> bool {
-        matches!(self.steps.as_slice(), [step] if step.before.is_empty())
+        let is_plain = |step: &Step| step.before.is_empty() && step.labels.is_empty() && !step.has_facts;
+        matches!(self.steps.as_slice(), [step] if is_plain(step))
     }
 
     /// Returns the keys of the session that the case gives, in the form of a payload of `hookhost dispatch`.
@@ -283,36 +296,64 @@ impl Reader<'_> {
         let steps = match raw.event {
             Some(EventKey::Steps(steps)) => {
                 raw.event = None;
-                let (state, after) = (std::mem::take(&mut raw.state), std::mem::take(&mut raw.state_after));
+                let of_case = RawStep {
+                    state: std::mem::take(&mut raw.state),
+                    labels: std::mem::take(&mut raw.labels),
+                    facts: std::mem::take(&mut raw.facts),
+                    state_after: std::mem::take(&mut raw.state_after),
+                    labels_after: raw.labels_after.take(),
+                    ..RawStep::default()
+                };
                 self.no_event_of_its_own(&raw, &path);
-                self.steps(steps, &path, state, after)
+                self.steps(steps, &path, of_case)
             }
-            _ => vec![self.step(raw, path)],
+            _ => {
+                self.facts(&raw.facts, &path);
+                vec![self.step(raw, path)]
+            }
         };
         Case { name, line, session, steps }
     }
 
-    /// Reads the events of a case. The case's own state is that before the first event, and after the last one.
-    fn steps(&mut self, raw: Vec<RawStep>, path: &[String], before: States, after: States) -> Vec<Step> {
-        self.known_plugins(&before, path, "state");
-        self.known_plugins(&after, path, "state-after");
-        let steps = raw.into_iter().enumerate().map(|(index, raw)| {
+    /// Reads the events of a case. The case's own state and labels are those before the first event, and after the last one. Its facts are
+    /// those of each event that does not give other ones.
+    fn steps(&mut self, raw: Vec<RawStep>, path: &[String], of_case: RawStep) -> Vec<Step> {
+        self.known_plugins(&of_case.state, path, "state");
+        self.known_plugins(&of_case.state_after, path, "state-after");
+        self.facts(&of_case.facts, path);
+        let steps = raw.into_iter().enumerate().map(|(index, mut raw)| {
             let path = [path, &["event".to_owned(), index.to_string()]].concat();
             for (key, is_given) in raw.keys_of_a_case() {
                 if is_given {
                     self.mistake(&path, key, format!("`{key}` belongs to the case, not to one of its events"));
                 }
             }
+            let given = std::mem::take(&mut raw.facts);
+            self.facts(&given, &path);
+            raw.facts = of_case.facts.clone().into_iter().chain(given).collect();
             self.step(raw, path)
         });
         let mut steps: Vec<Step> = steps.collect();
         if let Some(first) = steps.first_mut() {
-            add(&mut first.before, before);
+            add(&mut first.before, of_case.state);
+            first.labels.extend(of_case.labels);
         }
         if let Some(last) = steps.last_mut() {
-            add(&mut last.expected.after, after);
+            add(&mut last.expected.after, of_case.state_after);
+            last.expected.labels = last.expected.labels.take().or(of_case.labels_after);
         }
         steps
+    }
+
+    /// Reads the facts of a case or of an event, and notes the mistakes.
+    fn facts(&mut self, facts: &Map<String, Value>, path: &[String]) -> CaseFacts {
+        CaseFacts::read(facts).unwrap_or_else(|mistakes| {
+            for (name, message) in mistakes {
+                let path = [path, &["facts".to_owned(), name]].concat();
+                self.mistakes.push(Mistake { path, message });
+            }
+            CaseFacts::default()
+        })
     }
 
     fn no_event_of_its_own(&mut self, raw: &RawStep, path: &[String]) {
@@ -324,11 +365,6 @@ impl Reader<'_> {
     }
 
     fn step(&mut self, raw: RawStep, path: Vec<String>) -> Step {
-        for (key, is_given) in [("labels", raw.labels.is_some()), ("facts", raw.facts.is_some())] {
-            if is_given {
-                self.mistake(&path, key, format!("`{key}` cannot be set yet: this hookhost has rules without {key}"));
-            }
-        }
         self.known_plugins(&raw.state, &path, "state");
         self.known_plugins(&raw.state_after, &path, "state-after");
         if raw.outcome.is_none() && !self.is_update {
@@ -336,15 +372,19 @@ impl Reader<'_> {
             self.mistake(&path, "outcome", format!("the event has no `outcome`: {next}"));
         }
         let (event, payload) = self.event(&raw, &path);
+        let facts = CaseFacts::read(&raw.facts).unwrap_or_default();
         let expected = Expectation {
             outcome: raw.outcome,
             code: raw.code,
             plugin: raw.plugin,
             reason_contains: raw.reason_contains,
             becomes: raw.becomes,
+            result_contains: raw.result_contains,
             after: raw.state_after,
+            labels: raw.labels_after,
         };
-        Step { path, event, payload, shell: raw.shell, before: raw.state, expected }
+        let (has_facts, labels) = (!raw.facts.is_empty(), raw.labels);
+        Step { path, event, payload, shell: raw.shell, before: raw.state, labels, facts, has_facts, expected }
     }
 
     /// Returns the event and its payload.
@@ -357,6 +397,10 @@ impl Reader<'_> {
         };
         if raw.arguments.is_some() && raw.tool.is_none() {
             self.mistake(path, "arguments", "`arguments` belongs to a `tool`, and this event has none");
+        }
+        if raw.result_contains.is_some() && raw.tool.is_none() {
+            let why = "`result-contains` belongs to a `tool` of a plugin, and this event has none";
+            self.mistake(path, "result-contains", why);
         }
         if raw.payload.is_some() && raw.event.is_none() {
             self.mistake(path, "payload", "`payload` belongs to an `event`, and this event has no such key");
@@ -437,7 +481,7 @@ impl RawStep {
         ]
     }
 
-    fn keys_of_an_event(&self) -> [(&'static str, bool); 10] {
+    fn keys_of_an_event(&self) -> [(&'static str, bool); 11] {
         [
             ("shell", self.shell.is_some()),
             ("tool", self.tool.is_some()),
@@ -449,6 +493,7 @@ impl RawStep {
             ("plugin", self.plugin.is_some()),
             ("reason-contains", self.reason_contains.is_some()),
             ("becomes", self.becomes.is_some()),
+            ("result-contains", self.result_contains.is_some()),
         ]
     }
 }

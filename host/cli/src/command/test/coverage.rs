@@ -1,5 +1,6 @@
 //! Counts which plugins and rules the cases have reached, and with which verdicts.
 
+use super::examples::TestedRule;
 use super::run::CaseResult;
 use crate::output::{
     one_line,
@@ -7,6 +8,7 @@ use crate::output::{
     wrap::wrapped,
 };
 use hookhost::audit::CallRecord;
+use hookhost::config::Entry;
 use hookhost::contract::EventKind;
 use hookhost::{Host, Plugin};
 use serde::Serialize;
@@ -72,23 +74,46 @@ pub(super) struct Coverage {
     codes: BTreeMap<String, BTreeSet<String>>,
     /// The known codes that no case has reached, by plugin.
     unseen: BTreeMap<String, Vec<String>>,
+    /// The rules in words, in the order of the files.
+    rules: Vec<RuleCoverage>,
+}
+
+/// How much a rule in words was tried.
+#[derive(Debug, Serialize)]
+struct RuleCoverage {
+    id: String,
+    examples: usize,
+    /// Number of events that the rule matched.
+    events: u64,
 }
 
 impl Coverage {
-    /// Counts the calls of plugins in the results.
-    pub(super) fn new<'a>(host: &Host, results: impl Iterator<Item = &'a CaseResult>) -> Self {
+    /// Counts the examples of rules, and the calls of plugins in the results.
+    pub(super) fn new<'a>(host: &Host, rules: &[TestedRule], results: impl Iterator<Item = &'a CaseResult>) -> Self {
         let plugins = host.plugins();
         let rows = plugins.iter().flat_map(|plugin| plugin.events().map(|event| (plugin.name().to_owned(), event)));
         let mut coverage = Self {
             verdicts: rows.map(|row| (row, BTreeMap::new())).collect(),
             codes: BTreeMap::new(),
             unseen: BTreeMap::new(),
+            rules: Vec::new(),
         };
+        let mut matches: BTreeMap<String, u64> = BTreeMap::new();
         for (event, call) in results.flat_map(|result| &result.calls) {
             let row = coverage.verdicts.entry((call.plugin.clone(), *event)).or_default();
             *row.entry(Verdict::of(call)).or_default() += 1;
-            coverage.codes.entry(call.plugin.clone()).or_default().extend(codes(call));
+            if call.plugin == Entry::RULES {
+                call.findings.iter().for_each(|finding| *matches.entry(finding.code.clone()).or_default() += 1);
+            } else {
+                coverage.codes.entry(call.plugin.clone()).or_default().extend(codes(call));
+            }
         }
+        let of_rule = |rule: &TestedRule| RuleCoverage {
+            id: rule.id().to_owned(),
+            examples: rule.examples(),
+            events: matches.get(rule.id()).copied().unwrap_or_default(),
+        };
+        coverage.rules = rules.iter().map(of_rule).collect();
         for plugin in &plugins {
             let seen = coverage.codes.get(plugin.name());
             let is_unseen = |code: &String| !seen.is_some_and(|seen| seen.contains(code));
@@ -121,6 +146,7 @@ impl Coverage {
             }
             text.push_str(if row.is_empty() { "  never asked\n" } else { "\n" });
         }
+        text.push_str(&self.rules_in_words());
         for (plugin, codes) in self.codes.iter().filter(|(_, codes)| !codes.is_empty()) {
             let codes = codes.iter().map(|code| one_line(code)).collect::<Vec<_>>().join(", ");
             let says = format!("rules of {} that were reached: {codes}", one_line(plugin));
@@ -133,12 +159,28 @@ impl Coverage {
         text
     }
 
+    /// Returns a table of the rules in words, if there are any.
+    fn rules_in_words(&self) -> String {
+        let Some(width) = self.rules.iter().map(|rule| rule.id.len()).max() else { return String::new() };
+        let number = |number: u64| if number == 0 { "-".to_owned() } else { number.to_string() };
+        let mut text =
+            format!("\n{NAME}{:1$}{NAME:#}{DIM} examples   events{DIM:#}\n", "rules in words", width.max(14) + 2);
+        for RuleCoverage { id, examples, events } in &self.rules {
+            let (examples, never) = (*examples as u64, *examples == 0 && *events == 0);
+            let end = if never { "  never tried" } else { "" };
+            let (id, width) = (one_line(id), width.max(14));
+            let _ = writeln!(text, "  {id:width$} {:>8} {:>8}{end}", number(examples), number(*events));
+        }
+        text
+    }
+
     pub(super) fn to_json(&self) -> Value {
         let row = |((plugin, event), row): (&(String, EventKind), &BTreeMap<Verdict, u64>)| json!({ "plugin": plugin, "event": event, "verdicts": row });
         json!({
             "verdicts": self.verdicts.iter().map(row).collect::<Vec<_>>(),
             "codes": self.codes,
             "unseen-codes": self.unseen,
+            "rules": self.rules,
         })
     }
 }

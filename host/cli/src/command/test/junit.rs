@@ -1,48 +1,72 @@
 //! Writes results as JUnit XML, which CI systems read.
 
-use super::case_file::{Case, CaseFile};
+use super::case_file::CaseFile;
 use super::report::failures;
 use super::run::CaseResult;
 use std::fmt::Write as _;
 
-/// Returns the document: a suite for each case file.
-pub(super) fn document<'a>(files: impl Iterator<Item = (&'a CaseFile, &'a [CaseResult])>) -> String {
-    let mut suites = String::new();
-    let (mut tests, mut failed) = (0, 0);
-    for (file, results) in files {
-        let path = escaped(&file.path.to_string_lossy());
-        let failures = results.iter().filter(|result| !result.is_passed()).count();
-        let seconds: f64 = results.iter().map(|result| result.time.as_secs_f64()).sum();
-        let count = results.len();
-        let _ = writeln!(
-            suites,
-            "  <testsuite name=\"{path}\" tests=\"{count}\" failures=\"{failures}\" errors=\"0\" time=\"{seconds:.3}\">"
-        );
-        file.cases.iter().zip(results).for_each(|(case, result)| test_case(&mut suites, &path, case, result));
-        suites.push_str("  </testsuite>\n");
-        tests += count;
-        failed += failures;
+/// The results of one file.
+#[derive(Debug)]
+pub(super) struct Suite {
+    pub(super) path: String,
+    text: String,
+    tests: usize,
+    failed: usize,
+    seconds: f64,
+}
+
+impl Suite {
+    pub(super) fn new(path: impl Into<String>) -> Self {
+        Self { path: path.into(), text: String::new(), tests: 0, failed: 0, seconds: 0.0 }
     }
+
+    /// Returns the suite of a case file.
+    pub(super) fn of(file: &CaseFile, results: &[CaseResult]) -> Self {
+        let mut suite = Self::new(file.path.to_string_lossy());
+        for (case, result) in file.cases.iter().zip(results) {
+            let failures = if result.is_passed() { String::new() } else { failures(case, result) };
+            suite.add(&case.name, case.line, result.time.as_secs_f64(), &failures);
+        }
+        suite
+    }
+
+    /// Adds a result. It is a failure if `failures` is not empty.
+    pub(super) fn add(&mut self, name: &str, line: usize, seconds: f64, failures: &str) {
+        let (name, path) = (escaped(name), escaped(&self.path));
+        self.tests += 1;
+        self.seconds += seconds;
+        let _ = write!(
+            self.text,
+            "    <testcase name=\"{name}\" classname=\"{path}\" file=\"{path}\" line=\"{line}\" time=\"{seconds:.3}\""
+        );
+        let Some(first) = failures.lines().next() else {
+            self.text.push_str("/>\n");
+            return;
+        };
+        self.failed += 1;
+        let (first, failures) = (escaped(first), escaped(failures));
+        let _ = writeln!(self.text, ">\n      <failure message=\"{first}\">{failures}</failure>\n    </testcase>");
+    }
+
+    fn to_xml(&self) -> String {
+        let Self { path, text, tests, failed, seconds } = self;
+        let path = escaped(path);
+        format!(
+            "  <testsuite name=\"{path}\" tests=\"{tests}\" failures=\"{failed}\" errors=\"0\" time=\"{seconds:.3}\">\n{text}  \
+             </testsuite>\n"
+        )
+    }
+}
+
+/// Returns the document.
+pub(super) fn document(suites: &[Suite]) -> String {
+    let tests: usize = suites.iter().map(|suite| suite.tests).sum();
+    let failed: usize = suites.iter().map(|suite| suite.failed).sum();
+    let suites: String = suites.iter().map(Suite::to_xml).collect();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"hookhost test\" tests=\"{tests}\" failures=\"{failed}\" \
          errors=\"0\">\n{suites}</testsuites>\n"
     )
-}
-
-fn test_case(text: &mut String, path: &str, case: &Case, result: &CaseResult) {
-    let Case { name, line, .. } = case;
-    let (name, seconds) = (escaped(name), result.time.as_secs_f64());
-    let _ = write!(
-        text,
-        "    <testcase name=\"{name}\" classname=\"{path}\" file=\"{path}\" line=\"{line}\" time=\"{seconds:.3}\""
-    );
-    if result.is_passed() {
-        text.push_str("/>\n");
-        return;
-    }
-    let failures = failures(case, result);
-    let first = escaped(failures.lines().next().unwrap_or_default());
-    let _ = writeln!(text, ">\n      <failure message=\"{first}\">{}</failure>\n    </testcase>", escaped(&failures));
 }
 
 /// Returns the text with the characters that XML reserves as references, and with `�` in place of those that XML 1.0 forbids.

@@ -1,10 +1,13 @@
-//! `hookhost test`: asks the rules that apply about the events of case files, and compares the outcomes with those that the files expect.
+//! `hookhost test`: tries the examples of the rules that apply, asks the rules about the events of case files, and compares the outcomes with
+//! those that the files expect.
 //!
 //! The real components run under their real limits. The store is in memory, and neither a person nor a model is there to answer. Plugins
 //! that could write files or send requests are not asked. Their names are reported.
 
 mod case_file;
 mod coverage;
+mod examples;
+mod facts;
 mod junit;
 mod outcome;
 mod report;
@@ -13,6 +16,7 @@ mod update;
 mod watch;
 
 pub(super) use case_file::{StateValue, States};
+pub(super) use facts::TIME;
 pub(super) use outcome::CaseOutcome;
 
 use crate::args::TestArgs;
@@ -31,9 +35,12 @@ use crate::output::{
 use anyhow::anyhow;
 use case_file::CaseFile;
 use coverage::Coverage;
+use examples::TestedRule;
 use hookhost::Host;
-use hookhost::config::{Config, Entry};
+use hookhost::command::is_rule_file;
+use hookhost::config::Config;
 use hookhost_resident::ConfigurationSource as _;
+use junit::Suite;
 use run::{CaseResult, Runner};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -77,6 +84,8 @@ async fn watch(args: &TestArgs, cancel: &CancellationToken) -> Result<Exit, CliE
 /// What is to be tested.
 struct Plan {
     config: Config,
+    /// The directories that can have case files.
+    directories: Vec<PathBuf>,
     /// The names of the plugins that are left out.
     not_asked: Vec<String>,
     files: Vec<PathBuf>,
@@ -84,6 +93,12 @@ struct Plan {
 
 impl Plan {
     fn new(args: &TestArgs) -> Result<Self, CliError> {
+        if let Some(file) = args.path.as_deref().filter(|path| is_rule_file(path)) {
+            let places = configuration::places()?;
+            let config = configuration::of_file(file, &places)?;
+            configuration::install_rules_plugin(&config, &places)?;
+            return Ok(Self { config, not_asked: Vec::new(), files: Vec::new() });
+        }
         let directory = directory_of_rules(args)?;
         let config = loading::config(&args.configuration, &directory)?;
         let mut files = args.path.iter().filter(|path| path.is_file()).cloned().collect::<Vec<_>>();
@@ -94,14 +109,11 @@ impl Plan {
             })?;
             files.extend(found);
         }
-        if files.is_empty() {
-            return Err(no_cases(&directories));
-        }
         // A person reads paths of the working directory more easily without it.
         let here = configuration::cwd()?;
         files.iter_mut().for_each(|file| *file = file.strip_prefix(&here).unwrap_or(file).to_owned());
         let (config, not_asked) = config.for_tests();
-        Ok(Self { config, not_asked, files })
+        Ok(Self { config, directories, not_asked, files })
     }
 
     /// Returns the files whose change means that the result can be another one.
@@ -162,20 +174,59 @@ fn no_cases(directories: &[PathBuf]) -> CliError {
 }
 
 async fn test(args: &TestArgs) -> Result<Exit, CliError> {
-    let Plan { config, not_asked, files } = Plan::new(args)?;
+    let Plan { config, directories, not_asked, files } = Plan::new(args)?;
     let plugins: Vec<&str> = config.enabled().map(|entry| entry.name.as_str()).collect();
     let files = files.iter().map(|file| CaseFile::read(file, &plugins, args.update)).collect::<Result<Vec<_>, _>>()?;
-    let examples = config.enabled().map(examples).sum();
-    {
-        let progress = Progress::start("compiling rules");
-        loading::compile(&config, &progress).await?;
+    let progress = Progress::start("trying examples");
+    let rules = TestedRule::all(&config).await?;
+    if files.is_empty() && !rules.iter().any(|rule| rule.is_tested_in(&directories)) {
+        return Err(no_cases(&directories));
     }
+    let mut summary = Summary::of_examples(&config, &rules, not_asked);
+    if summary.examples_failed > 0 {
+        drop(progress);
+        return finish_early(args, &rules, &summary);
+    }
+    progress.next("compiling rules");
+    loading::compile(&config, &progress).await?;
+    drop(progress);
     let host = loading::host(config.clone()).await?;
+    if args.json {
+        print_rules(&rules)?;
+    }
     let results = run_all(args, &host, &files).await?;
-    let summary = Summary { examples, not_asked, ..Summary::of(&results) };
-    finish(args, &host, &files, &results, &summary)?;
+    summary.count(&results);
+    finish(args, &host, &rules, &files, &results, &summary)?;
     let is_fine = |result: &CaseResult| result.is_passed() || (args.update && result.is_complete());
     Ok(if results.iter().flatten().all(is_fine) { Exit::Done } else { Exit::Differs })
+}
+
+/// Prints each rule with examples as one JSON object.
+fn print_rules(rules: &[TestedRule]) -> Result<(), CliError> {
+    for rule in rules {
+        let _ = output::print_json_line(&rule.as_json())?;
+    }
+    Ok(())
+}
+
+/// Reports examples that are not as their rules say. Such rules are never in force, so no case runs.
+fn finish_early(args: &TestArgs, rules: &[TestedRule], summary: &Summary) -> Result<Exit, CliError> {
+    if let Some(file) = &args.junit {
+        write_junit(file, &TestedRule::suites(rules))?;
+    }
+    if args.json {
+        print_rules(rules)?;
+        let _ = output::print_json_line(&summary.to_json(Value::Null))?;
+    } else {
+        let failed = rules.iter().filter(|rule| rule.failed() > 0);
+        output::print(&(failed.map(TestedRule::describe).collect::<String>() + &summary.to_text()))?;
+    }
+    Ok(Exit::Differs)
+}
+
+fn write_junit(file: &Path, suites: &[Suite]) -> Result<(), CliError> {
+    std::fs::write(file, junit::document(suites))
+        .map_err(|error| anyhow!("cannot write {}: {error}", file.display()).into())
 }
 
 /// Runs the cases of all files, and prints each result as soon as it is there.
@@ -208,17 +259,18 @@ async fn run_all(args: &TestArgs, host: &Host, files: &[CaseFile]) -> Result<Vec
 fn finish(
     args: &TestArgs,
     host: &Host,
+    rules: &[TestedRule],
     files: &[CaseFile],
     results: &[Vec<CaseResult>],
     summary: &Summary,
 ) -> Result<(), CliError> {
     if let Some(file) = &args.junit {
-        let document = junit::document(files.iter().zip(results.iter().map(Vec::as_slice)));
-        std::fs::write(file, document).map_err(|error| anyhow!("cannot write {}: {error}", file.display()))?;
+        let of_files = files.iter().zip(results).map(|(file, results)| Suite::of(file, results));
+        write_junit(file, &TestedRule::suites(rules).into_iter().chain(of_files).collect::<Vec<_>>())?;
     }
-    let coverage = Coverage::new(host, results.iter().flatten());
+    let coverage = Coverage::new(host, rules, results.iter().flatten());
     if args.json {
-        let _ = output::print_json_line(&summary.to_json(&coverage))?;
+        let _ = output::print_json_line(&summary.to_json(coverage.to_json()))?;
     } else {
         output::print(&summary.to_text())?;
         if args.coverage {
@@ -241,27 +293,41 @@ fn finish(
 struct Summary {
     passed: usize,
     failed: usize,
-    /// Number of the rules' own examples, which are checked when the rules are loaded.
+    /// Number of the rules' own examples, which are tried when the rules are loaded.
     examples: usize,
+    examples_failed: usize,
     not_asked: Vec<String>,
 }
 
 impl Summary {
-    fn of(results: &[Vec<CaseResult>]) -> Self {
+    fn of_examples(config: &Config, rules: &[TestedRule], not_asked: Vec<String>) -> Self {
+        let of_rules: usize = rules.iter().map(TestedRule::examples).sum();
+        let of_plugins: usize = config.enabled().map(examples::of_plugin).sum();
+        let examples_failed = rules.iter().map(TestedRule::failed).sum();
+        Self { examples: of_rules + of_plugins, examples_failed, not_asked, ..Self::default() }
+    }
+
+    fn count(&mut self, results: &[Vec<CaseResult>]) {
         let (passed, failed): (Vec<_>, Vec<_>) = results.iter().flatten().partition(|result| result.is_passed());
-        Self { passed: passed.len(), failed: failed.len(), ..Self::default() }
+        (self.passed, self.failed) = (passed.len(), failed.len());
     }
 
     fn to_text(&self) -> String {
-        let Self { passed, failed, examples, not_asked } = self;
-        let cases = counted(passed + failed, "case");
-        let mut text = match failed {
-            0 => format!("{cases}: {GOOD}{passed} passed{GOOD:#}"),
-            _ => format!("{cases}: {passed} passed, {ERROR}{failed} failed{ERROR:#}"),
-        };
-        if *examples > 0 {
-            let _ = write!(text, "; {} of the rules hold", counted(*examples, "example"));
+        let Self { passed, failed, examples, examples_failed, not_asked } = self;
+        let of_examples = counted(*examples, "example");
+        if *examples_failed > 0 {
+            return format!(
+                "{ERROR}{examples_failed}{ERROR:#} of {of_examples} fail, so the rules do not load and no case ran\n"
+            );
         }
+        let of_cases = counted(passed + failed, "case");
+        let of_cases = match (passed, failed) {
+            (0, 0) => None,
+            (_, 0) => Some(format!("{of_cases}: {GOOD}{passed} passed{GOOD:#}")),
+            _ => Some(format!("{of_cases}: {passed} passed, {ERROR}{failed} failed{ERROR:#}")),
+        };
+        let of_examples = (*examples > 0).then(|| format!("{of_examples} of the rules hold"));
+        let mut text = of_cases.into_iter().chain(of_examples).collect::<Vec<_>>().join("; ");
         text.push('\n');
         if !not_asked.is_empty() {
             let names = one_line(&not_asked.join(", "));
@@ -271,23 +337,18 @@ impl Summary {
         text
     }
 
-    fn to_json(&self, coverage: &Coverage) -> Value {
-        let Self { passed, failed, examples, not_asked } = self;
+    /// Returns the numbers as JSON. `coverage` is `null` if no case ran.
+    fn to_json(&self, coverage: Value) -> Value {
+        let Self { passed, failed, examples, examples_failed, not_asked } = self;
         json!({
             "type": "summary",
             "cases": passed + failed,
             "passed": passed,
             "failed": failed,
             "examples": examples,
+            "examples-failed": examples_failed,
             "plugins-not-asked": not_asked,
-            "coverage": coverage.to_json(),
+            "coverage": coverage,
         })
     }
-}
-
-/// Returns the number of examples in an entry's own rules. The plugin checks them when it is configured, so they hold if it is loaded.
-fn examples(entry: &Entry) -> usize {
-    let rules = entry.config.get("custom-rules").and_then(Value::as_array).into_iter().flatten();
-    let lists = rules.flat_map(|rule| ["catches", "leaves"].map(|key| rule.get(key)));
-    lists.flatten().filter_map(Value::as_array).map(Vec::len).sum()
 }

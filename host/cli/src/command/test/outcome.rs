@@ -8,6 +8,7 @@ use crate::output::{
 use crate::tally::{RuleName, deciding_rules};
 use hookhost::audit::{CallRecord, EventRecord, Scope};
 use hookhost::contract::{Cause, EventKind, OutcomeKind};
+use hookhost::session::RecordedOutcome;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -80,14 +81,19 @@ pub(super) struct Actual {
     /// The codes of all findings.
     findings: BTreeSet<String>,
     pub(super) reason: Option<String>,
-    /// The arguments of a tool call, or the value of another event, after all changes. Of a response, the response.
+    /// The arguments of a tool call, or the value of another event, after all changes. Of a response, the response. Of an event that
+    /// collects tasks, their prompts.
     pub(super) becomes: Value,
+    /// The result of a plugin's tool, or the reason why it has none, if the case runs the tool.
+    pub(super) result: Option<String>,
     /// The plugins that failed, each with its failure.
     pub(super) failures: Vec<(String, String)>,
 }
 
 impl Actual {
-    pub(super) fn of(record: &EventRecord) -> Self {
+    /// Returns what became of a settled event.
+    pub(super) fn of(settled: &RecordedOutcome<Value>) -> Self {
+        let record = &*settled.record;
         let asked =
             || record.questions.iter().map(|question| question.escalation.question.as_str()).collect::<Vec<_>>();
         let failure = |call: &CallRecord| {
@@ -100,7 +106,11 @@ impl Actual {
             rules: deciding_rules(record),
             findings: findings.map(|finding| finding.code.clone()).collect(),
             reason: record.reason.clone().or_else(|| (!record.questions.is_empty()).then(|| asked().join("; "))),
-            becomes: becomes(record),
+            becomes: match record.outcome {
+                OutcomeKind::Collected => prompts(&settled.outcome),
+                _ => becomes(record),
+            },
+            result: None,
             failures: record.calls.iter().filter_map(failure).collect(),
         }
     }
@@ -115,11 +125,12 @@ impl Actual {
         self.rules.iter().map(|rule| rule.by.as_str())
     }
 
-    /// Compares with what is expected. `state` returns the state of plugins after the event.
+    /// Compares with what is expected. `state` returns the state of plugins after the event, and `labels` are the labels after it.
     pub(super) fn mismatches(
         &self,
         expected: &Expectation,
         state: impl Fn(&str, Scope, &str) -> Option<Vec<u8>>,
+        labels: &BTreeSet<String>,
     ) -> Vec<Mismatch> {
         let mut found = Vec::new();
         if let Some(outcome) = expected.outcome.filter(|outcome| *outcome != self.outcome) {
@@ -141,9 +152,16 @@ impl Actual {
         {
             found.push(Mismatch { key: "becomes", expected: value.clone(), actual: self.value_like(value) });
         }
+        let result = self.result.as_deref().unwrap_or("none");
+        if let Some(part) = expected.result_contains.as_deref().filter(|part| !result.contains(part)) {
+            found.push(Mismatch::new("result-contains", part, result));
+        }
         let after = after(&expected.after, &state);
         if after != expected.after {
             found.push(Mismatch { key: "state-after", expected: json!(expected.after), actual: json!(after) });
+        }
+        if let Some(wanted) = expected.labels.as_ref().filter(|wanted| *wanted != labels) {
+            found.push(Mismatch { key: "labels-after", expected: json!(wanted), actual: json!(labels) });
         }
         found
     }
@@ -176,6 +194,11 @@ fn after(expected: &States, state: &impl Fn(&str, Scope, &str) -> Option<Vec<u8>
         }
     }
     actual
+}
+
+/// Returns the prompts of the tasks that an event has collected.
+fn prompts(tasks: &Value) -> Value {
+    tasks.as_array().into_iter().flatten().map(|task| task["prompt"].clone()).collect()
 }
 
 fn becomes(record: &EventRecord) -> Value {

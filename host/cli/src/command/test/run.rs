@@ -1,13 +1,15 @@
 //! Runs cases: each in a session of its own, with an empty store in memory.
 
-use super::case_file::{Case, States, Step};
-use super::outcome::{Actual, Mismatch};
-use hookhost::audit::{CallRecord, EventRecord, Scope};
+use super::case_file::{Case, Step};
+use super::facts::{CaseClock, CaseFacts};
+use super::outcome::{Actual, CaseOutcome, Mismatch};
+use hookhost::audit::{CallRecord, Scope};
 use hookhost::config::Config;
 use hookhost::contract::EventKind;
 use hookhost::session::DispatchOptions;
 use hookhost::{Engine, Host, RuleSet, Session};
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Runs cases under one set of rules.
@@ -63,9 +65,11 @@ impl Runner {
     pub(super) async fn run(&self, case: &Case) -> CaseResult {
         let began = Instant::now();
         let mut result = CaseResult { steps: Vec::new(), calls: Vec::new(), time: Duration::ZERO };
-        match self.session(case, &mut result.calls).await {
+        let clock = Arc::new(CaseClock::new());
+        match self.session(case, &clock, &mut result.calls).await {
             Ok((_host, session)) => {
                 for step in &case.steps {
+                    clock.advance(&step.facts);
                     let step = dispatch(&session, step, &mut result.calls).await;
                     let is_over = matches!(step, StepResult::Invalid(_));
                     result.steps.push(step);
@@ -81,39 +85,75 @@ impl Runner {
     }
 
     /// Opens the session of a case. Its host has no other session, so that the state which all sessions share is empty, too.
-    async fn session(&self, case: &Case, calls: &mut Vec<(EventKind, CallRecord)>) -> Result<(Host, Session), String> {
-        let host = Host::builder(Config::empty()).without_cache().engine(&self.engine).build().await;
-        let host = host.map_err(|error| error.to_string())?;
+    async fn session(
+        &self,
+        case: &Case,
+        clock: &Arc<CaseClock>,
+        calls: &mut Vec<(EventKind, CallRecord)>,
+    ) -> Result<(Host, Session), String> {
+        let builder = Host::builder(Config::empty()).without_cache().engine(&self.engine).clock(Arc::clone(clock) as _);
+        let host = builder.build().await.map_err(|error| error.to_string())?;
         let session = host.open_session(case.spec().rules(&self.rules)).map_err(|error| error.to_string())?;
-        if case.steps.first().is_none_or(|step| step.event != EventKind::SessionStart) {
-            let started = session.session_start().await;
+        let first = case.steps.first();
+        if first.is_none_or(|step| step.event != EventKind::SessionStart) {
+            let options = options(first.map_or(&CaseFacts::default(), |step| &step.facts));
+            let start = session.dispatch_event(EventKind::SessionStart, json!({}), options).await;
+            let started = start.map_err(|error| error.to_string())?;
             calls.extend(started.record.calls.into_iter().map(|call| (EventKind::SessionStart, call)));
         }
         Ok((host, session))
     }
 }
 
-/// Dispatches an event, and compares its outcome. The host has no approver, so a question stays without an answer.
-async fn dispatch(session: &Session, step: &Step, calls: &mut Vec<(EventKind, CallRecord)>) -> StepResult {
-    if let Err(why) = prepare(session, &step.before).await {
-        return StepResult::Invalid(why);
-    }
+/// Returns the options of an event with these facts.
+fn options(facts: &CaseFacts) -> DispatchOptions {
     let mut options = DispatchOptions::awaiting_observers();
     options.refuse_unknown_fields = true;
+    options.agent.given = Some(facts.given());
+    options
+}
+
+/// Dispatches an event, and compares its outcome. The host has no approver, so a question stays without an answer.
+async fn dispatch(session: &Session, step: &Step, calls: &mut Vec<(EventKind, CallRecord)>) -> StepResult {
+    if let Err(why) = prepare(session, step).await {
+        return StepResult::Invalid(why);
+    }
     let payload = Value::Object(step.payload.clone());
-    let record: EventRecord = match session.dispatch_event(step.event, payload, options).await {
-        Ok(settled) => *settled.record,
+    let settled = match session.dispatch_event(step.event, payload, options(&step.facts)).await {
+        Ok(settled) => settled,
         Err(error) => return StepResult::Invalid(format!("this is no payload of {}: {error}", step.event)),
     };
-    calls.extend(record.calls.iter().map(|call| (step.event, call.clone())));
-    let actual = Actual::of(&record);
+    calls.extend(settled.record.calls.iter().map(|call| (step.event, call.clone())));
+    let mut actual = Actual::of(&settled);
+    if step.expected.result_contains.is_some() {
+        actual.result = Some(run_tool(session, step, &actual).await);
+    }
     let state = |plugin: &str, scope: Scope, key: &str| session.plugin_state(plugin, scope, key).ok().flatten();
-    let mismatches = actual.mismatches(&step.expected, state);
+    let labels = match session.labels() {
+        Ok(labels) => labels,
+        Err(why) => return StepResult::Invalid(why),
+    };
+    let mismatches = actual.mismatches(&step.expected, state, &labels);
     StepResult::Compared { actual: Box::new(actual), mismatches }
 }
 
-async fn prepare(session: &Session, states: &States) -> Result<(), String> {
-    for (plugin, scopes) in states {
+/// Runs the tool of a plugin that a call names. Returns its result, or the reason why it has none.
+async fn run_tool(session: &Session, step: &Step, actual: &Actual) -> String {
+    if !matches!(actual.outcome, CaseOutcome::Allowed | CaseOutcome::Changed) {
+        return format!("the tool did not run, because the call is {}", actual.outcome.name());
+    }
+    let name = step.payload.get("call").and_then(|call| call["name"].as_str()).unwrap_or_default();
+    let (plugin, tool) = name.split_once("__").unwrap_or(("", name));
+    match session.plugin_tools().call(plugin, tool, &actual.becomes).await {
+        Ok(result) => result.text,
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Gives the session the state and the labels before an event.
+async fn prepare(session: &Session, step: &Step) -> Result<(), String> {
+    session.add_labels(&step.labels).await?;
+    for (plugin, scopes) in &step.before {
         for (scope, values) in scopes {
             for (key, value) in values {
                 session.set_plugin_state(plugin, *scope, key, value.stored()).await?;

@@ -67,6 +67,7 @@ fn update(document: &mut Item, step: &Step, actual: &Actual, mismatches: &[Misma
         match mismatch.key {
             "code" => set_or_remove(table, "code", actual.codes().next()),
             "plugin" => set_or_remove(table, "plugin", actual.plugins().next()),
+            "result-contains" => set_or_remove(table, "result-contains", actual.result.as_deref()),
             "reason-contains" => set_or_remove(table, "reason-contains", actual.reason.as_deref()),
             key => match toml_value(&mismatch.actual) {
                 Some(value) => set(table, key, value),
@@ -77,10 +78,10 @@ fn update(document: &mut Item, step: &Step, actual: &Actual, mismatches: &[Misma
     Some(())
 }
 
-/// Returns the table that has a key of an event. The state after the last event can be a key of the case.
+/// Returns the table that has a key of an event. The state and the labels after the last event can be keys of the case.
 fn table_of<'a>(document: &'a mut Item, path: &[String], key: &str) -> Option<&'a mut dyn TableLike> {
     let has_key = find(document, path)?.contains_key(key);
-    let case = path.get(..CASE_DEPTH).filter(|_| !has_key && key == "state-after");
+    let case = path.get(..CASE_DEPTH).filter(|_| !has_key && key.ends_with("-after"));
     find(document, case.unwrap_or(path))
 }
 

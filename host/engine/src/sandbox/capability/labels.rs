@@ -24,6 +24,10 @@ impl interface::Host for Guest {
         self.with_labels(|labels| labels.has(&label))
     }
 
+    fn added_at(&mut self, label: String) -> wasmtime::Result<Option<u64>> {
+        self.with_labels(|labels| labels.added_at(&label))
+    }
+
     fn list(&mut self) -> wasmtime::Result<Vec<String>> {
         self.with_labels(Labels::list)
     }

@@ -3,7 +3,7 @@
 use super::{CapabilityAnswer, CapabilityCall, CapabilityReply, Message, ModelRequest, Transcript};
 use crate::contract::{Fact, FactName};
 use crate::sandbox::{FactRead, Inputs, ModelAnswer, ModelReply, TranscriptRead};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The recorded answers, which replace the agent's model and conversation in a replay.
@@ -13,7 +13,7 @@ pub(crate) struct ReplayedInputs {
     own: VecDeque<CapabilityAnswer>,
     transcript: Option<TranscriptRead>,
     facts: Vec<FactRead>,
-    labels: Option<BTreeSet<String>>,
+    labels: Option<BTreeMap<String, u64>>,
     /// True if the call asked for something that was not recorded.
     missed: AtomicBool,
 }
@@ -70,7 +70,7 @@ impl ReplayedInputs {
     }
 
     /// Returns the recorded labels, if the call used labels.
-    pub(crate) fn labels(&self) -> Option<BTreeSet<String>> {
+    pub(crate) fn labels(&self) -> Option<BTreeMap<String, u64>> {
         self.labels.clone()
     }
 

@@ -169,12 +169,20 @@ impl Capabilities for OfTheHost {
         }
     }
 
+    fn has_grant(&self, name: &str) -> bool {
+        self.with(|guest| wit_0_2::grants::Host::has(guest, name.to_owned()))
+    }
+
     fn add_label(&self, label: &str) {
         self.with(|guest| guest.add(label.to_owned()));
     }
 
     fn has_label(&self, label: &str) -> bool {
         self.with(|guest| guest.has(label.to_owned()))
+    }
+
+    fn label_added_at(&self, label: &str) -> Option<u64> {
+        self.with(|guest| guest.added_at(label.to_owned()))
     }
 
     fn labels(&self) -> Vec<String> {

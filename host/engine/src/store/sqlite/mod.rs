@@ -21,7 +21,7 @@ use super::identity::Identity;
 use super::turns::Turns;
 use super::{
     Backend, FirstAnswer, KeptOutcome, LateWrite, OpenQuestion, QuestionChange, SessionChanges, SessionRow, StoreError,
-    Unit,
+    TreeValue, Unit,
 };
 use crate::locked::locked;
 use crate::state::{Lineage, Source, Time};
@@ -436,6 +436,10 @@ impl Backend for Database {
 
     fn session(&self, id: &str) -> Result<SessionRow, StoreError> {
         self.shared.read_row(|connection| sessions::read(connection, id))
+    }
+
+    fn tree_values(&self, plugin: &str) -> Result<Vec<TreeValue>, StoreError> {
+        self.shared.read(|connection| namespaces::tree_values(connection, plugin))
     }
 
     fn answer(&self, id: &str, answer: &str) -> Result<Option<FirstAnswer>, StoreError> {

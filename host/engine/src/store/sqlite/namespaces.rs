@@ -6,7 +6,7 @@
 
 use super::database::one_row;
 use crate::state::{KEY_COST, Lineage, MAX_KEYS, Namespace, Scope, StoredValue, Time, Usage, Write, Writes};
-use crate::store::{Owner, Unit, owner};
+use crate::store::{Owner, TreeValue, Unit, owner};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 
@@ -147,6 +147,16 @@ pub(super) fn load(connection: &Connection, namespace: i64) -> rusqlite::Result<
     Ok(loaded)
 }
 
+/// Returns all values of a plugin in the scope `tree`, ordered by the session at the root of the tree and by key.
+pub(super) fn tree_values(connection: &Connection, plugin: &str) -> rusqlite::Result<Vec<TreeValue>> {
+    let mut values = connection.prepare_cached(
+        "SELECT space.session, value.key, value.value FROM space JOIN value ON value.space = space.id
+         WHERE space.plugin = ?1 AND space.scope = ?2 ORDER BY space.session, value.key",
+    )?;
+    let value = |row: &rusqlite::Row<'_>| Ok(TreeValue { session: row.get(0)?, key: row.get(1)?, value: row.get(2)? });
+    values.query_map((plugin, Scope::Tree.name()), value)?.collect()
+}
+
 /// Applies a unit's writes, within its transaction.
 pub(super) fn write(connection: &Connection, counts: &Counts, unit: &Unit) -> rusqlite::Result<ChangedSizes> {
     let mut changed = ChangedSizes::new();
@@ -229,9 +239,10 @@ pub(super) fn signed(time: Time) -> i64 {
     i64::try_from(time).unwrap_or(i64::MAX)
 }
 
-/// Deletes the state of sessions and trees that was last written before this time, within a transaction.
+/// Deletes the state of sessions and trees that was last written before this time, within a transaction. The state of
+/// a session that still has a row stays, because the session still has events.
 pub(super) fn forget_old(connection: &Connection, before: i64) -> rusqlite::Result<()> {
-    let old = "FROM space WHERE scope <> 'plugin' AND touched < ?1";
+    let old = "FROM space WHERE scope <> 'plugin' AND touched < ?1 AND session NOT IN (SELECT id FROM session)";
     connection.execute(&format!("DELETE FROM value WHERE space IN (SELECT id {old})"), [before])?;
     connection.execute(&format!("DELETE {old}"), [before]).map(drop)
 }

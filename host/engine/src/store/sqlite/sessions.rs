@@ -50,7 +50,7 @@ pub(super) fn write(connection: &Connection, handle: &dyn SessionChanges) -> rus
     Ok(changed)
 }
 
-/// Deletes the rows of sessions, and the state of sessions and trees, if they were last written more than
+/// Deletes the rows of sessions, and the state of sessions and trees, if both were last written more than
 /// [`SESSION_RETENTION`] ago. Stores the highest event number of the deleted rows, because no number may be used twice.
 /// This function does so once in [`FORGETTING_INTERVAL`], because it reads all rows.
 pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
@@ -65,7 +65,7 @@ pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result
     // This is read before the transaction begins, because other writers have to wait until the transaction ends.
     let is_any_old = connection.query_row(
         "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1 AND id >= ?2)
-             OR EXISTS (SELECT 1 FROM space WHERE scope <> 'plugin' AND touched < ?1)",
+             OR EXISTS (SELECT 1 FROM space WHERE scope <> 'plugin' AND touched < ?1 AND session NOT IN (SELECT id FROM session))",
         (before, AFTER),
         |row| row.get::<_, bool>(0),
     )?;

@@ -290,6 +290,21 @@ fn state_of_sessions_and_of_trees_is_forgotten_after_30_days_and_that_of_plugins
 }
 
 #[test]
+fn state_that_is_old_stays_as_long_as_its_session_has_events() {
+    let (_directory, path) = file();
+    let days = |days: u64| days * 24 * 60 * 60 * 1000;
+    let store = Store::open(&path, 0).unwrap();
+    let mut setting = view(&store, "p", "s", 0);
+    setting.set(Scope::Tree, "k", b"v".to_vec(), None).unwrap();
+    write(&store, setting);
+    // The tree of the session `r` has events until the 20th day.
+    let row = "INSERT INTO session (id, version, events, life, touched) VALUES ('r', 1, 7, '', ?1)";
+    rusqlite::Connection::open(&path).unwrap().execute(row, [days(20).cast_signed()]).unwrap();
+    assert_eq!(get(&Store::open(&path, days(40)).unwrap(), Scope::Tree, "k"), Some(b"v".to_vec()));
+    assert_eq!(get(&Store::open(&path, days(51)).unwrap(), Scope::Tree, "k"), None);
+}
+
+#[test]
 fn sessions_are_looked_through_for_old_ones_once_a_day() {
     let (_directory, path) = file();
     let days = |days: u64| days * 24 * 60 * 60 * 1000;

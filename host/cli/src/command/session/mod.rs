@@ -1,6 +1,9 @@
 //! `hookhost session`: lists, shows and removes the agent's stored sessions. The subcommand `resume` is in the module
 //! `run`.
 
+pub(super) mod labels;
+pub(super) mod unlabel;
+
 use crate::args::{ListArgs, RemoveArgs, ShowSessionArgs};
 use crate::command::run::report::used;
 use crate::configuration;
