@@ -329,6 +329,14 @@ fn with_positions(error: LoadError, entry: &Entry, config: &Config) -> LoadError
         LoadError::Refused { message, .. } if entry.judges_rows => {
             config.rule_problems(message).map_or(error, LoadError::InvalidRules)
         }
+        // The limits of this call are not those of the entry.
+        LoadError::Failed { name, failure } if entry.judges_rows && failure.kind.is_timeout() => LoadError::Refused {
+            name: name.clone(),
+            message: format!(
+                "the examples of {} rules take too much work: give the rules fewer or shorter examples",
+                config.rules().len()
+            ),
+        },
         _ => error,
     }
 }
