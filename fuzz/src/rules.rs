@@ -7,10 +7,11 @@ use hookhost_guest::testing;
 use rules::Rules;
 
 /// The words with which a line can begin: those of rules first.
-const WORDS: [&str; 38] = [
+const WORDS: [&str; 40] = [
     "rule", "on", "program", "flags", "args", "path", "url", "host", "server", "tool", "text", "when", "unless",
     "reject", "ask", "note", "remind", "change", "redact", "label", "instead", "observe", "stops", "passes", "example",
     "project", "shell", "write", "read", "delete", "fetch", "mcp", "call", "prompt", "result", "say", "done", "fact",
+    "after", "within",
 ];
 
 /// Reads lines, judges the events among them twice, and compares the outcomes with what always holds. A line begins with one of [`WORDS`].
@@ -133,7 +134,7 @@ impl Script {
 
     /// Tests that the calls of a row's `stops` are rejected.
     fn assert_rejects(&self, row: &RuleRow) {
-        if row.reject.is_none() || row.observe || row.when.is_some() || row.unless.is_some() {
+        if row.reject.is_none() || row.observe || !row.after.is_empty() || row.when.is_some() || row.unless.is_some() {
             return;
         }
         testing::prime(|_| {});
@@ -174,6 +175,8 @@ fn set(row: &mut RuleRow, key: &str, value: &str) {
         "server" => row.server.0.push(value.into()),
         "tool" => row.tool.0.push(value.into()),
         "text" => row.text.0.push(value.into()),
+        "after" => row.after.0.push(value.into()),
+        "within" => row.within = text(),
         "when" => row.when = text(),
         "unless" => row.unless = text(),
         "reject" => row.reject = text(),
@@ -210,7 +213,7 @@ fn judged(event: &Event) -> Outcome {
     testing::inspect(|host| Outcome {
         verdict,
         reminders: host.reminders.drain(..).map(|reminder| reminder.body).collect(),
-        labels: host.labels.iter().cloned().collect(),
+        labels: host.labels.keys().cloned().collect(),
         findings: host.findings.drain(..).map(|finding| format!("{finding:?}")).collect(),
     })
 }
