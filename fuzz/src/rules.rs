@@ -151,7 +151,7 @@ impl Script {
                 _ => continue,
             };
             let Outcome { verdict, .. } = judged(&event);
-            assert!(verdict.starts_with("Reject"), "`{}` lets its own example `{text}` pass: {verdict}", row.id);
+            assert!(verdict.contains("Verdict::Reject("), "`{}` lets its own example `{text}` pass: {verdict}", row.id);
         }
     }
 }
@@ -210,7 +210,7 @@ fn judged(event: &Event) -> Outcome {
     testing::inspect(|host| Outcome {
         verdict,
         reminders: host.reminders.drain(..).map(|reminder| reminder.body).collect(),
-        labels: host.labels.iter().cloned().collect(),
+        labels: host.labels.keys().cloned().collect(),
         findings: host.findings.drain(..).map(|finding| format!("{finding:?}")).collect(),
     })
 }

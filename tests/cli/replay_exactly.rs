@@ -32,7 +32,7 @@ passes = [{ url = "https://example.com", facts = { "has(read:secret)" = false } 
 id = "branch"
 on = "shell"
 program = "git push"
-when = 'git.branch in ["main", "release"] && path != "x"'
+when = 'git.branch in ["main", "release"]'
 ask = "Push to {git.branch}?"
 stops = ["git push"]
 passes = ["git pull"]

@@ -5,7 +5,7 @@
 //! A pattern without a slash is a name in any directory (`.env*`). A pattern with a slash is a path relative to the workspace. If it
 //! begins with a slash, it is an absolute path, and if it begins with `~/`, it is a path in any home directory.
 
-use hookhost_conditions::glob::{Comparison, Glob};
+use hookhost_conditions::glob::{Comparison, Glob, Pairs};
 use shell_reader::guarded::Reach;
 use shell_reader::path::{self, Normal};
 
@@ -19,6 +19,8 @@ struct PathPattern {
     forms: Vec<Glob>,
     /// The directories before the first wildcard. Removing one of these directories removes protected files.
     stem: String,
+    /// What each matching path has.
+    pairs: Pairs,
     ignore_case: bool,
 }
 
@@ -43,6 +45,7 @@ pub struct Target {
 pub struct Spellings {
     exact: Vec<String>,
     lower: Vec<String>,
+    pairs: Pairs,
 }
 
 impl Spellings {
@@ -50,8 +53,10 @@ impl Spellings {
     #[must_use]
     pub fn new(target: &Target, workspace: &str) -> Self {
         let exact = spellings(&target.path, workspace);
-        let lower = exact.iter().map(|path| path.to_lowercase()).collect();
-        Self { exact, lower }
+        let lower: Vec<String> = exact.iter().map(|path| path.to_lowercase()).collect();
+        // Some other letters become ASCII letters in lower case, such as the sign for kelvin.
+        let pairs = lower.iter().fold(Pairs::default(), |pairs, path| pairs.and(Pairs::of(path)));
+        Self { exact, lower, pairs }
     }
 }
 
@@ -68,6 +73,12 @@ impl Patterns {
     pub fn new(protected: &[String], allowed: &[String], ignore_case: bool) -> Result<Self, String> {
         // For exceptions, case matters, because on some systems a name in another case is another file.
         Ok(Self { protected: compile(protected, ignore_case)?, allowed: compile(allowed, false)? })
+    }
+
+    /// Returns false if no pattern matches `target`, judging by a few bits.
+    #[must_use]
+    pub fn may_match(&self, target: &Target, spellings: &Spellings) -> bool {
+        target.reaches_others() || self.protected.iter().any(|pattern| spellings.pairs.may_contain(pattern.pairs))
     }
 
     /// Returns the pattern that matches `target`, if the target is not an exception.
@@ -93,7 +104,8 @@ impl Patterns {
     fn is_allowed(&self, path: &Normal, workspace: &str) -> bool {
         let Normal::Absolute(absolute) = path else { return false };
         let relative = path::relative(absolute, workspace);
-        let spellings = Spellings { lower: Vec::new(), exact: vec![absolute.clone(), relative] };
+        let pairs = Pairs::of(absolute).and(Pairs::of(&relative));
+        let spellings = Spellings { lower: Vec::new(), exact: vec![absolute.clone(), relative], pairs };
         self.allowed.iter().any(|pattern| pattern.match_any(&spellings))
     }
 }
@@ -101,9 +113,10 @@ impl Patterns {
 impl PathPattern {
     /// Returns true if one of the spellings of a path matches.
     fn match_any(&self, spellings: &Spellings) -> bool {
-        let spellings = if self.ignore_case { &spellings.lower } else { &spellings.exact };
+        let Spellings { exact, lower, pairs } = spellings;
+        let spellings = if self.ignore_case { lower } else { exact };
         let fits = |path: &String| self.forms.iter().any(|form| form.covers(path));
-        spellings.iter().any(|path| !path.is_empty() && fits(path))
+        pairs.may_contain(self.pairs) && spellings.iter().any(|path| !path.is_empty() && fits(path))
     }
 
     /// Returns true if the write affects the stem. The target is then a directory above the stem, or its wildcards match the stem.
@@ -228,8 +241,9 @@ fn pattern(written: &str, ignore_case: bool) -> Result<PathPattern, String> {
         }
     }
     let compile = |form: &String| Glob::new(form).map_err(|why| format!("the pattern `{written}` is no glob: {why}"));
-    let forms = forms.iter().map(compile).collect::<Result<_, _>>()?;
-    Ok(PathPattern { written: written.to_owned(), forms, stem: stem(base), ignore_case })
+    let forms: Vec<Glob> = forms.iter().map(compile).collect::<Result<_, _>>()?;
+    let pairs = compile(&base.strip_prefix("~/").unwrap_or(base).to_owned())?.pairs();
+    Ok(PathPattern { written: written.to_owned(), forms, stem: stem(base), pairs, ignore_case })
 }
 
 /// Returns the directories before the first wildcard. If the pattern is a single name, returns the text of the name before the wildcard.
@@ -270,6 +284,7 @@ mod tests {
             ("../other/**", "/other/x", true),
             ("~/.ssh/**", "/home/me/.ssh/id", true),
             ("Infra/**", "/w/iNFRA/x", true),
+            ("key*", "/w/\u{212a}EYS", true),
             ("**", "/w/x", true),
         ] {
             assert_eq!(guards(pattern, path), expected, "{pattern} {path}");

@@ -352,16 +352,14 @@ impl<'a> Subject<'a> {
         if let Asked::Only(rows @ ([] | [_] | [_, _])) = asked {
             return rows.to_vec();
         }
-        let is_unreadable = self.read.lines.iter().any(|line| line.is_certain && line.unreadable().is_some());
-        let has_no_action = matches!(&self.call.action, Action::Other(kind) if !kind.is_empty());
-        if is_unreadable || self.read.has_too_many || has_no_action {
+        if self.is_unreadable() {
             return (0..).take(self.rules.rows.len()).filter(|at| asked.has(*at)).collect();
         }
         let mut candidates: Vec<u16> = Vec::new();
         for on in [RuleOn::Write, RuleOn::Read, RuleOn::Delete, RuleOn::Web, RuleOn::Mcp, RuleOn::Spawn] {
             let rows = self.rules.rows_on(&on);
-            if !rows.is_empty() && self.has(&on) {
-                candidates.extend(rows);
+            if !rows.is_empty() {
+                candidates.extend(rows.iter().filter(|at| self.may_be_about(&on, self.rules.row(**at))));
             }
         }
         candidates.extend(&self.rules.of_tools);
@@ -374,17 +372,14 @@ impl<'a> Subject<'a> {
         candidates
     }
 
-    /// Returns true if the call has something that rows with this word are about.
-    fn has(&self, on: &RuleOn) -> bool {
-        let mcp = self.call.action.mcp();
-        match on {
-            RuleOn::Web => !self.requests().is_empty(),
-            RuleOn::Mcp => mcp.is_some(),
-            RuleOn::Spawn => matches!(self.call.action, Action::SpawnAgent(_)),
-            _ => {
-                let files = paths::touch(on).map(|touch| self.files(touch));
-                files.is_some_and(Files::has_any) || (*on == RuleOn::Delete && mcp.is_some())
-            }
+    /// Returns false if the call has nothing that a row with this word matches, judging by little.
+    fn may_be_about(&self, on: &RuleOn, row: &CompiledRow) -> bool {
+        match (on, &self.call.action) {
+            (RuleOn::Web, _) => !self.requests().is_empty(),
+            (RuleOn::Delete, Action::Mcp(_)) => true,
+            (RuleOn::Mcp, action) => matches!(action, Action::Mcp(_)) && row.is_about(self.call),
+            (RuleOn::Spawn, action) => matches!(action, Action::SpawnAgent(_)),
+            (on, _) => paths::touch(on).is_some_and(|touch| self.files(touch).may_match(row.path.as_ref())),
         }
     }
 
@@ -522,9 +517,17 @@ impl<'a> Subject<'a> {
         of_request.find_map(|found| self.admitted(row, self.with_text(row, found)?, None))
     }
 
+    /// Returns true if a part of the call cannot be read.
+    fn is_unreadable(&self) -> bool {
+        self.read.has_too_many
+            || matches!(&self.call.action, Action::Other(kind) if !kind.is_empty())
+            || self.read.lines.iter().any(|line| line.is_certain && line.unreadable().is_some())
+    }
+
     /// Returns a question of a row whose answer stops calls, if a part of the call cannot be read and names what the row is about.
     fn unreadable(&self, row: &CompiledRow) -> Option<Found> {
-        if !row.answer.stops() || !row.is_about(self.call) {
+        let is_file_unreadable = || self.files.iter().filter_map(OnceCell::get).any(|files| files.unreadable.is_some());
+        if !row.answer.stops() || !(self.is_unreadable() || is_file_unreadable()) || !row.is_about(self.call) {
             return None;
         }
         let why = self.unreadable_line(row).or_else(|| self.unreadable_arguments(row))?;

@@ -69,9 +69,10 @@ impl Files {
         Self { files: files.collect(), unreadable: touched.unreadable }
     }
 
-    /// Returns true if the call touches a file, or may touch one.
-    pub(crate) fn has_any(&self) -> bool {
-        !self.files.is_empty() || self.unreadable.is_some()
+    /// Returns false if the call touches no file that a row matches, judging by a few bits.
+    pub(crate) fn may_match(&self, patterns: Option<&Patterns>) -> bool {
+        let may_match = |file: &File| patterns.is_none_or(|patterns| patterns.may_match(&file.target, &file.spellings));
+        self.unreadable.is_some() || self.files.iter().any(may_match)
     }
 
     /// Returns the files that a row matches.

@@ -131,7 +131,7 @@ fn is_place(text: &str) -> bool {
 /// Returns the URLs in a word.
 fn addresses(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices("://").filter_map(|(at, _)| {
-        let begin = text[..at].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |before| before + 1);
+        let begin = text[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric()).len();
         let is_web = ["http", "https", "ftp", "ws", "wss", "ssh", "git", "rsync", "sftp"]
             .iter()
             .any(|scheme| text[begin..at].eq_ignore_ascii_case(scheme));

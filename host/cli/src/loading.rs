@@ -10,7 +10,7 @@ use hookhost::approval::Approver;
 use hookhost::command::Advice;
 use hookhost::config::{Config, Discovered, Entry, Problems, Rule, Settings};
 use hookhost::plugin::LoadError;
-use hookhost::{Changes, Error, Host, HostBuilder, Plugin};
+use hookhost::{Changes, Clock, Error, Host, HostBuilder, Plugin};
 use hookhost_models::Keys;
 use hookhost_models::PluginModels;
 use hookhost_resident::users_file;
@@ -83,6 +83,12 @@ fn not_on_the_allowlist(wasm: &Path, config: &Config, args: &ConfigArgs) -> CliE
 /// Creates a host with every enabled plugin. Fails if a plugin cannot be loaded. The host records nothing and asks no person.
 pub(crate) async fn host(config: Config) -> Result<Host, CliError> {
     let builder = builder(config.clone());
+    builder.build().await.map_err(|error| stop(error, &config))
+}
+
+/// Like [`host`], with another clock.
+pub(crate) async fn host_at(config: Config, clock: Arc<dyn Clock>) -> Result<Host, CliError> {
+    let builder = builder(config.clone()).clock(clock);
     builder.build().await.map_err(|error| stop(error, &config))
 }
 

