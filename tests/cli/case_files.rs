@@ -355,7 +355,7 @@ passes = [{ url = "https://example.com", after = "!read:secret" }]
 id = "push"
 on = "shell"
 program = "git push"
-when = 'git.branch == "main" && env.CI != "1"'
+when = 'git.branch == "main" && !(env.CI == "1")'
 ask = "Push to {git.branch}?"
 stops = [{ command = "git push", facts = { "git.branch" = "main" } }]
 passes = [{ command = "git push", facts = { "git.branch" = "topic" } }]
@@ -379,7 +379,7 @@ fn the_examples_of_rules_are_tried_without_a_case_file_and_one_that_fails_has_it
     ended.expect(DIFFERS, &[]);
     for said in [
         "  ✗ secret  ",
-        "hookhost.toml:7:19: `secret` does not stop this example: it is read as a call that reads `b`",
+        "hookhost.toml:7:18: `secret` does not stop this example: it is read as a call that reads `b`",
         "1 of 7 examples fail, so the rules do not load and no case ran\n",
     ] {
         assert!(ended.stdout.contains(said), "{said:?} is not in {}", ended.stdout);
@@ -392,7 +392,7 @@ fn the_examples_of_rules_are_tried_without_a_case_file_and_one_that_fails_has_it
         (&json!(7), &json!(1), &json!(0))
     );
     assert_eq!((&lines[0]["id"], &lines[0]["passed"]), (&json!("secret"), &json!(false)));
-    assert_eq!((&lines[0]["failures"][0]["line"], &lines[0]["failures"][0]["column"]), (&json!(7), &json!(19)));
+    assert_eq!((&lines[0]["failures"][0]["line"], &lines[0]["failures"][0]["column"]), (&json!(7), &json!(18)));
     assert!(lines[1..].iter().all(|rule| rule["type"] == "rule" && rule["passed"] == true), "{lines:?}");
     let xml = std::fs::read_to_string(user.project().join("report.xml")).unwrap();
     assert!(xml.contains("tests=\"3\" failures=\"1\"") && xml.contains("name=\"secret: 3 examples\""), "{xml}");

@@ -71,6 +71,11 @@ fn user_of_six_agents() -> User {
     user
 }
 
+/// Whether a rule in words decided. The configuration asks its questions.
+fn is_of_rules(call: &Value) -> bool {
+    call["by"] == "rules" || call["by"] == "the configuration"
+}
+
 /// The facts of today are not those of then.
 #[test]
 fn a_fact_that_transcripts_do_not_contain_is_unknown_and_the_output_says_so() {
@@ -145,7 +150,7 @@ fn the_past_of_six_agents_is_judged_by_the_rules_in_force() {
         assert_eq!(counts["asked"], told(recording, "git status"), "{agent}");
     }
     assert_eq!(calls.len() as u64, summary["rejected"].as_u64().unwrap() + summary["asked"].as_u64().unwrap());
-    assert!(calls.iter().all(|call| call["type"] == "call" && call["by"] == "rules"), "{calls:?}");
+    assert!(calls.iter().all(|call| call["type"] == "call" && is_of_rules(call)), "{calls:?}");
     assert_eq!((&summary["complete"], &summary["not-read"]), (&json!(true), &json!([])));
     // The recordings' directory is that of another machine, except for a call that ran in /tmp.
     assert_eq!(summary["in-directories-elsewhere"].as_u64().unwrap() + 1, summary["calls"].as_u64().unwrap());
@@ -163,7 +168,7 @@ fn a_person_reads_who_would_have_been_stopped_by_which_rule_with_an_example_and_
         "  pi      6 calls      1 would be rejected      1 asked about      0 changed\n",
         " × rejected  rules [no-rm]: nothing is removed\n          such as   ",
         "rm -rf notes",
-        " × asked     rules [status]: Look at the status?\n",
+        " × asked     the configuration [status]: Look at the status?\n",
         "note: 15 calls ran in directories that do not exist here, such as /",
     ] {
         assert!(text.contains(said), "{said:?} is not in {text}");
@@ -194,7 +199,7 @@ fn plugins_that_could_reach_others_are_not_asked_and_are_named() {
     user.configure(&format!("{config}{}", asks_a_model.to_toml()));
     let (_, calls, summary) = replayed(&user, &["--from", "all"]);
     assert_eq!(summary["plugins-not-asked"], json!(["asks-a-model"]));
-    assert!(calls.iter().all(|call| call["by"] == "rules"));
+    assert!(calls.iter().all(is_of_rules));
     let text = user.run(["replay", "--from", "pi", EVER]).stdout;
     assert!(text.contains("note: not asked: asks-a-model; a replay asks no plugin that may write files, send requests or ask a model\n"), "{text}");
 }

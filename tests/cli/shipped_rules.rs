@@ -110,29 +110,31 @@ fn changed(settings: &Value) -> Vec<(String, Value)> {
 }
 
 fn conditions(row: &Value) -> Vec<String> {
-    CONDITIONS.iter().filter(|key| row.get(**key).is_some()).map(|key| (*key).to_owned()).collect()
+    // `redact` replaces what `text` names, so such a rule cannot be without it.
+    let is_free = |key: &str| row.get(key).is_some() && !(key == "text" && row.get("redact").is_some());
+    CONDITIONS.iter().filter(|key| is_free(key)).map(|key| (*key).to_owned()).collect()
 }
 
 fn without(row: &mut Value, key: &str) {
     row.as_table_mut().unwrap().remove(key);
 }
 
-/// Rejects what was asked about, asks about what passed, and so on.
+/// Asks about what is rejected, only notes what is asked about, and so on.
 fn with_other_answer(row: &mut Value) {
     let row = row.as_table_mut().unwrap();
-    let (answer, other) = [
-        ("reject", "ask"),
-        ("ask", "reject"),
+    // Nobody is asked at the end of a task.
+    let weaker = if row["on"].as_str() == Some("task-complete") { "note" } else { "ask" };
+    let others = [
+        ("reject", weaker),
+        ("ask", "note"),
         ("note", "ask"),
         ("change", "ask"),
         ("label", "note"),
         ("redact", "note"),
-    ]
-    .into_iter()
-    .find(|(answer, _)| row.contains_key(*answer))
-    .unwrap();
+    ];
+    let (answer, other) = others.into_iter().find(|(answer, _)| row.contains_key(*answer)).unwrap();
     row.remove(answer);
-    if !matches!(other, "ask" | "reject") {
+    if other != "ask" {
         row.remove("instead");
     }
     row.insert(other.to_owned(), "another answer".into());
@@ -213,7 +215,7 @@ fn the_cases_of_the_ready_rules_notice_each_condition_and_answer() {
     let groups = [("ready", others)].into_iter().chain(alternatives.into_iter().map(|name| (name, vec![name])));
     for (file, names) in groups {
         let user = User::new();
-        user.run([&["rule", "add", "--yes"], &*names].concat()).expect(0, &["in force"]);
+        user.run([&["rule", "add", "--yes"], &*names].concat()).expect(0, &[]);
         let cases = root().join(format!("host/cli/rules/cases/{file}.toml"));
         user.run([Path::new("test"), &cases]).expect(0, &[]);
         let config = table(&user.config_file());

@@ -56,7 +56,7 @@ fn the_rules_of_tool_policy_become_rules_in_words_that_load() {
     let call = |name: &str| {
         user.dispatch("before-tool-call", &json!({ "call": { "id": "1", "name": name, "arguments": {} } })).0
     };
-    call("exec_sql").expect(3, &["exec_* is gated"]);
+    assert!(call("exec_sql").expect(3, &[]).stdout.contains("exec_* is gated"));
     call("read").expect(0, &[]);
     let cases = "[[case]]\nname = 'slowly'\n".to_owned()
         + &["allowed", "allowed", "rejected"]
@@ -68,7 +68,10 @@ fn the_rules_of_tool_policy_become_rules_in_words_that_load() {
     let rules = json!([{ "id": "production", "tool": "query", "when": when, "ask": "Sure?" }]);
     user.configure(&Entry::new("policy", &plugin("tool-policy")).config(json!({ "rule": rules })).to_toml());
     let when = r#"when = "arguments.database.name.matches(\"^prod\") && has(arguments.force)""#;
-    user.run(["update"]).expect(5, &["tool-policy only shortens results now", when, "ask = \"Sure?\""]);
+    let said = user.run(["update"]).expect(5, &[]).stdout.clone();
+    for part in ["tool-policy only shortens results now", when, "ask = \"Sure?\"\nstops = []"] {
+        assert!(said.contains(part), "{part:?} is not in {said}");
+    }
 }
 
 #[test]

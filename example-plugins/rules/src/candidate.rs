@@ -78,7 +78,15 @@ impl Candidate<'_> {
         let strings = |words: &mut dyn Iterator<Item = &'_ Word>| {
             Fact::Is(Value::List(words.map(|word| Value::from(word.text.clone())).collect()))
         };
+        let names = |names| Fact::Is(Value::strings::<String>(names));
         match name {
+            "wrappers" => names(&command.wrappers),
+            "upstream" => names(&command.upstream),
+            "downstream" => names(&command.downstream),
+            "variables" => {
+                let variables = command.environment.iter();
+                Fact::Is(Value::Map(variables.map(|(name, word)| (name.clone(), Value::from(&*word.text))).collect()))
+            }
             "program" => Fact::Is(Value::from(&*command.program)),
             "args" => strings(&mut command.args.iter()),
             "flags" => strings(&mut command.args.iter().filter(|word| word.text.starts_with('-'))),
@@ -113,7 +121,8 @@ impl Facts for Candidate<'_> {
             return fact;
         }
         match name {
-            "command" | "program" | "args" | "flags" | "redirects" => self.of_command(name),
+            "command" | "program" | "args" | "flags" | "redirects" | "variables" | "wrappers" | "upstream"
+            | "downstream" => self.of_command(name),
             "paths.written" => self.paths(0),
             "paths.read" => self.paths(1),
             "paths.deleted" => self.paths(2),

@@ -82,12 +82,16 @@ pub static VARIABLE: Name =
     name("env.NAME", Type::String, Capability::Environment, "the variable NAME of the environment");
 
 /// All names besides `env.NAME`, in the order of the documentation.
-pub static NAMES: [Name; 43] = [
+pub static NAMES: [Name; 47] = [
     name("command", Type::String, Event, "the text of one simple command"),
     name("program", Type::String, Event, "the name of its program, without its directory"),
     name("args", Type::Strings, Event, "its arguments, without its program"),
     name("flags", Type::Strings, Event, "its options"),
     name("redirects", Type::Strings, Event, "the files of its redirections"),
+    name("variables", Type::Map, Event, "the variables that are set in front of it"),
+    name("wrappers", Type::Strings, Event, "the programs that run it, such as `sudo` and `xargs`"),
+    name("upstream", Type::Strings, Event, "the programs whose output it reads through a pipe"),
+    name("downstream", Type::Strings, Event, "the programs that read its output through a pipe"),
     name("paths.read", Type::Strings, Event, "the files that it reads"),
     name("paths.written", Type::Strings, Event, "the files that it writes"),
     name("paths.deleted", Type::Strings, Event, "the files that it deletes"),

@@ -180,11 +180,11 @@ fn a_question_of_a_rule_that_goes_off_waits_for_its_answer_and_the_rules_of_then
     let switched_off = |id: &str| {
         let hook = ask(&home, id, "touch a");
         let code = waiting(&home);
-        home.typed(&["rule", "off", "touch", "--for", "1h"]).expect(0, &[]);
+        printed(&mut home.command(&["rule", "off", "touch", "--for", "1h"])).expect(0, &[]);
         assert_eq!(open(&home).len(), 1, "the call still waits");
         (hook, code)
     };
-    let switch_on = || home.typed(&["rule", "on", "touch"]).expect(0, &[]).code;
+    let switch_on = || printed(&mut home.command(&["rule", "on", "touch"])).expect(0, &[]).code;
 
     let (hook, code) = switched_off("1");
     approvals(&home, &["no", &code, "--because", "not today"]).expect(0, &[]);

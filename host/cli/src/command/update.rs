@@ -161,34 +161,35 @@ fn replaced_rules() -> Vec<String> {
 fn replacement(old: &Map<String, Value>) -> Option<String> {
     let quoted = |text: &str| Value::from(text).to_string();
     let id = old.get("id").and_then(Value::as_str)?;
-    let on = quoted(old.get("tool").and_then(Value::as_str).unwrap_or("*"));
+    let tool = old.get("tool").and_then(Value::as_str).unwrap_or("*");
+    let on = quoted(tool);
     let conditions: Vec<String> =
         old.get("when").and_then(Value::as_array).into_iter().flatten().filter_map(condition).collect();
     let mut text = String::new();
-    let mut add = |id: &str, conditions: &[String], answer: &str, says: &str| {
+    let mut add = |id: &str, conditions: &[String], answer: &str, says: &str, examples: &str| {
         text.push_str(&format!("[[rule]]\nid = {}\non = {on}\n", quoted(id)));
         if !conditions.is_empty() {
             text.push_str(&format!("when = {}\n", quoted(&conditions.join(" && "))));
         }
-        text.push_str(&format!("{answer} = {}\n", quoted(says)));
-        if !conditions.is_empty() && answer != "note" {
-            text.push_str("stops = []    # a call that it stops, such as { tool = \"NAME\", arguments = {} }\npasses = []   # one that it does not\n");
-        }
+        text.push_str(&format!("{answer} = {}\n{examples}", quoted(says)));
     };
+    let none = "stops = []    # calls that it stops, such as { tool = \"NAME\", arguments = {} }\npasses = []   # calls that it does not\n";
+    let examples = if conditions.is_empty() { "" } else { none };
     if let Some(rate) = old.get("rate").and_then(Value::as_object) {
         let (calls, seconds) = (rate.get("calls")?, rate.get("seconds")?);
-        add(&format!("{id}-calls"), &conditions, "note", "a call");
-        let counted = format!("count(\"{id}-calls\", \"{seconds}s\") >= {calls}");
-        add(
-            id,
-            &[&conditions[..], &[counted]].concat(),
-            "reject",
-            &format!("{calls} calls in {seconds} s are possible"),
-        );
+        let noted = format!("{id}-calls");
+        add(&noted, &conditions, "note", "a call", "");
+        let counted = format!("count(\"{noted}\", \"{seconds}s\") >= {calls}");
+        let tool = quoted(&tool.replace(['*', '?'], "x"));
+        let example = |count: &Value| format!("[{{ tool = {tool}, facts = {{ \"count({noted})\" = {count} }} }}]");
+        let of_count = format!("stops = {}\npasses = {}\n", example(calls), example(&json!(0)));
+        let examples = if conditions.is_empty() { &of_count } else { none };
+        let says = format!("{calls} calls in {seconds} s are possible");
+        add(id, &[&conditions[..], &[counted]].concat(), "reject", &says, examples);
     }
     for (key, answer) in [("deny", "reject"), ("ask", "ask")] {
         if let Some(says) = old.get(key).and_then(Value::as_str) {
-            add(id, &conditions, answer, says);
+            add(id, &conditions, answer, says, examples);
         }
     }
     (!text.is_empty()).then_some(text)

@@ -15,19 +15,21 @@ use crate::contract::rule::{AnswerKey, MAX_EXAMPLES, MAX_PATTERN, MAX_TEXT, Mist
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Rule {
-    /// The content of the table.
+    /// The content of the table. If a mode changes the answer, this is the answer that applies.
     pub row: RuleRow,
     /// File and line of the rule.
     pub origin: Origin,
     /// The table with the positions of its keys.
     node: Node,
+    /// The content before a mode has changed the answer.
+    pub(super) written: Option<Box<RuleRow>>,
 }
 
 impl Rule {
     /// Reads a table, and checks everything that can be checked without the plugin.
     pub(super) fn read(node: &Node, origin: Origin, problems: &mut Vec<Problem>) -> Option<Self> {
         let row: RuleRow = decode("rule", node, problems)?;
-        let rule = Self { row, origin, node: node.clone() };
+        let rule = Self { row, origin, node: node.clone(), written: None };
         let before = problems.len();
         for (path, why) in mistakes(&rule.row, rule.origin.layer) {
             // An index in a list is shown by the position alone.
@@ -36,6 +38,12 @@ impl Rule {
             problems.push(Problem::new(place, format!("`{}`: {why}", key.trim_end_matches('.'))).about(&key));
         }
         (problems.len() == before).then_some(rule)
+    }
+
+    /// Returns the content of the table as the file has it.
+    #[must_use]
+    pub fn written(&self) -> &RuleRow {
+        self.written.as_deref().unwrap_or(&self.row)
     }
 
     /// Returns the mistake that the plugin has found in this rule, with its position in the file.

@@ -282,6 +282,7 @@ impl Mode<'_> {
         if let Some(on) = unfit {
             return Err(problem(format!("which is not possible for `on = \"{}\"`", on.name())));
         }
+        rule.written = Some(Box::new(rule.row.clone()));
         let text = from.text(&mut rule.row).take();
         *to.text(&mut rule.row) = text;
         rule.row.mode = Some(name.to_owned());
