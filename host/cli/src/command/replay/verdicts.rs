@@ -263,6 +263,7 @@ mod tests {
             outcome,
             rule: RuleName { by: "guard".into(), code: Some(code.into()) },
             reason: Some("no".into()),
+            unknown_facts: Vec::new(),
         }
     }
 
