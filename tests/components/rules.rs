@@ -1,6 +1,6 @@
 //! The component `rules` in a host: what the work of rules is bounded by, in numbers and in patterns.
 
-use hookhost::config::{Code, Config, Layer, Rule, Source};
+use hookhost::config::{Code, Config, Digest, Entry, Layer, Rule, Source};
 use hookhost::contract::ToolOrigin;
 use hookhost::{Decision, Host, Session, SessionSpec};
 use hookhost_contract::rule::{LayeredRow, RulesConfig};
@@ -86,8 +86,11 @@ async fn the_fuel_of_examples_grows_with_the_number_of_rules() {
     for (rules, fuel) in [(250, 300_000_000), (1_000, 1_000_000_000)] {
         let config = Config::parse(&ordinary(rules), &Source::new("/h.toml", Layer::User), &[]).expect("rules");
         let layered = |rule: &Rule| LayeredRow { of_project: false, row: rule.row.clone() };
-        let config = RulesConfig { rule: config.rules().iter().map(layered).collect() };
-        let mut entry = crate::shell_guard::entry("rules", json!(config));
+        let rows = RulesConfig { rule: config.rules().iter().map(layered).collect() };
+        let mut entry = crate::shell_guard::entry("rules", json!(rows));
+        let code = Code::File { path: hookhost_tests::plugin("rules"), digest: Digest::of_bytes(b"") };
+        let config = config.with_rules_plugin(code).expect("one entry of this name");
+        entry.grants = config.entry(Entry::RULES).expect("an entry").grants.clone();
         entry.limits.fuel = NonZeroU64::new(fuel).expect("a number");
         let session = crate::shell_guard::session(entry, None).await;
         let (word, call) = crate::shell_guard::judged(&session, "cargo test --workspace").await;
@@ -127,7 +130,7 @@ async fn examples_that_take_too_much_work_get_one_sentence() {
         format!("[[rule]]\nid = 'r{at}'\non = 'shell'\nargs = 'x*'\nask = 'no'\nstops = [{stops}]\npasses = ['ls']\n")
     };
     let message = refused(&(0..300).map(rule).collect::<String>()).await;
-    let sentence = "the examples of 300 rules take too much work: give the rules fewer or shorter examples";
+    let sentence = "300 rules with their examples are too much: write fewer rules, or shorter examples";
     assert!(message.ends_with(sentence), "{message}");
 }
 
