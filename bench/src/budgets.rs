@@ -88,8 +88,8 @@ fn only(arguments: &[String]) -> Outcome<(Option<&'static str>, Vec<&str>)> {
                 let part = arguments.next().and_then(|named| PARTS.into_iter().find(|part| *part == named));
                 only = Some(part.ok_or_else(|| format!("`--only` needs one of {}", PARTS.join(", ")))?);
             }
-            // `--schemas` measures only the schemas. Use it after a change to the code that counts the steps of schemas.
-            "--quick" | "--schemas" => rest.push(argument),
+            // These measure only the schemas, for example after a change to the code that counts their steps, or only the rules in words.
+            "--quick" | "--schemas" | "--rules" => rest.push(argument),
             other => {
                 return Err(format!(
                     "`{other}` is unknown: budgets [--only PART] [--quick] [--compare REF [--rounds N]]"

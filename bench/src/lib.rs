@@ -9,5 +9,6 @@ pub mod line;
 pub mod measure;
 pub mod memory;
 pub mod plugins;
+pub mod rules;
 pub mod table;
 pub mod turns;

@@ -15,10 +15,12 @@ mod mcp;
 mod messages;
 mod payload;
 mod provider;
+mod rules;
 mod schemas;
 mod session;
 mod shell;
 
+pub use self::rules::rules;
 pub use conditions::conditions;
 pub use configuration::configuration;
 pub use frames::frames;
@@ -37,7 +39,7 @@ pub use shell::shell;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     ("loader", loader),
     ("components", components),
     ("hostile", hostile),
@@ -52,4 +54,5 @@ pub const TARGETS: [Target; 14] = [
     ("frames", frames),
     ("mcp", mcp),
     ("conditions", conditions),
+    ("rules", rules),
 ];

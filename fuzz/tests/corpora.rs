@@ -66,7 +66,7 @@ macro_rules! targets {
     };
 }
 
-targets!(loader components hostile configuration payload provider log schemas session shell messages frames mcp conditions);
+targets!(loader components hostile configuration payload provider log schemas session shell messages frames mcp conditions rules);
 
 #[test]
 fn every_target_is_handed_to_the_fuzzer() {

@@ -36,6 +36,7 @@ pub trait Capabilities {
     fn read_transcript(&self, start: u32, count: u32) -> Vec<Message>;
     fn complete(&self, request: &Request) -> Result<String, ModelError>;
     fn fact(&self, name: &str, at: Option<&str>) -> Fact;
+    fn has_grant(&self, name: &str) -> bool;
     fn add_label(&self, label: &str);
     fn has_label(&self, label: &str) -> bool;
     fn label_added_at(&self, label: &str) -> Option<u64>;
@@ -127,6 +128,7 @@ answered!(transcript {
 });
 answered!(model { complete = complete(request: &Request) -> Result<String, ModelError>; });
 answered!(facts { read = fact(name: &str, at: Option<&str>) -> Fact; });
+answered!(grants { has = has_grant(name: &str) -> bool; });
 answered!(labels {
     add = add_label(label: &str);
     has = has_label(label: &str) -> bool;

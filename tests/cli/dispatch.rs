@@ -155,12 +155,12 @@ fn transforms_tasks_and_observers_are_reported_as_what_they_are() {
 }
 
 #[test]
-fn a_plugin_in_audit_mode_is_asked_and_changes_nothing() {
+fn a_plugin_in_observe_mode_is_asked_and_changes_nothing() {
     let user =
-        user_with_keys(&[("guard", json!({ "any": { "verdict": "reject", "reason": "no" } }))], "mode = \"audit\"");
+        user_with_keys(&[("guard", json!({ "any": { "verdict": "reject", "reason": "no" } }))], "mode = \"observe\"");
     let (ended, object) = user.dispatch("before-tool-call", &call("make"));
     ended.expect(0, &[]);
-    assert_eq!(object["calls"][0]["mode"], "audit");
+    assert_eq!(object["calls"][0]["mode"], "observe");
     assert_eq!(object["calls"][0]["verdict"]["reject"]["reason"], "no");
 }
 

@@ -284,7 +284,7 @@ fn two(user: &User) {
     user.configure(&format!(
         "{}{}",
         late.keys("events = [\"before-tool-call\"]\nactions = [\"shell\"]").to_toml(),
-        early.keys("priority = 7\nmode = \"audit\"\non-failure = \"skip\"\nevents = [\"before-tool-call\", \"session-end\"]").to_toml()
+        early.keys("priority = 7\nmode = \"observe\"\non-failure = \"skip\"\nevents = [\"before-tool-call\", \"session-end\"]").to_toml()
     ));
 }
 
@@ -370,14 +370,14 @@ fn hooks_shows_every_grant_and_limit() {
 #[test]
 fn inspect_allowed_shows_what_the_entry_gives_with_the_defaults_filled_in() {
     let user = User::new();
-    user.configure(&with_every_grant(&user).keys("events = [\"prompt-submit\"]\nmode = \"audit\"").to_toml());
+    user.configure(&with_every_grant(&user).keys("events = [\"prompt-submit\"]\nmode = \"observe\"").to_toml());
     let ended = user.run(["inspect", "--allowed", "all.wasm"]);
     ended.expect(0, &[]);
     let grants = every_grant_in_words(&user);
     for text in [
         "all at ",
         "  loads     yes\n",
-        "  mode      audit, priority 100\n",
+        "  mode      observe, priority 100\n",
         "  events    prompt-submit\n",
         "  limits    fuel 100000000, compute 100ms, deadline 5s, memory 16MiB, table-elements 20000, tables 10, instances 50, handles 256, input 1MiB, output 2MiB, log 64KiB, \
          http-body 64KiB, capability-calls 10000\n",

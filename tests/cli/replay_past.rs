@@ -76,6 +76,45 @@ fn is_of_rules(call: &Value) -> bool {
     call["by"] == "rules" || call["by"] == "the configuration"
 }
 
+/// The facts of today are not those of then.
+#[test]
+fn a_fact_that_transcripts_do_not_contain_is_unknown_and_the_output_says_so() {
+    let user = user_of_six_agents();
+    user.write(".git/HEAD", "ref: refs/heads/topic\n");
+    user.configure(
+        r#"
+        [[rule]]
+        id = "branch"
+        on = "shell"
+        when = 'git.branch == "main"'
+        ask = "In {git.branch}?"
+        stops = [{ command = "ls", facts = { "git.branch" = "main" } }]
+        passes = [{ command = "ls", facts = { "git.branch" = "topic" } }]
+        "#,
+    );
+    let (_, calls, summary) = replayed(&user, &["--from", "claude-code"]);
+    assert!(!calls.is_empty() && calls.iter().all(|call| call["code"] == "branch"), "{calls:?}");
+    assert_eq!(summary["in-doubt"], json!({ "calls": calls.len(), "facts": ["git.branch"] }));
+    let ended = user.run(["replay", EVER, "--from", "claude-code"]);
+    assert!(ended.stdout.contains("facts that transcripts do not contain (git.branch)"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_past_call_has_its_own_time() {
+    let user = user_of_six_agents();
+    // When the transcripts were recorded, in UTC.
+    let when = r#"time.weekday == "sun" && time.hour == 8 && time.minute in [51, 52]"#;
+    user.configure(&format!(
+        "[[rule]]\nid = \"then\"\non = \"shell\"\nwhen = '{when}'\nreject = \"no\"\nstops = [\"ls\"]\n\
+         passes = [{{ command = \"ls\", facts = {{ \"time.hour\" = 9 }} }}]\n"
+    ));
+    let (_, calls, summary) = replayed(&user, &["--from", "claude-code"]);
+    assert_eq!(summary["in-doubt"]["calls"], 0);
+    user.configure("[[rule]]\nid = \"all\"\non = \"shell\"\nreject = \"no\"\n");
+    let (_, all, _) = replayed(&user, &["--from", "claude-code"]);
+    assert!(!all.is_empty() && calls.len() == all.len(), "{} of {}", calls.len(), all.len());
+}
+
 fn replayed(user: &User, arguments: &[&str]) -> (Ended, Vec<Value>, Value) {
     let ended = user.run([&["replay", "--json", EVER], arguments].concat());
     ended.expect(0, &[]);

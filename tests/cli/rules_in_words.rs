@@ -142,10 +142,9 @@ fn a_plugin_of_a_project_waives_only_what_rules_of_projects_alone_ask() {
 }
 
 #[test]
-fn a_file_with_ask_names_the_rule_to_write() {
+fn a_file_with_ask_says_what_to_write() {
     let user = user("[[ask]]\nactions = [\"shell\"]\nquestion = \"Run this?\"\n");
-    judge(&user, "ls")
-        .expect(5, &["hookhost.toml:1:1: `[[ask]]` is now `[[rule]]`", "\n[[rule]]\nid = \"ask-shell\"\n"]);
+    judge(&user, "ls").expect(5, &["hookhost.toml:1:3: `[[ask]]` is now `[[rule]]`: give it an `id`"]);
 }
 
 #[test]

@@ -28,15 +28,16 @@ fn update_names_the_version_its_origin_and_the_next_step_and_changes_nothing() {
 }
 
 #[test]
-fn the_questions_of_version_0_1_become_rules() {
+fn the_mode_audit_of_version_0_1_becomes_observe() {
     let user = User::new();
-    user.configure("# mine\n[[ask]]\nactions = [\"shell\"] # all\nquestion = \"Run this?\"\n");
+    user.configure("# mine\n[mcp-proxy]\nmode = \"audit\" # for now\n");
+    user.run(["hooks"]).expect(5, &["`audit` is now `observe`", "hookhost update"]);
     let said = user.run(["update"]);
     said.expect(0, &[]);
-    assert!(said.stdout.contains("1 `[[ask]]` in your own file became `[[rule]]`"), "{}", said.stdout);
-    let new = "# mine\n[[rule]]\nid = \"ask-shell\"\non = \"shell\" # all\nask = \"Run this?\"\n";
+    assert!(said.stdout.contains("1 `mode = \"audit\"` in your own file became `observe`"), "{}", said.stdout);
+    let new = "# mine\n[mcp-proxy]\nmode = \"observe\" # for now\n";
     assert_eq!(std::fs::read_to_string(user.config_file()).unwrap(), new);
-    user.run(["dispatch", "--shell", "ls"]).expect(3, &[]);
+    user.run(["hooks"]).expect(0, &[]);
     assert!(!user.run(["update"]).stdout.contains("became"));
 }
 

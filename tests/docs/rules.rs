@@ -60,12 +60,13 @@ fn every_rule_of_the_reference_loads_with_its_examples() {
     let text = page(PAGE);
     let blocks: Vec<&str> =
         text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect();
-    assert_eq!(blocks.len(), 3, "the rules were not found");
+    assert_eq!(blocks.len(), 6, "the rules were not found");
     let user = User::new();
-    user.configure(&blocks.join("\n"));
+    let config = user.configure(&blocks.join("\n"));
+    std::fs::write(config.with_file_name("team.rules.toml"), "").expect("the further file");
     let ended = user.run(["rule", "list"]);
     ended.expect(0, &[]);
-    assert_eq!(ended.stdout.matches("hookhost.toml:").count(), 12, "{ended:#?}");
+    assert_eq!(ended.stdout.matches("hookhost.toml:").count(), 15, "{ended:#?}");
     user.run(["hooks"]).expect(0, &[]);
 }
 

@@ -27,6 +27,7 @@ mod limits;
 mod loading;
 mod plugins;
 mod processes;
+mod rules;
 mod schemas;
 mod sessions;
 mod shell;
@@ -44,12 +45,13 @@ fn main() {
     let many = if is_given("quick") { 20_000 } else { 1_000_000 };
     let schemas_alone = is_given("schemas");
     let mut table = Table::begin();
-    let parts: [(&str, Part<'_>); 7] = [
+    let parts: [(&str, Part<'_>); 8] = [
         // This part comes first, because later parts allocate memory that is not returned to the system.
         ("sessions", &|table| sessions::rows(table, many)),
         ("schemas", &|table| schemas::rows(table, schemas_alone)),
         ("events", &|table| events::rows(table)),
         ("shell", &|table| shell::rows(table)),
+        ("rules", &|table| rules::rows(table)),
         ("loading", &|table| loading::rows(table)),
         ("processes", &|table| processes::rows(table)),
         ("hostile", &|table| hostile::rows(table)),

@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// The reference of all rows.
 const REFERENCE: &str = "`hookhost`, a component, log off";
 
+/// The reference of the rows of many rules, and their number.
+const MANY: (&str, usize) = ("`hookhost`, 200 rules in words, log off", 200);
+
 /// The subjects in which hookhost runs the rule without WebAssembly.
 const NATIVE: [(&str, &str); 2] =
     [("plugin", "`hookhost`, the plugin natively"), ("closure", "`hookhost`, the rule as a closure")];
@@ -26,11 +29,12 @@ pub(crate) fn rows(server: &Path) -> Result<(), String> {
             ours.check(rule, call)?;
             let compared =
                 compare_batches(|events| ours.time(rule, call, events), |events| ours.reference(call, events));
-            row(&mut table, call, name, "no-force-push", &compared);
+            row(&mut table, call, name, "no-force-push", REFERENCE, &compared);
         }
-        for policy in &POLICIES {
+        ours.check("rows", call)?;
+        for (policy, rules) in POLICIES.iter().flat_map(|policy| [(policy, 1), (policy, MANY.1)]) {
             let failed = |why: String| format!("`{}`: {}: {why}", call.command, policy.name);
-            let mut evaluate = (policy.prepare)(call).map_err(failed)?;
+            let mut evaluate = (policy.prepare)(call, rules).map_err(failed)?;
             if evaluate().map_err(failed)? != call.is_force_push {
                 return Err(failed("the verdict is wrong".to_owned()));
             }
@@ -41,8 +45,14 @@ pub(crate) fn rows(server: &Path) -> Result<(), String> {
                 assert_eq!(refused, if call.is_force_push { events as usize } else { 0 }, "{}", policy.name);
                 took
             };
-            let compared = compare_batches(theirs, |events| ours.reference(call, events));
-            row(&mut table, call, policy.name, version(policy.package).unwrap_or_default(), &compared);
+            let version = version(policy.package).unwrap_or_default();
+            if rules == 1 {
+                let compared = compare_batches(theirs, |events| ours.reference(call, events));
+                row(&mut table, call, policy.name, version, REFERENCE, &compared);
+            } else {
+                let compared = compare_batches(theirs, |events| ours.time("rows", call, events));
+                row(&mut table, call, &format!("{}, {rules} rules", policy.name), version, MANY.0, &compared);
+            }
         }
     }
     Ok(())
@@ -74,9 +84,9 @@ impl SharedServer {
     }
 }
 
-fn row(table: &mut Table, call: &Call, name: &str, component: &str, compared: &Compared) {
+fn row(table: &mut Table, call: &Call, name: &str, component: &str, reference: &str, compared: &Compared) {
     let verdict = if call.is_force_push { "denies it" } else { "has no objection" };
     let what = format!("`{}`: {name}, which {verdict}", call.command);
     let row = Row { what: &what, component, log: "off", why: "" };
-    table.compared(&row, compared, REFERENCE, None);
+    table.compared(&row, compared, reference, None);
 }

@@ -1,4 +1,4 @@
-//! Policy engines in this process, with the same rule in the language of each engine. The time does not include converting the rule and the
+//! Policy engines in this process, with the same rule in the language of each engine, alone or as the last of many. The time does not include converting the rule and the
 //! call to the engine's own form.
 
 use crate::call::Call;
@@ -17,7 +17,8 @@ pub(crate) struct Policy {
     pub(crate) name: &'static str,
     /// The package's name in `Cargo.lock`.
     pub(crate) package: &'static str,
-    pub(crate) prepare: fn(&Call) -> Result<Evaluation, String>,
+    /// Takes the number of rules, of which the last is the one that is compared.
+    pub(crate) prepare: fn(&Call, usize) -> Result<Evaluation, String>,
 }
 
 pub(crate) const POLICIES: [Policy; 4] = [
@@ -34,13 +35,19 @@ const CEL: &str = include_str!("../policies/no_force_push.cel");
 /// The rule of the Rego policy.
 const DENY: &str = "data.guard.deny";
 
-fn interpreted_rego(call: &Call) -> Result<Evaluation, String> {
-    let (policy, input) = (rego()?, rego_input(call)?);
+/// Returns a rule of a policy this many times. All but the last are about the same option of another program.
+fn repeated(rule: &str, rules: usize) -> impl Iterator<Item = String> {
+    let others = (1..rules).map(|at| rule.replace("push --force", &format!("tool{at} push --force")));
+    others.chain([rule.to_owned()])
+}
+
+fn interpreted_rego(call: &Call, rules: usize) -> Result<Evaluation, String> {
+    let (policy, input) = (rego(rules)?, rego_input(call)?);
     Ok(Box::new(move || is_true(&policy.eval_with_input(input.clone()).map_err(said)?)))
 }
 
-fn compiled_rego(call: &Call) -> Result<Evaluation, String> {
-    let (policy, input) = (rego()?, rego_input(call)?);
+fn compiled_rego(call: &Call, rules: usize) -> Result<Evaluation, String> {
+    let (policy, input) = (rego(rules)?, rego_input(call)?);
     let mut machine = RegoVM::new();
     machine.load_program(Compiler::compile_from_policy(&policy, &[DENY]).map_err(said)?);
     Ok(Box::new(move || {
@@ -49,9 +56,11 @@ fn compiled_rego(call: &Call) -> Result<Evaluation, String> {
     }))
 }
 
-fn rego() -> Result<regorus::CompiledPolicy, String> {
+fn rego(rules: usize) -> Result<regorus::CompiledPolicy, String> {
     let mut engine = regorus::Engine::new();
-    engine.add_policy("no_force_push.rego".to_owned(), REGO.to_owned()).map_err(said)?;
+    let (package, rule) = REGO.split_once("\n\n").ok_or("the policy has no rule")?;
+    let text = repeated(rule, rules).fold(package.to_owned(), |text, rule| text + "\n\n" + &rule);
+    engine.add_policy("no_force_push.rego".to_owned(), text).map_err(said)?;
     engine.compile_with_entrypoint(&DENY.into()).map_err(said)
 }
 
@@ -68,8 +77,10 @@ fn is_true(value: &Value) -> Result<bool, String> {
     }
 }
 
-fn cedar(call: &Call) -> Result<Evaluation, String> {
-    let policies: PolicySet = CEDAR.parse().map_err(said)?;
+fn cedar(call: &Call, rules: usize) -> Result<Evaluation, String> {
+    let (permit, rule) = CEDAR.split_once("\n\n").ok_or("the policy has no rule")?;
+    let text = repeated(rule, rules).fold(permit.to_owned(), |text, rule| text + "\n\n" + &rule);
+    let policies: PolicySet = text.parse().map_err(said)?;
     let entity = |text: &str| text.parse::<EntityUid>().map_err(said);
     let context = cedar_policy::Context::from_json_value(json!({ "command": call.command }), None).map_err(said)?;
     let (principal, action, resource) = (entity("Agent::\"s\"")?, entity("Action::\"Bash\"")?, entity("Shell::\"s\"")?);
@@ -84,18 +95,23 @@ fn cedar(call: &Call) -> Result<Evaluation, String> {
     }))
 }
 
-fn cel(call: &Call) -> Result<Evaluation, String> {
+fn cel(call: &Call, rules: usize) -> Result<Evaluation, String> {
     let environment = Arc::new(::cel::Env::stdlib());
-    let program = environment.compile(CEL.trim()).map_err(said)?;
+    let compiled = repeated(CEL.trim(), rules).map(|rule| environment.compile(&rule).map_err(said));
+    let programs: Vec<_> = compiled.collect::<Result<_, _>>()?;
     let context = ::cel::Context::with_env(environment);
     let input = ::cel::to_value(input(call)).map_err(said)?;
     Ok(Box::new(move || {
         let mut context = context.new_inner_scope();
         context.add_variable_from_value("call", input.clone());
-        match program.execute(&context).map_err(said)? {
-            ::cel::Value::Bool(holds) => Ok(holds),
-            other => Err(format!("the expression says {other:?}")),
+        for program in &programs {
+            match program.execute(&context).map_err(said)? {
+                ::cel::Value::Bool(true) => return Ok(true),
+                ::cel::Value::Bool(false) => {}
+                other => return Err(format!("the expression says {other:?}")),
+            }
         }
+        Ok(false)
     }))
 }
 

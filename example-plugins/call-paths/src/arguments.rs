@@ -1,6 +1,7 @@
 //! Finds the paths in the arguments of a tool that the host does not know.
 
-use hookhost_contract::action::holds_command;
+use crate::patch;
+use hookhost_contract::action::{holds_command, paths_of_patch};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -294,6 +295,27 @@ fn last_part(tool: &str) -> &str {
     tool.rsplit("__").next().unwrap_or(tool)
 }
 
+/// Returns the texts among the arguments of a call, without its paths and without the text that it replaces. Of a patch, these are the
+/// lines that it adds.
+#[must_use]
+pub fn texts(arguments: &Value) -> String {
+    let mut texts = Vec::new();
+    patch::visit(arguments, "", &mut |name, text| {
+        let words = words(name);
+        let is_text = words.last().is_some_and(|last| TEXTS.contains(&&**last));
+        let is_path = !is_text && words.iter().any(|word| PATHS.contains(&&**word));
+        if is_path || words.iter().any(|word| word == "old") {
+            return;
+        }
+        if paths_of_patch(text).is_empty() {
+            texts.push(text.to_owned());
+        } else {
+            texts.extend(text.lines().filter_map(|line| line.strip_prefix('+')).map(str::to_owned));
+        }
+    });
+    texts.join("\n")
+}
+
 /// Returns the words of a name in lower case: `read` and `file` for both `read_file` and `readFile`.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
@@ -319,7 +341,18 @@ fn folded(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{local, words};
+    use super::{local, texts, words};
+    use serde_json::json;
+
+    #[test]
+    fn the_texts_of_a_call_are_what_it_writes() {
+        let arguments = json!({ "file_path": "new.rs", "old_string": "gone", "new_string": "here", "edits": [{ "oldText": "gone", "newText": "too" }] });
+        assert_eq!(texts(&arguments), "too\nhere");
+        let patch =
+            json!({ "input": "*** Begin Patch\n*** Update File: a.rs\n@@\n-gone\n+here\n kept\n*** End Patch" });
+        assert_eq!(texts(&patch), "here");
+        assert_eq!(texts(&json!({ "file_text": "x", "path": "y" })), "x");
+    }
 
     #[test]
     fn a_name_is_taken_apart_into_its_words() {

@@ -119,7 +119,8 @@ impl CommandLine {
 
     /// Returns true if the text joins its commands only with `&&`, so that each runs only after those before it have succeeded. Signs in
     /// quotes count too, so the answer may be false for such a text.
-    fn is_chain(&self) -> bool {
+    #[must_use]
+    pub fn is_chain(&self) -> bool {
         is_and_list(&self.text) && !self.text.contains('!')
     }
 

@@ -38,12 +38,6 @@ pub struct ReadCall<'a> {
     pub has_too_many: bool,
 }
 
-/// Returns the files that a call writes.
-#[must_use]
-pub fn written(session: &Session, call: &ToolCall) -> Touched {
-    ReadCall::new(session, call).touched(Touch::WRITES)
-}
-
 impl<'a> ReadCall<'a> {
     /// Reads the arguments and the commands of a call.
     #[must_use]

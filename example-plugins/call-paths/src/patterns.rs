@@ -5,29 +5,22 @@
 //! A pattern without a slash is a name in any directory (`.env*`). A pattern with a slash is a path relative to the workspace. If it
 //! begins with a slash, it is an absolute path, and if it begins with `~/`, it is a path in any home directory.
 
-use glob::{MatchOptions, Pattern};
+use hookhost_conditions::glob::{Comparison, Glob, Pairs};
 use shell_reader::guarded::Reach;
 use shell_reader::path::{self, Normal};
 
-/// The options for matching. `*` and `?` do not match a `/`, and a leading dot is an ordinary character. If case does not matter, the
-/// pattern and the path are already in lower case.
-const OPTIONS: MatchOptions =
-    MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
-
 const WILDCARDS: [char; 3] = ['*', '?', '['];
-/// Maximum number of wildcards in a word of a shell command. A word with more wildcards is refused.
-const MAX_WILDCARDS: usize = 32;
 
-/// One configured pattern, in every form that a path is compared with.
+/// One configured pattern, in every form that a path is compared with. If case does not matter, it is in lower case.
 #[derive(Debug)]
 struct PathPattern {
     /// The pattern as configured.
     written: String,
-    forms: Vec<Pattern>,
+    forms: Vec<Glob>,
     /// The directories before the first wildcard. Removing one of these directories removes protected files.
     stem: String,
-    /// A part that each matching path contains.
-    part: String,
+    /// What each matching path has.
+    pairs: Pairs,
     ignore_case: bool,
 }
 
@@ -52,6 +45,7 @@ pub struct Target {
 pub struct Spellings {
     exact: Vec<String>,
     lower: Vec<String>,
+    pairs: Pairs,
 }
 
 impl Spellings {
@@ -59,8 +53,10 @@ impl Spellings {
     #[must_use]
     pub fn new(target: &Target, workspace: &str) -> Self {
         let exact = spellings(&target.path, workspace);
-        let lower = exact.iter().map(|path| path.to_lowercase()).collect();
-        Self { exact, lower }
+        let lower: Vec<String> = exact.iter().map(|path| path.to_lowercase()).collect();
+        // Some other letters become ASCII letters in lower case, such as the sign for kelvin.
+        let pairs = lower.iter().fold(Pairs::default(), |pairs, path| pairs.and(Pairs::of(path)));
+        Self { exact, lower, pairs }
     }
 }
 
@@ -77,6 +73,12 @@ impl Patterns {
     pub fn new(protected: &[String], allowed: &[String], ignore_case: bool) -> Result<Self, String> {
         // For exceptions, case matters, because on some systems a name in another case is another file.
         Ok(Self { protected: compile(protected, ignore_case)?, allowed: compile(allowed, false)? })
+    }
+
+    /// Returns false if no pattern matches `target`, judging by a few bits.
+    #[must_use]
+    pub fn may_match(&self, target: &Target, spellings: &Spellings) -> bool {
+        target.reaches_others() || self.protected.iter().any(|pattern| spellings.pairs.may_contain(pattern.pairs))
     }
 
     /// Returns the pattern that matches `target`, if the target is not an exception.
@@ -102,7 +104,8 @@ impl Patterns {
     fn is_allowed(&self, path: &Normal, workspace: &str) -> bool {
         let Normal::Absolute(absolute) = path else { return false };
         let relative = path::relative(absolute, workspace);
-        let spellings = Spellings { lower: Vec::new(), exact: vec![absolute.clone(), relative] };
+        let pairs = Pairs::of(absolute).and(Pairs::of(&relative));
+        let spellings = Spellings { lower: Vec::new(), exact: vec![absolute.clone(), relative], pairs };
         self.allowed.iter().any(|pattern| pattern.match_any(&spellings))
     }
 }
@@ -110,10 +113,10 @@ impl Patterns {
 impl PathPattern {
     /// Returns true if one of the spellings of a path matches.
     fn match_any(&self, spellings: &Spellings) -> bool {
-        let spellings = if self.ignore_case { &spellings.lower } else { &spellings.exact };
-        // The search for the part is much faster than the comparison.
-        let fits = |path: &String| self.forms.iter().any(|form| form.matches_with(path, OPTIONS));
-        spellings.iter().any(|path| !path.is_empty() && path.contains(&self.part) && fits(path))
+        let Spellings { exact, lower, pairs } = spellings;
+        let spellings = if self.ignore_case { lower } else { exact };
+        let fits = |path: &String| self.forms.iter().any(|form| form.covers(path));
+        pairs.may_contain(self.pairs) && spellings.iter().any(|path| !path.is_empty() && fits(path))
     }
 
     /// Returns true if the write affects the stem. The target is then a directory above the stem, or its wildcards match the stem.
@@ -146,15 +149,10 @@ impl PathPattern {
         // A command that removes `*` also removes everything in the directories that match. A command that writes `in*/x` writes below
         // `in*`.
         let reached = if is_whole { &above[..] } else { &above[..1] };
-        let options = MatchOptions { require_literal_leading_dot: target.spares_dots, ..OPTIONS };
+        let comparison = if target.spares_dots { Comparison::VisiblePath } else { Comparison::Path };
         let fits = |pattern: &str, stems: &[&str]| {
-            // A pattern with so many wildcards is probably meant to make matching slow. It is treated as if it matched everything.
-            if pattern.matches(WILDCARDS).count() > MAX_WILDCARDS {
-                return true;
-            }
-            let pattern = Pattern::new(pattern);
-            pattern
-                .is_ok_and(|pattern| stems.iter().any(|stem| !stem.is_empty() && pattern.matches_with(stem, options)))
+            let pattern = Glob::of_shell(pattern);
+            stems.iter().any(|stem| !stem.is_empty() && pattern.matches(stem, comparison))
         };
         let heads = ancestors(&path);
         let below = heads.iter().skip(1).filter(|head| head.contains(WILDCARDS));
@@ -234,21 +232,18 @@ fn pattern(written: &str, ignore_case: bool) -> Result<PathPattern, String> {
     if base.is_empty() || base == "/" {
         return Err(format!("the pattern `{written}` names nothing: `**` stands for everything"));
     }
-    let mut forms = vec![base.to_owned(), format!("{base}/**")];
-    if is_name {
-        forms.extend([format!("**/{base}"), format!("**/{base}/**")]);
-    }
+    // A name covers the path of this name, too.
+    let mut forms = vec![if is_name { format!("**/{base}") } else { base.to_owned() }];
     if let Some(rest) = base.strip_prefix("~/") {
         for home in ["/home/*", "/Users/*", "/root", "?:/Users/*"] {
             let home = if ignore_case { home.to_lowercase() } else { home.to_owned() };
-            forms.extend([format!("{home}/{rest}"), format!("{home}/{rest}/**")]);
+            forms.push(format!("{home}/{rest}"));
         }
     }
-    let compile =
-        |form: &String| Pattern::new(form).map_err(|error| format!("the pattern `{written}` is no glob: {error}"));
-    let compiled = forms.iter().map(compile).collect::<Result<_, _>>()?;
-    let part = part(base.strip_prefix("~/").unwrap_or(base)).to_owned();
-    Ok(PathPattern { written: written.to_owned(), forms: compiled, stem: stem(base), part, ignore_case })
+    let compile = |form: &String| Glob::new(form).map_err(|why| format!("the pattern `{written}` is no glob: {why}"));
+    let forms: Vec<Glob> = forms.iter().map(compile).collect::<Result<_, _>>()?;
+    let pairs = compile(&base.strip_prefix("~/").unwrap_or(base).to_owned())?.pairs();
+    Ok(PathPattern { written: written.to_owned(), forms, stem: stem(base), pairs, ignore_case })
 }
 
 /// Returns the directories before the first wildcard. If the pattern is a single name, returns the text of the name before the wildcard.
@@ -256,12 +251,6 @@ fn stem(base: &str) -> String {
     let Some(wildcard) = base.find(WILDCARDS) else { return base.to_owned() };
     let fixed = &base[..wildcard];
     fixed.rsplit_once('/').map_or(fixed, |(directories, _)| directories).to_owned()
-}
-
-/// Returns the longest part of a pattern without wildcards. What follows a class of characters is left out.
-fn part(base: &str) -> &str {
-    let fixed = base.split('[').next().unwrap_or_default();
-    fixed.split(WILDCARDS).max_by_key(|part| part.len()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -295,6 +284,7 @@ mod tests {
             ("../other/**", "/other/x", true),
             ("~/.ssh/**", "/home/me/.ssh/id", true),
             ("Infra/**", "/w/iNFRA/x", true),
+            ("key*", "/w/\u{212a}EYS", true),
             ("**", "/w/x", true),
         ] {
             assert_eq!(guards(pattern, path), expected, "{pattern} {path}");

@@ -38,6 +38,16 @@
 //! (`infra/*.tf`). If it begins with a slash, it is an absolute path, and if it begins with `~/`, it is a path in any home directory. For
 //! exceptions, case always matters.
 //!
+//! # Labels
+//!
+//! With the grant `labels`, the plugin labels the session by what its calls reach, before they run:
+//!
+//! - `read:secret`: the call reads a file that usually contains secrets, such as `.env`, a private key or the file of an agent's tokens.
+//! - `read:outside`: the call reads a file outside of the workspace and of the session's directory.
+//! - `text:untrusted`: the call fetches a page or calls a tool of an MCP server. If the plugin also has the grant of the fact
+//!   `tool.open_world`, tools whose approved annotations say that they reach nobody else are left out.
+//! - `wrote:startup-file`: the call writes a file that a shell, git or the system runs by itself, such as `~/.bashrc` or `.git/hooks/x`.
+//!
 //! # What is seen
 //!
 //! The plugin checks these paths:
@@ -65,7 +75,9 @@
 //! interpreter (`python -c …`), another machine (`ssh`) or an unknown program. It does not see symbolic links, another Unicode spelling of
 //! a name, or a command that hides its effect. If somebody may try to circumvent the plugin, also run the agent in a sandbox.
 
-use call_paths::{Patterns, Target, Touched, arguments, contexts, patch, spellings, written};
+mod labels;
+
+use call_paths::{Patterns, ReadCall, Target, Touch, Touched, arguments, contexts, patch, spellings};
 use hookhost_guest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
@@ -148,7 +160,9 @@ impl Plugin for PathGuard {
 
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let guard = GUARD.get();
-        let Touched { targets, made_private, exposed, unreadable, .. } = written(session, call);
+        let read = ReadCall::new(session, call);
+        let written = read.touched(Touch::WRITES);
+        let Touched { targets, made_private, exposed, unreadable, .. } = &written;
         let context = PathContext::new(&session.workspace);
         for (written, target) in targets.iter().chain(made_private.iter().filter(|_| !guard.allow_private)) {
             if let Some(pattern) = guard.patterns.protecting(target, context.workspace()) {
@@ -156,7 +170,7 @@ impl Plugin for PathGuard {
                 return Refusal::new(guard.because(&why)).code("path-guard.protected").into();
             }
         }
-        for (written, target) in targets.iter().chain(&made_private).chain(&exposed) {
+        for (written, target) in targets.iter().chain(made_private).chain(exposed) {
             if let Some(refusal) = guard.defend(call, written, target, context.workspace()) {
                 return refusal.into();
             }
@@ -168,8 +182,9 @@ impl Plugin for PathGuard {
             return Refusal::new(guard.because(&why)).code("path-guard.keys").into();
         }
         if let Some(why) = unreadable {
-            return Refusal::new(guard.because(&why)).code("path-guard.unreadable").retryable().into();
+            return Refusal::new(guard.because(why)).code("path-guard.unreadable").retryable().into();
         }
+        labels::add(session, call, &read, &written);
         Verdict::allow()
     }
 }

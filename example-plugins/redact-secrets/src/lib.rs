@@ -26,6 +26,8 @@
 //! and OpenPGP), `authorization` (headers), `url-password`, and `assigned-secret`. The last kind is a value that is assigned to a name with
 //! an ending like `password`, `secret`, `token` or `api_key`. The value must be random enough, and must not be a placeholder or a path.
 //!
+//! With the grant `labels`, the session gets the label `read:secret` when the result of a tool contained a secret.
+//!
 //! Limits: a secret of an unknown format is recognised only if a name stands beside it. A secret that a tool has encoded or split over
 //! several lines is not recognised. Streamed text comes line by line, so the body of a private key in streamed text is recognised by its
 //! form. Known formats cost about 50 to 100 units of fuel per byte of text, so the default limit is enough for a result of 1 MB. A
@@ -77,6 +79,9 @@ impl Plugin for RedactSecrets {
             return Verdict::keep();
         }
         report(&counts, &format!("the result of `{}`", call.name));
+        if grants::has("labels") {
+            labels::add("read:secret");
+        }
         ToolResultVerdict::replace(ToolResult {
             text: text.unwrap_or_else(|| tool_result.text.clone()),
             raw: raw.or_else(|| tool_result.raw.clone()),

@@ -249,3 +249,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_result_with_a_secret_labels_the_session_if_the_plugin_has_the_grant() {
+    let result = |text: String| {
+        let result = ToolResult { text, raw: None, is_error: false };
+        RedactSecrets::after_tool_call(&session(), &shell("cat x"), &result, ResultSource::Tool)
+    };
+    let secret = format!("it is ghp_{}", random(36));
+    configure(json!({})).unwrap();
+    assert!(matches!(result(secret.clone()), ToolResultVerdict::Replace(_)));
+    assert!(inspect(|host| host.labels.is_empty()), "without the grant");
+    prime(|host| host.grants = ["labels".to_owned()].into());
+    assert_eq!(result("nothing".to_owned()), Verdict::keep());
+    assert!(inspect(|host| host.labels.is_empty()));
+    assert!(matches!(result(secret), ToolResultVerdict::Replace(_)));
+    assert!(inspect(|host| host.labels.contains_key("read:secret")));
+}

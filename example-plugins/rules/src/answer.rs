@@ -4,6 +4,7 @@ use crate::judge::Found;
 use hookhost_contract::rule::RuleRow;
 use serde_json::{Map, Value};
 use shell_reader::UNKNOWN;
+use std::cmp::Reverse;
 use std::ops::Range;
 
 /// The names that a text may have in braces.
@@ -44,6 +45,11 @@ impl Answer {
         }
     }
 
+    /// Returns the label that the answer gives the session.
+    pub(crate) fn label(&self) -> Option<&str> {
+        if let Self::Label(label) = self { Some(label) } else { None }
+    }
+
     /// Returns true if the answer stops the call, at least until a person has decided.
     pub(crate) fn stops(&self) -> bool {
         matches!(self, Self::Reject(_) | Self::Ask(_))
@@ -61,11 +67,18 @@ pub(crate) fn names(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     })
 }
 
-/// Returns a text with the values of its names, each as `form` shows it. The value of a name that the call does not have is `?`.
+/// Maximum length of a text with the values of its names, in bytes. Without it, a change could grow the call with each round.
+pub(crate) const MAX_FILLED: usize = 256 * 1024;
+
+/// Returns a text with the values of its names, each as `form` shows it. The value of a name that the call does not have is `?`. Beyond
+/// [`MAX_FILLED`], no further value is filled in.
 pub(crate) fn filled(text: &str, found: &Found, form: &dyn Fn(&str) -> String) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut end = 0;
     for (range, name) in names(text) {
+        if filled.len() > MAX_FILLED {
+            break;
+        }
         filled.push_str(&text[end..range.start]);
         filled.push_str(&found.value(name).map_or_else(|| "?".to_owned(), form));
         end = range.end;
@@ -125,10 +138,22 @@ fn place<'a>(arguments: &'a mut Value, path: &str) -> Option<&'a mut Value> {
     })
 }
 
-/// Replaces each of these parts in a text. Returns `None` if the text has none of them.
+/// Replaces each of these parts in a text, at one place the longest. Returns `None` if the text has none of them.
 pub(crate) fn redacted(text: &str, parts: &[String], mark: &str) -> Option<String> {
-    let found = parts.iter().any(|part| text.contains(part.as_str()));
-    found.then(|| parts.iter().fold(text.to_owned(), |text, part| text.replace(part.as_str(), mark)))
+    let after = |part: &String, from: usize| Some(from + text[from..].find(part.as_str())?);
+    let mut places: Vec<Option<usize>> = parts.iter().map(|part| after(part, 0)).collect();
+    let (mut redacted, mut end) = (String::new(), 0);
+    loop {
+        let found = places.iter().zip(parts).filter_map(|(place, part)| Some(((*place)?, part.len())));
+        let Some((at, length)) = found.min_by_key(|(at, length)| (*at, Reverse(*length))) else { break };
+        redacted.push_str(&text[end..at]);
+        redacted.push_str(mark);
+        end = at + length;
+        for (place, part) in places.iter_mut().zip(parts).filter(|(place, _)| place.is_some_and(|at| at < end)) {
+            *place = after(part, end);
+        }
+    }
+    (end > 0).then(|| redacted + &text[end..])
 }
 
 /// Replaces each of these parts in the strings of a JSON text. Returns `None` if it has none of them.
@@ -180,7 +205,7 @@ pub(crate) fn strings_of(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{change, filled, names, redacted_json, shown};
+    use super::{change, filled, names, redacted, redacted_json, shown};
     use crate::judge::Found;
     use serde_json::json;
 
@@ -203,6 +228,13 @@ mod tests {
         let set = json!({ "a.0.b": 5, "d.e": "{path}", "c.x": 1, "a.7": 1 });
         change(&mut arguments, set.as_object().unwrap(), &Found { path: Some("p".into()), ..Found::default() });
         assert_eq!(arguments, json!({ "a": [{ "b": 5 }], "c": 2, "d": { "e": "p" } }));
+    }
+
+    #[test]
+    fn a_mark_is_not_redacted_itself_and_the_longest_part_is() {
+        let parts = ["a", "ab", "x"].map(str::to_owned);
+        assert_eq!(redacted("abxa", &parts, "[ax]").unwrap(), "[ax][ax][ax]");
+        assert_eq!(redacted("", &parts, "m"), None);
     }
 
     #[test]

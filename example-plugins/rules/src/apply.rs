@@ -2,10 +2,10 @@
 //!
 //! Rejections come first, then changes in the order of the file, then questions.
 
-use crate::answer::{Answer, change, filled, redacted, redacted_json, shown, strings_of};
+use crate::answer::{Answer, MAX_FILLED, change, filled, redacted, redacted_json, shown, strings_of};
 use crate::compile::RuleSet;
 use crate::files;
-use crate::judge::{Found, Hit, Spoken};
+use crate::judge::{Asked, Found, Hit, Spoken};
 use crate::memory::Memory;
 use crate::world::OfEvent;
 use hookhost_contract::rule::RuleOn;
@@ -30,10 +30,10 @@ impl RuleSet {
         if self.keeps_files {
             files::note_before(session, call);
         }
-        let mut call = call.clone();
+        let (mut call, longest) = (call.clone(), call.arguments.len() + MAX_FILLED);
         let (mut changed, mut reported) = (None, Vec::new());
         for round in event::round().. {
-            let hits = self.hits(&world, session, &call, &|_| true);
+            let hits = self.hits(&world, session, &call, Asked::All);
             let is_new = |hit: &&Hit<'_>| !reported.contains(&&*hit.row.id);
             let refusal = report(hits.iter().filter(is_new), &hits, memory);
             reported.extend(hits.iter().map(|hit| &*hit.row.id));
@@ -46,7 +46,8 @@ impl RuleSet {
                 // A question is about the call that would run, so the host asks again about a changed call.
                 return changed.map_or_else(|| question(&hits), |change: Change| change.verdict(call));
             };
-            if round > MAX_CHANGES {
+            let length = next.action.shell().map_or(0, |shell| shell.command.len()).max(next.arguments.len());
+            if round > MAX_CHANGES || length > longest {
                 break;
             }
             if let Some(before) = changed.filter(|before| *before != change) {
@@ -107,7 +108,7 @@ impl RuleSet {
     fn of_event(&self, session: &Session, on: &RuleOn) -> (Vec<Hit<'_>>, Option<Refusal>) {
         let memory = Memory::of(&event::id());
         let spoken = Spoken { world: &OfEvent(memory), session, on, text: "", call: None, failed: false };
-        let hits = self.hits_of_text(spoken, &|_| true);
+        let hits = self.hits_of_text(spoken, Asked::All);
         let refusal = report(hits.iter(), &hits, memory);
         (hits, refusal)
     }
@@ -119,10 +120,10 @@ impl RuleSet {
         raw: Option<&str>,
         memory: Memory,
     ) -> Result<Option<(String, Option<String>)>, Refusal> {
-        let mut hits = self.hits_of_text(spoken, &|_| true);
+        let mut hits = self.hits_of_text(spoken, Asked::All);
         // The raw result may contain parts that the text does not.
         let in_raw = raw.map(strings_of).unwrap_or_default();
-        let in_raw = self.hits_of_text(Spoken { text: &in_raw, ..spoken }, &|_| true);
+        let in_raw = self.hits_of_text(Spoken { text: &in_raw, ..spoken }, Asked::All);
         let is_new = |hit: &Hit<'_>| !hits.iter().any(|other| other.row.id == hit.row.id);
         let further: Vec<Hit<'_>> = in_raw.into_iter().filter(is_new).collect();
         hits.extend(further);

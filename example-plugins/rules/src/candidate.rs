@@ -1,11 +1,13 @@
 //! Answers what a condition asks about one command, file, request, call or text.
 
+use crate::chosen;
 use crate::judge::{Found, Subject};
 use crate::world::World;
 use hookhost_conditions::{Fact, Facts, Value};
 use hookhost_guest::prelude::*;
 use shell_reader::path::Normal;
 use shell_reader::{Command, PathContext, Word};
+use std::borrow::Cow;
 
 /// What the matchers of a row have found, with everything that a condition can ask about it.
 pub(crate) struct Candidate<'a> {
@@ -24,98 +26,22 @@ pub(crate) struct Candidate<'a> {
     pub(crate) text: Option<&'a str>,
 }
 
-/// A fact that a command can choose itself: by an option with a value, or by a variable in front of the program.
-struct Choice {
-    fact: &'static str,
-    programs: &'static [&'static str],
-    options: &'static [&'static str],
-    variables: &'static [&'static str],
-    /// Variables that name other files, so that the host cannot know the fact.
-    files: &'static [&'static str],
-}
-
-const CHOICES: [Choice; 6] = [
-    Choice {
-        fact: "kube.context",
-        programs: &["kubectl", "helm", "k9s", "kustomize", "stern", "skaffold", "argocd"],
-        options: &["--context", "--kube-context"],
-        variables: &["HELM_KUBECONTEXT"],
-        files: &["KUBECONFIG"],
-    },
-    Choice {
-        fact: "kube.namespace",
-        programs: &["kubectl", "helm", "stern"],
-        options: &["--namespace", "-n"],
-        variables: &["HELM_NAMESPACE"],
-        files: &["KUBECONFIG"],
-    },
-    Choice {
-        fact: "aws.profile",
-        programs: &["aws", "cdk", "sam", "eksctl", "terraform"],
-        options: &["--profile"],
-        variables: &["AWS_PROFILE", "AWS_DEFAULT_PROFILE"],
-        files: &["AWS_CONFIG_FILE"],
-    },
-    Choice {
-        fact: "gcloud.project",
-        programs: &["gcloud", "gsutil", "bq"],
-        options: &["--project", "--project_id"],
-        variables: &["CLOUDSDK_CORE_PROJECT"],
-        files: &["CLOUDSDK_CONFIG", "CLOUDSDK_ACTIVE_CONFIG_NAME"],
-    },
-    Choice {
-        fact: "terraform.workspace",
-        programs: &["terraform", "tofu", "terragrunt"],
-        options: &[],
-        variables: &["TF_WORKSPACE"],
-        files: &["TF_DATA_DIR"],
-    },
-    Choice {
-        fact: "docker.context",
-        programs: &["docker", "docker-compose"],
-        options: &["--context", "-c"],
-        variables: &["DOCKER_CONTEXT", "DOCKER_HOST"],
-        files: &["DOCKER_CONFIG"],
-    },
-];
-
-impl Choice {
-    /// Returns the fact that the command chooses, or `None` if it chooses none.
-    fn of<'a>(&self, command: &'a Command) -> Option<Fact<'a>> {
-        if !self.programs.contains(&&*command.program) {
-            return None;
-        }
-        let fact = |word: &'a Word| if word.is_known() { Fact::Is(Value::from(&*word.text)) } else { Fact::Unreadable };
-        let mut variables = command.environment.iter();
-        if variables.clone().any(|(name, _)| self.files.contains(&&**name)) {
-            return Some(Fact::Unreadable);
-        }
-        let variable = variables.find(|(name, _)| self.variables.contains(&&**name)).map(|(_, word)| fact(word));
-        self.option(command).or(variable)
-    }
-
-    fn option<'a>(&self, command: &'a Command) -> Option<Fact<'a>> {
-        command.args.iter().enumerate().find_map(|(at, word)| {
-            let option = self.options.iter().find(|option| word.text.starts_with(**option))?;
-            let rest = &word.text[option.len()..];
-            let value = match rest.strip_prefix('=') {
-                Some(value) => value,
-                None if rest.is_empty() => &*command.args.get(at + 1)?.text,
-                // `-nproduction`
-                None if !option.starts_with("--") => rest,
-                None => return None,
-            };
-            let is_known =
-                word.is_known() && command.args.get(at + 1).is_none_or(|next| !rest.is_empty() || next.is_known());
-            Some(if is_known { Fact::Is(Value::from(value)) } else { Fact::Unreadable })
-        })
-    }
-}
-
 impl Candidate<'_> {
     /// Returns the directory that a fact is about: that of the command.
     fn directory(&self) -> &str {
         self.command.and_then(|command| command.cwd.as_deref()).unwrap_or(&self.session.cwd)
+    }
+
+    /// Says whether a file exists. Its path is relative to the directory of the command.
+    pub(crate) fn exists(&self, path: &str) -> Fact<'_> {
+        self.absolute(path).map_or(Fact::Unreadable, |path| self.world.fact("path.exists", &path))
+    }
+
+    /// Returns the directory that a fact of the host is about, if it is known.
+    pub(crate) fn directory_of<'a>(&'a self, name: &str, command: Option<&'a Command>) -> Option<Cow<'a, str>> {
+        let directory = command.and_then(|command| command.cwd.as_deref()).unwrap_or(&self.session.cwd);
+        let context = PathContext::new(&self.session.workspace);
+        command.map_or(Some(directory.into()), |command| chosen::directory(name, command, directory, &context))
     }
 
     /// Returns a path in its absolute form, if it is known.
@@ -127,6 +53,16 @@ impl Candidate<'_> {
             Normal::Absolute(path) => Some(path),
             Normal::Below(_) => None,
         }
+    }
+
+    /// Returns true if the session gets a label because of this call.
+    fn gets(&self, label: &str) -> bool {
+        self.subject.is_some_and(|subject| subject.labels.contains(&label))
+    }
+
+    fn paths(&self, touch: usize) -> Fact<'_> {
+        let Some(subject) = self.subject else { return Fact::Absent };
+        Fact::Is(Value::List(subject.paths(touch).map(|path| Value::from(path.to_owned())).collect()))
     }
 
     fn in_workspace(&self) -> Fact<'static> {
@@ -142,7 +78,15 @@ impl Candidate<'_> {
         let strings = |words: &mut dyn Iterator<Item = &'_ Word>| {
             Fact::Is(Value::List(words.map(|word| Value::from(word.text.clone())).collect()))
         };
+        let names = |names| Fact::Is(Value::strings::<String>(names));
         match name {
+            "wrappers" => names(&command.wrappers),
+            "upstream" => names(&command.upstream),
+            "downstream" => names(&command.downstream),
+            "variables" => {
+                let variables = command.environment.iter();
+                Fact::Is(Value::Map(variables.map(|(name, word)| (name.clone(), Value::from(&*word.text))).collect()))
+            }
             "program" => Fact::Is(Value::from(&*command.program)),
             "args" => strings(&mut command.args.iter()),
             "flags" => strings(&mut command.args.iter().filter(|word| word.text.starts_with('-'))),
@@ -155,39 +99,41 @@ impl Candidate<'_> {
         }
     }
 
-    /// Returns a fact that the host reads, or that the command chooses.
+    /// Returns a fact that the host reads.
     fn of_host(&self, name: &str) -> Fact<'_> {
-        let chosen = CHOICES.iter().find(|choice| choice.fact == name);
-        let chosen = chosen.zip(self.command).and_then(|(choice, command)| choice.of(command));
-        chosen.unwrap_or_else(|| match (name, &self.found.path) {
+        match (name, &self.found.path) {
             ("path.is_tracked" | "path.exists", None) => Fact::Absent,
             ("path.is_tracked" | "path.exists", Some(path)) => match self.absolute(path) {
                 Some(path) => self.world.fact(name, &path),
                 None => Fact::Unreadable,
             },
-            _ => self.world.fact(name, self.directory()),
-        })
+            _ => match self.directory_of(name, self.command) {
+                Some(directory) => self.world.fact(name, &directory),
+                None => Fact::Unreadable,
+            },
+        }
     }
 }
 
 impl Facts for Candidate<'_> {
     fn value(&self, name: &str) -> Fact<'_> {
-        if let Some(fact) = self.world.given(name) {
+        if let Some(fact) = chosen::fact(name, self).or_else(|| self.world.given(name)) {
             return fact;
         }
         match name {
-            "command" | "program" | "args" | "flags" | "redirects" => self.of_command(name),
-            "paths.read" | "paths.written" => self.subject.map_or(Fact::Absent, |subject| {
-                let paths = subject.paths(name == "paths.written").map(|path| Value::from(path.to_owned()));
-                Fact::Is(Value::List(paths.collect()))
-            }),
+            "command" | "program" | "args" | "flags" | "redirects" | "variables" | "wrappers" | "upstream"
+            | "downstream" => self.of_command(name),
+            "paths.written" => self.paths(0),
+            "paths.read" => self.paths(1),
+            "paths.deleted" => self.paths(2),
+            "url" | "host" if self.found.is_unclear => Fact::Unreadable,
             "path" | "url" | "host" | "server" | "tool" => text(self.found.value(name)),
             "path.in_workspace" => self.in_workspace(),
             "arguments" => match self.arguments {
                 Some(arguments) => Fact::Is(Value::from(arguments)),
                 None => Fact::Absent,
             },
-            "text" => text(self.text),
+            "text" => text(self.text.or_else(|| self.subject.map(Subject::text))),
             "failed" => self.subject.map_or(Fact::Absent, |subject| subject.failed(self.command)),
             "agent" => Fact::Is(Value::from(&*self.session.agent)),
             "session.depth" => Fact::Is(Value::from(i64::from(self.session.depth))),
@@ -203,6 +149,14 @@ impl Facts for Candidate<'_> {
             ("same_call", [Value::Int(times), Value::Int(seconds)], Some(call)) => {
                 self.world.is_repeated(call, *times, *seconds)
             }
+            ("has" | "since", [Value::String(label)], _) => match self.world.call(function, arguments) {
+                Fact::Absent | Fact::Is(Value::Bool(false)) if self.gets(label) => Fact::Unreadable,
+                fact => fact,
+            },
+            ("flag", [Value::String(flag)], _) => match self.subject.zip(self.command) {
+                Some((subject, command)) => Fact::Is(Value::from(subject.has_flag(command, flag))),
+                None => Fact::Absent,
+            },
             ("written_by_agent" | "created_by_agent", [Value::String(path)], _) => match self.absolute(path) {
                 Some(path) => self.world.call(function, &[Value::from(path)]),
                 None => Fact::Unreadable,

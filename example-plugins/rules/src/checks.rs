@@ -2,7 +2,7 @@
 
 use crate::answer::{NAMES, names};
 use crate::paths;
-use glob::Pattern;
+use hookhost_conditions::glob::Glob;
 use hookhost_conditions::vocabulary;
 use hookhost_contract::rule::{MAX_WILDCARDS, Mistake, OneOrMany, RuleOn, RuleRow};
 use serde_json::Value;
@@ -135,7 +135,7 @@ fn pattern_mistake(pattern: &str) -> Option<String> {
     if pattern.chars().all(|c| matches!(c, '*' | '/')) {
         return Some(format!("`{pattern}` matches everything: leave the key out"));
     }
-    if let Err(error) = Pattern::new(pattern) {
+    if let Err(error) = Glob::new(pattern) {
         return Some(format!("`{pattern}` is no pattern: {error}"));
     }
     let wildcards = pattern.matches(['*', '?', '[']).count();

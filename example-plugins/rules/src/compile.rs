@@ -8,7 +8,7 @@ use crate::shell::ShellMatcher;
 use crate::{checks, examples, paths};
 use call_paths::Patterns;
 use hookhost_conditions::vocabulary;
-use hookhost_contract::rule::{LayeredRow, Mistake, RuleOn, RuleRow, RulesConfig};
+use hookhost_contract::rule::{LayeredRow, MAX_PROJECT_ROWS, MAX_USER_ROWS, Mistake, RuleOn, RuleRow, RulesConfig};
 use litemap::LiteMap;
 use shell_guard_rules::arguments::Programs;
 use shell_reader::lower;
@@ -22,10 +22,14 @@ pub(crate) struct RuleSet {
     pub(crate) by_program: LiteMap<String, Vec<u16>>,
     /// The numbers of the rows about commands of any program, or of programs with a name that ends with `*`.
     pub(crate) any_program: Vec<u16>,
-    /// True if a row is about commands.
-    pub(crate) has_shell: bool,
+    /// The numbers of the rows about calls of tools by their names.
+    pub(crate) of_tools: Vec<u16>,
+    /// The numbers of the rows with each word, in the order of [`RuleOn::WORDS`].
+    by_word: [Vec<u16>; RuleOn::WORDS.len()],
     /// True if a condition asks how often a call came.
     pub(crate) keeps_calls: bool,
+    /// The numbers of the rows that give the session a label about which conditions ask.
+    pub(crate) labelling: Vec<u16>,
     /// True if a condition asks which files the calls of the run have written.
     pub(crate) keeps_files: bool,
 }
@@ -38,6 +42,8 @@ pub(crate) struct CompiledRow {
     pub(crate) observe: bool,
     /// True if a condition asks when the row last matched.
     pub(crate) is_remembered: bool,
+    /// True if a mode has given the row its answer.
+    pub(crate) has_mode: bool,
     /// True if a condition asks how often the row matched.
     pub(crate) is_counted: bool,
     pub(crate) on: Vec<RuleOn>,
@@ -66,6 +72,10 @@ impl RuleSet {
     /// # Errors
     /// Returns all mistakes, in the order of the rows.
     pub(crate) fn compile(config: &RulesConfig) -> Result<Self, Vec<Mistake>> {
+        if config.rule.len() > MAX_USER_ROWS + MAX_PROJECT_ROWS {
+            let message = format!("there are {} rules, and at most {MAX_USER_ROWS} are possible", config.rule.len());
+            return Err(vec![Wrong::at("", message).in_row(MAX_USER_ROWS)]);
+        }
         let mut mistakes = Vec::new();
         let mut rows = Vec::with_capacity(config.rule.len());
         for (at, LayeredRow { of_project, row }) in config.rule.iter().enumerate() {
@@ -97,10 +107,23 @@ impl RuleSet {
         let ask_for = |name: &str| rows.iter().any(|row| row.conditions.ask_for(name));
         let keeps_calls = ask_for("same_call");
         let keeps_files = ask_for("written_by_agent") || ask_for("created_by_agent");
-        let (by_program, any_program, has_shell) = (LiteMap::new(), Vec::new(), false);
-        let mut set = Self { rows, programs, by_program, any_program, has_shell, keeps_calls, keeps_files };
-        for (at, row) in (0..).zip(&set.rows).filter(|(_, row)| row.on.contains(&RuleOn::Shell)) {
-            set.has_shell = true;
+        let asked = |label: &str| rows.iter().any(|row| row.conditions.ask_about(label));
+        let is_labelling = |row: &CompiledRow| !row.observe && row.answer.label().is_some_and(asked);
+        let labelling = (0..).zip(&rows).filter(|(_, row)| is_labelling(row)).map(|(at, _)| at).collect();
+        let (any_program, of_tools) = (Vec::new(), Vec::new());
+        let (by_program, by_word) = (LiteMap::new(), std::array::from_fn(|_| Vec::new()));
+        let mut set =
+            Self { rows, programs, by_program, any_program, of_tools, by_word, keeps_calls, labelling, keeps_files };
+        for (at, row) in (0..).zip(&set.rows) {
+            for on in &row.on {
+                let numbers = word(on).map_or(&mut set.of_tools, |word| &mut set.by_word[word]);
+                if numbers.last() != Some(&at) {
+                    numbers.push(at);
+                }
+            }
+            if !row.on.contains(&RuleOn::Shell) {
+                continue;
+            }
             let names = || row.shell.programs.iter().map(|program| program.name.as_str());
             if row.shell.programs.is_empty() || names().any(|name| name.ends_with('*')) {
                 set.any_program.push(at);
@@ -115,6 +138,20 @@ impl RuleSet {
         }
         set
     }
+
+    pub(crate) fn row(&self, at: u16) -> &CompiledRow {
+        &self.rows[usize::from(at)]
+    }
+
+    /// Returns the numbers of the rows with a word.
+    pub(crate) fn rows_on(&self, on: &RuleOn) -> &[u16] {
+        word(on).map_or(&[], |word| &self.by_word[word])
+    }
+}
+
+/// Returns the number of a word, which is `None` for the pattern of a tool.
+fn word(on: &RuleOn) -> Option<usize> {
+    RuleOn::WORDS.iter().position(|(_, word)| word == on)
 }
 
 impl CompiledRow {
@@ -132,6 +169,7 @@ impl CompiledRow {
             of_project,
             observe: row.observe,
             is_remembered: false,
+            has_mode: row.mode.is_some(),
             is_counted: false,
             on: row.on.to_vec(),
             shell: ShellMatcher::new(row),
@@ -172,7 +210,6 @@ impl CompiledRow {
 fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for row in rows {
-        let Some(at) = config.rule.iter().position(|layered| layered.row.id == row.id) else { continue };
         let known = || config.rule.iter().filter(|other| row.of_project || !other.of_project).map(|other| &other.row);
         let ids = || known().map(|other| other.id.as_str());
         let others = || ids().filter(|id| *id != row.id);
@@ -183,6 +220,7 @@ fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
             if ids().any(|id| id == name) || (function == "since" && may_be_label()) {
                 continue;
             }
+            let Some(at) = config.rule.iter().position(|layered| layered.row.id == row.id) else { continue };
             let (what, meant) = match function {
                 "count" => ("no rule", vocabulary::nearest(name, others())),
                 _ => ("neither a rule nor a label", vocabulary::nearest(name, others().chain(labels()))),

@@ -53,6 +53,11 @@ impl Conditions {
         })
     }
 
+    /// Returns true if a condition asks about this label.
+    pub(crate) fn ask_about(&self, label: &str) -> bool {
+        self.used().any(|used| matches!(used, Use::Function(_, Some(word)) if word == label))
+    }
+
     /// Returns true if a condition uses this name or function.
     pub(crate) fn ask_for(&self, name: &str) -> bool {
         self.used().any(|used| used.name() == name)

@@ -4,12 +4,12 @@
 
 use crate::answer::Answer;
 use crate::compile::{CompiledRow, RuleSet};
-use crate::judge::{Hit, Spoken};
+use crate::judge::{Asked, Hit, Spoken};
 use crate::shell::Miss;
 use crate::world::{OfExample, World};
 use hookhost_contract::rule::{ExampleTable, LayeredRow, Mistake, RuleExample, RuleOn};
 use hookhost_guest::prelude::*;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The directory of examples, and their workspace.
 const WORKSPACE: &str = "/work/project";
@@ -22,7 +22,18 @@ enum Example {
 
 /// Returns the examples that are not as their rows say, and the rows that an earlier row makes superfluous.
 pub(crate) fn mistakes(rules: &RuleSet, rows: &[LayeredRow]) -> Vec<Mistake> {
-    (0..rows.len()).flat_map(|at| Row { rules, at, layered: &rows[at] }.mistakes()).collect()
+    // The rows that can make a later row superfluous: those of the user, and those of projects.
+    let mut rejecting = [Vec::new(), Vec::new()];
+    let mut mistakes = Vec::new();
+    for (at, layered) in (0..).zip(rows) {
+        let earlier = &mut rejecting[usize::from(layered.of_project)];
+        mistakes.extend(Row { rules, at, layered }.mistakes(earlier));
+        let row = rules.row(at);
+        if matches!(row.answer, Answer::Reject(_)) && !row.observe && !row.has_mode && !row.conditions.any() {
+            earlier.push(at);
+        }
+    }
+    mistakes
 }
 
 /// A command that contains each kind of common syntax.
@@ -33,41 +44,52 @@ pub(crate) fn run_usual(rules: &RuleSet) {
     let table = ExampleTable { command: Some(USUAL.to_owned()), ..ExampleTable::default() };
     let session = session(&table);
     if let Ok(call) = call_of(&RuleOn::Shell, &table, &session) {
-        rules.hits(&OfExample(&table), &session, &call, &|_| true);
+        rules.hits(&OfExample(&table), &session, &call, Asked::All);
     }
 }
 
 /// A row with its examples.
 struct Row<'a> {
     rules: &'a RuleSet,
-    at: usize,
+    at: u16,
     layered: &'a LayeredRow,
 }
 
 impl<'a> Row<'a> {
     fn compiled(&self) -> &'a CompiledRow {
-        &self.rules.rows[self.at]
+        self.rules.row(self.at)
     }
 
-    fn mistakes(&self) -> Vec<Mistake> {
+    /// Returns the mistakes of a row. `earlier` are the rows that may make it superfluous.
+    fn mistakes(&self, earlier: &[u16]) -> Vec<Mistake> {
         let row = &self.layered.row;
+        // The answers of a mode are those of a time, and the row has another effect at other times.
+        let may_be_shadowed = self.compiled().answer.stops() && !self.compiled().has_mode && !row.stops.is_empty();
+        // The earlier rows that reject each of `stops` so far.
+        let mut shadowing = if may_be_shadowed { earlier.to_vec() } else { Vec::new() };
         let stops = row.stops.iter().enumerate().map(|(at, example)| (format!("stops.{at}"), example, true));
         let passes = row.passes.iter().enumerate().map(|(at, example)| (format!("passes.{at}"), example, false));
-        let mistakes = stops.chain(passes).filter_map(|(key, example, is_stopped)| {
-            let message = self.mistake(example, is_stopped)?;
-            Some(Mistake { row: self.at, key, part: None, message })
-        });
-        let mistakes: Vec<Mistake> = mistakes.collect();
-        if !mistakes.is_empty() {
-            return mistakes;
+        let mut mistakes: Vec<Mistake> = Vec::new();
+        for (key, example, is_stopped) in stops.chain(passes) {
+            let mut nobody = Vec::new();
+            let others = if is_stopped { &mut shadowing } else { &mut nobody };
+            let message = self.mistake(example, is_stopped, others);
+            mistakes.extend(message.map(|message| Mistake { row: self.at.into(), key, part: None, message }));
         }
-        let shadowed =
-            self.shadowing().map(|message| Mistake { row: self.at, key: String::new(), part: None, message });
-        shadowed.into_iter().collect()
+        if let ([], Some(other)) = (&*mistakes, shadowing.first()) {
+            let message = format!(
+                "`{}` has no effect, because `{}` before it already rejects each of its `stops`: remove one of the rules, or add an \
+                 example that only this rule stops",
+                row.id,
+                self.rules.row(*other).id
+            );
+            mistakes.push(Mistake { row: self.at.into(), key: String::new(), part: None, message });
+        }
+        mistakes
     }
 
-    /// Returns the reason why an example is not as it should be.
-    fn mistake(&self, example: &RuleExample, is_stopped: bool) -> Option<String> {
+    /// Returns the reason why an example is not as it should be. Of `others`, leaves those that match it, too.
+    fn mistake(&self, example: &RuleExample, is_stopped: bool, others: &mut Vec<u16>) -> Option<String> {
         let id = &self.layered.row.id;
         let (table, session, example) = match self.read(example) {
             Ok(read) => read,
@@ -81,8 +103,12 @@ impl<'a> Row<'a> {
             let name = name.trim_start_matches('!');
             return Some(format!("this example says something about `{name}`, which `{id}` does not ask about"));
         }
-        let hits = self.hits(&OfExample(&table), &session, &example, &|at| at == self.at);
-        let hit = hits.first();
+        let mut asked = std::mem::take(others);
+        asked.push(self.at);
+        let hits = self.hits(&OfExample(&table), &session, &example, Asked::Only(&asked));
+        let hit_of = |at: u16| hits.iter().find(|hit| std::ptr::eq(hit.row, self.rules.row(at)));
+        let hit = hit_of(self.at);
+        others.extend(asked.iter().copied().filter(|at| *at != self.at && hit_of(*at).is_some()));
         if let Some(why) = hit.and_then(|hit| hit.found.unreadable.as_ref()) {
             return Some(format!("this example of `{id}` is no example, because {why}"));
         }
@@ -93,46 +119,12 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Returns the reason why the row has no effect of its own, if an earlier row rejects each of its `stops`.
-    fn shadowing(&self) -> Option<String> {
-        let row = self.compiled();
-        let rejects = |other: &CompiledRow| {
-            matches!(other.answer, Answer::Reject(_)) && !other.observe && !other.conditions.any()
-        };
-        let may_shadow = |other: &CompiledRow| rejects(other) && other.of_project == row.of_project;
-        let mut earlier: Vec<usize> = (0..self.at).filter(|at| may_shadow(&self.rules.rows[*at])).collect();
-        if !row.answer.stops() || self.layered.row.stops.is_empty() {
-            return None;
-        }
-        for example in &self.layered.row.stops {
-            if earlier.is_empty() {
-                return None;
-            }
-            let (table, session, example) = self.read(example).ok()?;
-            let hits = self.hits(&OfExample(&table), &session, &example, &|at| earlier.contains(&at));
-            let ids: Vec<String> = hits.iter().map(|hit| hit.row.id.clone()).collect();
-            earlier.retain(|at| ids.contains(&self.rules.rows[*at].id));
-        }
-        let other = &self.rules.rows[*earlier.first()?].id;
-        Some(format!(
-            "`{}` has no effect, because `{other}` before it already rejects each of its `stops`: remove one of the rules, or add an \
-             example that only this rule stops",
-            row.id
-        ))
-    }
-
-    fn hits(
-        &self,
-        world: &dyn World,
-        session: &Session,
-        example: &Example,
-        is_asked: &dyn Fn(usize) -> bool,
-    ) -> Vec<Hit<'a>> {
+    fn hits(&self, world: &dyn World, session: &Session, example: &Example, asked: Asked<'_>) -> Vec<Hit<'a>> {
         match example {
-            Example::Call(call) => self.rules.hits(world, session, call, is_asked),
+            Example::Call(call) => self.rules.hits(world, session, call, asked),
             Example::Text(on, text, call) => {
                 let call = call.as_deref();
-                self.rules.hits_of_text(Spoken { world, session, on, text, call, failed: false }, is_asked)
+                self.rules.hits_of_text(Spoken { world, session, on, text, call, failed: false }, asked)
             }
         }
     }
@@ -212,14 +204,21 @@ fn of_text(on: &RuleOn, text: &str) -> ExampleTable {
 
 /// Makes the call of an example.
 fn call_of(on: &RuleOn, table: &ExampleTable, session: &Session) -> Result<ToolCall, String> {
-    let ExampleTable { command, path, url, server, tool, arguments, .. } = table;
-    let arguments = arguments.clone().map_or_else(|| json!({}), Value::Object);
+    let ExampleTable { command, path, url, server, tool, arguments, text, .. } = table;
+    let mut arguments = arguments.clone().unwrap_or_default();
+    if let Some(text) = text.as_ref().filter(|_| *on != RuleOn::Result) {
+        arguments.insert("content".to_owned(), json!(text));
+    }
     if let Some(command) = command {
         let shell = ShellCommand { command: command.clone(), cwd: session.cwd.clone(), dialect: ShellDialect::Posix };
         return Ok(call("Bash", &json!({ "command": command }), Action::Shell(shell)));
     }
     if let Some(url) = url {
-        return Ok(call(tool.as_deref().unwrap_or("WebFetch"), &json!({ "url": url }), Action::Fetch(url.clone())));
+        return Ok(call(
+            tool.as_deref().unwrap_or("WebFetch"),
+            &with(&arguments, "url", url),
+            Action::Fetch(url.clone()),
+        ));
     }
     if let Some(path) = path {
         let (usual, action) = match on {
@@ -227,16 +226,27 @@ fn call_of(on: &RuleOn, table: &ExampleTable, session: &Session) -> Result<ToolC
             RuleOn::Delete => ("delete_file", Action::WriteFiles(vec![path.clone()])),
             _ => ("Write", Action::WriteFiles(vec![path.clone()])),
         };
-        return Ok(call(tool.as_deref().unwrap_or(usual), &json!({ "file_path": path }), action));
+        return Ok(call(tool.as_deref().unwrap_or(usual), &with(&arguments, "file_path", path), action));
     }
     let tool =
         tool.as_ref().ok_or("the example names no call: give it a `command`, `path`, `url`, `tool` or `text`")?;
     if server.is_some() || *on == RuleOn::Mcp {
         let name = format!("mcp__{}__{tool}", server.as_deref().unwrap_or("server"));
-        return Ok(call(&name, &arguments, Action::Mcp(McpTool { server: server.clone(), tool: tool.clone() })));
+        return Ok(call(
+            &name,
+            &Value::Object(arguments),
+            Action::Mcp(McpTool { server: server.clone(), tool: tool.clone() }),
+        ));
     }
     // Which argument is a file or a command is found by its name, as for any unknown tool.
-    Ok(call(tool, &arguments, Action::Other(String::new())))
+    Ok(call(tool, &Value::Object(arguments), Action::Other(String::new())))
+}
+
+/// Returns arguments with one more.
+fn with(arguments: &Map<String, Value>, key: &str, value: &str) -> Value {
+    let mut arguments = arguments.clone();
+    arguments.insert(key.to_owned(), json!(value));
+    Value::Object(arguments)
 }
 
 fn call(name: &str, arguments: &Value, action: Action) -> ToolCall {

@@ -2,19 +2,18 @@
 
 use crate::candidate::Candidate;
 use crate::compile::{CompiledRow, RuleSet};
-use crate::hosts::Request;
 use crate::paths::{Files, MatchedFile};
-use crate::shell::{Held, Miss};
+use crate::shell::{Held, Miss, has_flag, started_by};
 use crate::world::World;
 use crate::{paths, status, web};
 use call_paths::{CommandLine, ReadCall, arguments};
+use hookhost_conditions::url::Address;
 use hookhost_conditions::{Fact, Facts as _, Value};
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
 use shell_guard_rules::arguments::Arguments;
 use shell_reader::{Command, is_known_program, leave, lower};
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 
 /// What a row found, for its text and for the reason of an example.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +25,8 @@ pub(crate) struct Found {
     pub(crate) program: Option<String>,
     pub(crate) url: Option<String>,
     pub(crate) host: Option<String>,
+    /// True if programs read the address differently, or a part of it is unknown.
+    pub(crate) is_unclear: bool,
     pub(crate) server: Option<String>,
     pub(crate) tool: Option<String>,
     /// The last key that holds, and the part of the call or text for which it holds.
@@ -61,6 +62,23 @@ impl Found {
     }
 }
 
+/// The rows that are compared with a call or a text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Asked<'a> {
+    All,
+    /// The rows with these numbers, in ascending order.
+    Only(&'a [u16]),
+}
+
+impl Asked<'_> {
+    fn has(self, row: u16) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(rows) => rows.binary_search(&row).is_ok(),
+        }
+    }
+}
+
 /// A row that matches.
 #[derive(Debug)]
 pub(crate) struct Hit<'a> {
@@ -84,51 +102,46 @@ pub(crate) struct Spoken<'a> {
 /// A call, with everything that several rows need.
 pub(crate) struct Subject<'a> {
     world: &'a dyn World,
-    rules: &'a RuleSet,
+    pub(crate) rules: &'a RuleSet,
     session: &'a Session,
     call: &'a ToolCall,
     read: ReadCall<'a>,
+    /// The scripts and modules that the commands start, each as a command, with the numbers of its line and command.
+    started: Vec<(usize, usize, Command)>,
+    /// The labels that rows give the session because of this call.
+    pub(crate) labels: Vec<&'a str>,
     /// The result, if the call has run.
     result: Option<Spoken<'a>>,
     files: [OnceCell<Files>; 3],
-    requests: OnceCell<Vec<Request>>,
+    requests: OnceCell<Vec<Address>>,
+    text: OnceCell<String>,
 }
 
 impl RuleSet {
-    /// Returns the rows that match a call, in the order of the file. Only rows for which `is_asked` is true are compared.
-    pub(crate) fn hits(
-        &self,
-        world: &dyn World,
-        session: &Session,
-        call: &ToolCall,
-        is_asked: &dyn Fn(usize) -> bool,
-    ) -> Vec<Hit<'_>> {
+    /// Returns the rows that match a call, in the order of the file.
+    pub(crate) fn hits(&self, world: &dyn World, session: &Session, call: &ToolCall, asked: Asked<'_>) -> Vec<Hit<'_>> {
         let mut subject = Subject::new(self, world, session, call, None);
         if let (Action::Shell(shell), true) =
             (&call.action, subject.read.lines.iter().any(|line| line.unreadable().is_some()))
         {
             subject.read.lines = CommandLine::read_with_parts(shell, session);
+            subject.find_started();
         }
-        let mut of_commands = subject.commands(is_asked);
-        let mut hits = Vec::new();
-        for (at, row) in self.rows.iter().enumerate().filter(|(at, _)| is_asked(*at)) {
-            let of_command = of_commands.iter().position(|(other, _)| *other == at);
-            let found = of_command
-                .map(|place| of_commands.swap_remove(place).1)
-                .or_else(|| row.on.iter().find_map(|on| subject.matching(row, on)))
-                .or_else(|| subject.unreadable(row));
-            hits.extend(found.map(|found| Hit { row, found }));
-        }
+        // A call can read a secret and send it. It is unknown which of the two comes first.
+        let labelling: Vec<u16> = self.labelling.iter().copied().filter(|at| asked.has(*at)).collect();
+        let labelling = subject.matching_rows(Asked::Only(&labelling));
+        subject.labels = labelling.iter().filter_map(|(at, _)| self.row(*at).answer.label()).collect();
+        let found = subject.matching_rows(asked);
         leave(subject);
-        hits
+        found.into_iter().map(|(at, found)| Hit { row: self.row(at), found }).collect()
     }
 
     /// Returns the rows that match a text, in the order of the file.
-    pub(crate) fn hits_of_text(&self, spoken: Spoken<'_>, is_asked: &dyn Fn(usize) -> bool) -> Vec<Hit<'_>> {
+    pub(crate) fn hits_of_text(&self, spoken: Spoken<'_>, asked: Asked<'_>) -> Vec<Hit<'_>> {
         let Spoken { world, session, on, text, call, .. } = spoken;
-        let rows = self.rows.iter().enumerate().filter(|(at, row)| is_asked(*at) && row.on.contains(on));
+        let rows = self.rows_on(on).iter().filter(|at| asked.has(**at)).map(|at| self.row(*at));
         let subject = OnceCell::new();
-        let hits = rows.filter_map(|(_, row)| {
+        let hits = rows.filter_map(|row| {
             let found = row.matching_text(spoken)?;
             let Some(call) = call else {
                 let (call, subject, arguments, command) = (None, None, None, None);
@@ -146,9 +159,9 @@ impl RuleSet {
     }
 
     /// Returns the numbers of the rows that may match a command, by its program.
-    fn rows_about<'a>(&'a self, command: &Command) -> impl Iterator<Item = usize> + use<'a> {
+    fn rows_about<'a>(&'a self, command: &Command) -> impl Iterator<Item = u16> + use<'a> {
         let named = self.by_program.get(&*lower(&command.program)).map_or(&[][..], Vec::as_slice);
-        named.iter().chain(&self.any_program).map(|at| usize::from(*at))
+        named.iter().chain(&self.any_program).copied()
     }
 
     /// Returns the first key of a row that does not hold for the command that comes closest to it, and that command.
@@ -225,14 +238,56 @@ impl<'a> Subject<'a> {
         call: &'a ToolCall,
         result: Option<Spoken<'a>>,
     ) -> Self {
+        let (files, requests, text) = Default::default();
         let read = ReadCall::new(session, call);
-        Self { world, rules, session, call, read, result, files: Default::default(), requests: OnceCell::new() }
+        let mut subject = Self {
+            world,
+            rules,
+            session,
+            call,
+            read,
+            started: Vec::new(),
+            labels: Vec::new(),
+            result,
+            files,
+            requests,
+            text,
+        };
+        subject.find_started();
+        subject
+    }
+
+    /// Finds the scripts and modules that the commands start.
+    fn find_started(&mut self) {
+        let lines = self.read.lines.iter().enumerate();
+        let commands = lines.flat_map(|(line, read)| read.commands().enumerate().map(move |(at, one)| (line, at, one)));
+        self.started = commands.filter_map(|(line, at, command)| Some((line, at, started_by(command)?))).collect();
+    }
+
+    /// Returns all commands of the call with their lines.
+    fn all_commands(&self) -> impl Iterator<Item = (&CommandLine, &Command)> {
+        let read = self.read.lines.iter().flat_map(|line| line.commands().map(move |command| (line, command)));
+        read.chain(self.started.iter().filter_map(|(line, _, command)| Some((self.read.lines.get(*line)?, command))))
+    }
+
+    /// Returns the numbers of the rows that match the call, in the order of the file, each with what it found.
+    fn matching_rows(&self, asked: Asked<'_>) -> Vec<(u16, Found)> {
+        let mut found = self.commands(asked);
+        for at in self.candidates(asked) {
+            if found.iter().any(|(other, _)| *other == at) {
+                continue;
+            }
+            let row = self.rules.row(at);
+            let matching = row.on.iter().find_map(|on| self.matching(row, on));
+            found.extend(matching.or_else(|| self.unreadable(row)).map(|found| (at, found)));
+        }
+        found.sort_by_key(|(at, _)| *at);
+        found
     }
 
     /// Returns what a row about results finds in the commands of the call, if its conditions hold for one of them.
     fn ran(&self, row: &CompiledRow, found: &Found) -> Option<Found> {
-        let mut commands = self.read.lines.iter().flat_map(|line| line.commands().map(move |command| (line, command)));
-        commands.find_map(|(line, command)| {
+        self.all_commands().find_map(|(line, command)| {
             let held = self.held(row, command, &mut None).filter(|_| line.is_certain)?;
             let (key, value) = found.held.clone().unwrap_or((held.key, held.value));
             let of_row = Found { command: Some(line.text.clone()), program: Some(held.program), ..found.clone() };
@@ -253,14 +308,33 @@ impl<'a> Subject<'a> {
         held.ok()
     }
 
+    /// Returns true if a command has an option, in any spelling.
+    pub(crate) fn has_flag(&self, command: &Command, flag: &str) -> bool {
+        let certain = self.rules.programs.arguments(command);
+        let likely = || self.rules.programs.likely_arguments(command, &certain);
+        has_flag(command, &certain, flag) || likely().is_some_and(|likely| has_flag(command, &likely, flag))
+    }
+
+    /// Returns the line of a command, and the commands before it in the line.
+    pub(crate) fn before<'c>(
+        &'c self,
+        command: &'c Command,
+    ) -> Option<(&'c CommandLine, impl Iterator<Item = &'c Command>)> {
+        let started = self.started.iter().find(|(.., other)| std::ptr::eq(other, command));
+        let read = || {
+            let mut lines = self.read.lines.iter().enumerate();
+            lines.find_map(|(line, read)| Some((line, read.commands().position(|other| std::ptr::eq(other, command))?)))
+        };
+        let (line, at) = started.map(|(line, at, _)| (*line, *at)).or_else(read)?;
+        let line = self.read.lines.get(line)?;
+        Some((line, line.commands().take(at)))
+    }
+
     /// Says whether the call's result is an error. If the shell hides how a command ended, this cannot be known of the command.
     pub(crate) fn failed(&self, command: Option<&Command>) -> Fact<'static> {
         let Some(result) = &self.result else { return Fact::Absent };
-        let is_hidden = |command: &Command| {
-            let mut lines = self.read.lines.iter();
-            let line = lines.find(|line| line.commands().any(|other| std::ptr::eq(other, command)));
-            line.is_none_or(|line| status::is_hidden(line, command))
-        };
+        let is_hidden =
+            |command: &Command| self.before(command).is_none_or(|(line, _)| status::is_hidden(line, command));
         let has_failed = match &self.call.action {
             _ if result.failed => Some(true),
             Action::Shell(_) => status::has_failed(&self.session.agent, result.text),
@@ -273,17 +347,53 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// Returns the numbers of the rows that may match the call in another way than with a simple command, in ascending order.
+    fn candidates(&self, asked: Asked<'_>) -> Vec<u16> {
+        if let Asked::Only(rows @ ([] | [_] | [_, _])) = asked {
+            return rows.to_vec();
+        }
+        if self.is_unreadable() {
+            return (0..).take(self.rules.rows.len()).filter(|at| asked.has(*at)).collect();
+        }
+        let mut candidates: Vec<u16> = Vec::new();
+        for on in [RuleOn::Write, RuleOn::Read, RuleOn::Delete, RuleOn::Web, RuleOn::Mcp, RuleOn::Spawn] {
+            let rows = self.rules.rows_on(&on);
+            if !rows.is_empty() {
+                candidates.extend(rows.iter().filter(|at| self.may_be_about(&on, self.rules.row(**at))));
+            }
+        }
+        candidates.extend(&self.rules.of_tools);
+        if matches!(self.call.action, Action::Shell(_)) {
+            candidates.extend(&self.rules.any_program);
+        }
+        candidates.retain(|at| asked.has(*at));
+        candidates.sort_unstable();
+        candidates.dedup();
+        candidates
+    }
+
+    /// Returns false if the call has nothing that a row with this word matches, judging by little.
+    fn may_be_about(&self, on: &RuleOn, row: &CompiledRow) -> bool {
+        match (on, &self.call.action) {
+            (RuleOn::Web, _) => !self.requests().is_empty(),
+            (RuleOn::Delete, Action::Mcp(_)) => true,
+            (RuleOn::Mcp, action) => matches!(action, Action::Mcp(_)) && row.is_about(self.call),
+            (RuleOn::Spawn, action) => matches!(action, Action::SpawnAgent(_)),
+            (on, _) => paths::touch(on).is_some_and(|touch| self.files(touch).may_match(row.path.as_ref())),
+        }
+    }
+
     /// Returns the rows about commands that match, each with its first command.
-    fn commands(&self, is_asked: &dyn Fn(usize) -> bool) -> Vec<(usize, Found)> {
-        let mut found: Vec<(usize, Found)> = Vec::new();
-        let mut seen = BTreeSet::new();
-        let lines = self.read.lines.iter().filter(|_| self.rules.has_shell);
-        for (line, command) in lines.flat_map(|line| line.commands().map(move |command| (line, command))) {
+    fn commands(&self, asked: Asked<'_>) -> Vec<(u16, Found)> {
+        let mut found: Vec<(u16, Found)> = Vec::new();
+        let has_rows = !self.rules.rows_on(&RuleOn::Shell).is_empty();
+        for (line, command) in self.all_commands().filter(|_| has_rows) {
             let mut arguments = None;
-            for at in
-                self.rules.rows_about(command).filter(|at| is_asked(*at) && !seen.contains(at)).collect::<Vec<_>>()
-            {
-                let row = &self.rules.rows[at];
+            for at in self.rules.rows_about(command).filter(|at| asked.has(*at)) {
+                if found.iter().any(|(other, _)| *other == at) {
+                    continue;
+                }
+                let row = self.rules.row(at);
                 // A text that is perhaps not a command runs the programs that the rows or the reader know.
                 if !line.is_certain && row.shell.programs.is_empty() && !is_known_program(&command.program) {
                     continue;
@@ -292,7 +402,6 @@ impl<'a> Subject<'a> {
                 let of_row =
                     Found { command: Some(line.text.clone()), program: Some(held.program), ..Found::default() };
                 if let Some(of_row) = self.admitted(row, of_row.held(held.key, held.value), Some(command)) {
-                    seen.insert(at);
                     found.push((at, of_row));
                 }
             }
@@ -314,10 +423,11 @@ impl<'a> Subject<'a> {
             }
             RuleOn::Write | RuleOn::Read | RuleOn::Delete => return self.path(row, on),
             RuleOn::Web => return self.request(row),
-            RuleOn::Mcp => self.call.action.mcp().map(|_| row.with_names(self.call)),
+            RuleOn::Mcp => self.call.action.mcp().and_then(|_| self.with_text(row, row.with_names(self.call))),
             RuleOn::Tool(_) => {
                 let is_named = row.tools.match_any(&[&self.call.name]);
-                is_named.then(|| Found { tool: Some(self.call.name.clone()), ..row.with_names(self.call) })
+                let found = || Found { tool: Some(self.call.name.clone()), ..row.with_names(self.call) };
+                is_named.then(found).and_then(|found| self.with_text(row, found))
             }
             RuleOn::Spawn => match &self.call.action {
                 Action::SpawnAgent(task) => row.matching_part(task, Found::default()),
@@ -331,6 +441,19 @@ impl<'a> Subject<'a> {
         self.admitted(row, found?, None)
     }
 
+    /// Returns the text that the call writes or sends: its command, or the texts among its arguments.
+    pub(crate) fn text(&self) -> &str {
+        self.text.get_or_init(|| match &self.call.action {
+            Action::Shell(shell) => shell.command.clone(),
+            _ => arguments::texts(&self.read.arguments),
+        })
+    }
+
+    /// Compares the text of the call with `text`.
+    fn with_text(&self, row: &CompiledRow, found: Found) -> Option<Found> {
+        if row.texts.is_empty() { Some(found) } else { row.matching_part(self.text(), found) }
+    }
+
     /// Returns what a row found, if its conditions hold.
     fn admitted(&self, row: &CompiledRow, found: Found, command: Option<&Command>) -> Option<Found> {
         let (world, session) = (self.world, self.session);
@@ -342,12 +465,19 @@ impl<'a> Subject<'a> {
         Some(Found { facts, ..found })
     }
 
-    /// Returns the files that the call writes or reads, as the call spells them.
-    pub(crate) fn paths(&self, written: bool) -> impl Iterator<Item = &str> {
-        let touch = usize::from(!written);
-        let workspace = &self.session.workspace;
-        let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), workspace);
-        self.files[touch].get_or_init(files).matching(None, workspace).map(|file| file.written)
+    /// Returns the files that the call touches in one of the ways of [`paths::TOUCHES`], as the call spells them.
+    pub(crate) fn paths(&self, touch: usize) -> impl Iterator<Item = &str> {
+        self.files(touch).matching(None, &self.session.workspace).map(|file| file.written)
+    }
+
+    /// Returns the files that the call touches in one way.
+    fn files(&self, touch: usize) -> &Files {
+        let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), &self.session.workspace);
+        self.files[touch].get_or_init(files)
+    }
+
+    fn requests(&self) -> &[Address] {
+        self.requests.get_or_init(|| web::requests(&self.read, self.call, &self.rules.programs))
     }
 
     /// Returns what is known of the call itself, for the texts of rows.
@@ -358,15 +488,14 @@ impl<'a> Subject<'a> {
     /// Returns the first file that the row is about.
     fn path(&self, row: &CompiledRow, on: &RuleOn) -> Option<Found> {
         let touch = paths::touch(on)?;
-        let workspace = &self.session.workspace;
-        let files = || Files::new(self.read.touched(paths::TOUCHES[touch]), workspace);
-        let matching = self.files[touch].get_or_init(files).matching(row.path.as_ref(), workspace);
-        let mut of_path = matching.map(|MatchedFile { written, absolute, pattern }| {
+        let matching = self.files(touch).matching(row.path.as_ref(), &self.session.workspace);
+        let of_path = matching.map(|MatchedFile { written, absolute, pattern }| {
             let (path, absolute) = (Some(written.to_owned()), absolute.map(str::to_owned));
             let found = Found { path, absolute, ..self.found(row) };
             if pattern.is_empty() { found } else { found.held("path", pattern) }
         });
         let of_tool = || self.deletes_elsewhere(row, on).then(|| self.found(row));
+        let mut of_path = of_path.filter_map(|found| self.with_text(row, found));
         of_path.find_map(|found| self.admitted(row, found, None)).or_else(|| self.admitted(row, of_tool()?, None))
     }
 
@@ -378,20 +507,27 @@ impl<'a> Subject<'a> {
 
     /// Returns the first request that the row is about.
     fn request(&self, row: &CompiledRow) -> Option<Found> {
-        let requests = self.requests.get_or_init(|| web::requests(&self.read, self.call, &self.rules.programs));
-        let mut of_request = web::matching(&row.url, &row.host, requests).map(|request| {
+        let mut of_request = web::matching(&row.url, &row.host, self.requests()).map(|request| {
             let (url, host) = (request.urls.last().cloned(), request.hosts.last().cloned());
             let (key, value) = if row.host.is_empty() { ("url", &url) } else { ("host", &host) };
             let value = value.clone().unwrap_or_else(|| "unknown".to_owned());
-            let found = Found { url, host, ..self.found(row) };
+            let found = Found { url, host, is_unclear: !request.is_certain(), ..self.found(row) };
             if row.host.is_empty() && row.url.is_empty() { found } else { found.held(key, value) }
         });
-        of_request.find_map(|found| self.admitted(row, found, None))
+        of_request.find_map(|found| self.admitted(row, self.with_text(row, found)?, None))
+    }
+
+    /// Returns true if a part of the call cannot be read.
+    fn is_unreadable(&self) -> bool {
+        self.read.has_too_many
+            || matches!(&self.call.action, Action::Other(kind) if !kind.is_empty())
+            || self.read.lines.iter().any(|line| line.is_certain && line.unreadable().is_some())
     }
 
     /// Returns a question of a row whose answer stops calls, if a part of the call cannot be read and names what the row is about.
     fn unreadable(&self, row: &CompiledRow) -> Option<Found> {
-        if !row.answer.stops() || !row.is_about(self.call) {
+        let is_file_unreadable = || self.files.iter().filter_map(OnceCell::get).any(|files| files.unreadable.is_some());
+        if !row.answer.stops() || !(self.is_unreadable() || is_file_unreadable()) || !row.is_about(self.call) {
             return None;
         }
         let why = self.unreadable_line(row).or_else(|| self.unreadable_arguments(row))?;

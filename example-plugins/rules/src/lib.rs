@@ -55,7 +55,7 @@
 //! `when` and `unless` are expressions in CEL about one command, file, request, call or text that all matchers of the rule match. A rule
 //! applies if `when` is true and `unless` is not. `docs/rules.md` lists the names and functions. An absent fact satisfies no comparison. If
 //! a fact exists and cannot be read, a rule with `reject` or `ask` applies, and any other rule does not. A command can choose facts itself,
-//! such as `kubectl --context prod`.
+//! such as `kubectl --context prod`, and an earlier command of the line can set them, such as `git switch main`.
 //!
 //! # Answers
 //!
@@ -99,7 +99,9 @@
 //! paths have the syntax of path-guard, and case does not matter.
 //!
 //! `web` finds the requests of tools, each URL in a command, and the hosts of `curl`, `wget`, `ssh`, `scp`, `rsync`, `nc`, `git push` and
-//! similar programs. A request whose host is unknown matches a rule without `host` and `url`, and it is never an exception.
+//! similar programs. A request whose host is unknown matches a rule without `host` and `url`, and it is never an exception. If programs
+//! read an address differently, such as `https://a\@b`, it has several hosts: a rule applies if one of them matches, and an exception must
+//! hold for all of them.
 //!
 //! # What is not seen
 //!
@@ -112,11 +114,11 @@ mod answer;
 mod apply;
 mod candidate;
 mod checks;
+mod chosen;
 mod compile;
 mod conditions;
 mod examples;
 mod files;
-mod hosts;
 mod judge;
 mod memory;
 mod names;

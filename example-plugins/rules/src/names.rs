@@ -1,17 +1,13 @@
 //! Patterns of names, with exceptions.
 
-use glob::{MatchOptions, Pattern};
+use hookhost_conditions::glob::{Comparison, Glob};
 
 /// A list of patterns. A pattern after `!` is an exception. If all patterns are exceptions, every other name matches.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    wanted: Vec<Pattern>,
-    excepted: Vec<Pattern>,
+    wanted: Vec<Glob>,
+    excepted: Vec<Glob>,
 }
-
-/// The comparison of names. `*` also matches `/`.
-const OPTIONS: MatchOptions =
-    MatchOptions { case_sensitive: false, require_literal_separator: false, require_literal_leading_dot: false };
 
 impl Names {
     /// Compiles patterns that were checked before. A pattern that is no glob is left out.
@@ -22,7 +18,7 @@ impl Names {
                 Some(exception) => (&mut names.excepted, exception),
                 None => (&mut names.wanted, pattern.as_str()),
             };
-            list.extend(Pattern::new(pattern));
+            list.extend(Glob::new(pattern));
         }
         names
     }
@@ -34,16 +30,27 @@ impl Names {
     /// Returns true if a thing that may have any of these names matches. A thing without a name is unknown, and an unknown thing is no
     /// exception.
     pub(crate) fn match_any<T: AsRef<str>>(&self, names: &[T]) -> bool {
-        let fits = |patterns: &[Pattern], name: &T| patterns.iter().any(|one| one.matches_with(name.as_ref(), OPTIONS));
-        let is_wanted = self.wanted.is_empty() || names.iter().any(|name| fits(&self.wanted, name));
-        let is_excepted = !names.is_empty() && names.iter().all(|name| fits(&self.excepted, name));
-        is_wanted && !is_excepted
+        self.want_any(names) && !self.except_all(names)
+    }
+
+    /// Returns true if one of these names is wanted.
+    pub(crate) fn want_any<T: AsRef<str>>(&self, names: &[T]) -> bool {
+        self.wanted.is_empty() || names.iter().any(|name| fits(&self.wanted, name.as_ref()))
+    }
+
+    /// Returns true if there are names, and each is an exception.
+    pub(crate) fn except_all<T: AsRef<str>>(&self, names: &[T]) -> bool {
+        !names.is_empty() && names.iter().all(|name| fits(&self.excepted, name.as_ref()))
     }
 
     /// Returns the pattern that matches a name exactly as it is spelt.
     pub(crate) fn naming(&self, name: &str) -> Option<&str> {
-        self.wanted.iter().find(|pattern| pattern.matches(name)).map(Pattern::as_str)
+        self.wanted.iter().find(|pattern| pattern.matches(name, Comparison::Word)).map(Glob::as_str)
     }
+}
+
+fn fits(patterns: &[Glob], name: &str) -> bool {
+    patterns.iter().any(|pattern| pattern.matches(name, Comparison::Name))
 }
 
 #[cfg(test)]

@@ -69,6 +69,12 @@ impl Files {
         Self { files: files.collect(), unreadable: touched.unreadable }
     }
 
+    /// Returns false if the call touches no file that a row matches, judging by a few bits.
+    pub(crate) fn may_match(&self, patterns: Option<&Patterns>) -> bool {
+        let may_match = |file: &File| patterns.is_none_or(|patterns| patterns.may_match(&file.target, &file.spellings));
+        self.unreadable.is_some() || self.files.iter().any(may_match)
+    }
+
     /// Returns the files that a row matches.
     pub(crate) fn matching<'a>(
         &'a self,

@@ -3,7 +3,7 @@
 use crate::names::Names;
 use hookhost_contract::rule::RuleRow;
 use shell_guard_rules::arguments::{Arguments, is_program};
-use shell_reader::Command;
+use shell_reader::{Command, Word};
 
 /// The matchers of a row for simple commands.
 #[derive(Debug)]
@@ -98,8 +98,50 @@ impl ShellMatcher {
 }
 
 /// Returns true if the command has an option, also with its value in the next word.
-fn has_flag(command: &Command, arguments: &Arguments<'_>, flag: &str) -> bool {
+pub(crate) fn has_flag(command: &Command, arguments: &Arguments<'_>, flag: &str) -> bool {
     let has_value_beside =
         |(name, value): (&str, &str)| command.args.windows(2).any(|pair| pair[0].text == name && pair[1].text == value);
     arguments.has_one_of(std::iter::once(flag)) || flag.split_once('=').is_some_and(has_value_beside)
+}
+
+/// Programs that run the script that their first operand names.
+const INTERPRETERS: [&str; 17] = [
+    "bash",
+    "sh",
+    "dash",
+    "zsh",
+    "ksh",
+    "source",
+    ".",
+    "python",
+    "python3",
+    "node",
+    "deno",
+    "ruby",
+    "perl",
+    "php",
+    "pwsh",
+    "powershell",
+    "tsx",
+];
+
+/// Returns the script or module that a command starts, as a command of its own: `bash deploy.sh x`, `python -m twine x`.
+pub(crate) fn started_by(command: &Command) -> Option<Command> {
+    if !INTERPRETERS.contains(&&*command.program) {
+        return None;
+    }
+    let is_python = command.program.starts_with("python");
+    let is_code = |word: &&Word| !is_python && word.text.len() < 4 && word.text.contains(['c', 'e']);
+    let mut options = command.args.iter().take_while(|word| word.text.starts_with('-'));
+    let at = match options.clone().position(|word| is_python && word.text == "-m") {
+        Some(at) => at + 1,
+        None if options.clone().any(|word| is_python && word.text == "-c") || options.any(|word| is_code(&word)) => {
+            return None;
+        }
+        None => command.args.iter().position(|word| !word.text.starts_with('-'))?,
+    };
+    let script = command.args.get(at).filter(|word| word.is_known() && !word.text.contains(char::is_whitespace))?;
+    let program = script.text.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+    let args = command.args[at + 1..].to_vec();
+    Some(Command { program, program_word: script.clone(), args, ..command.clone() })
 }

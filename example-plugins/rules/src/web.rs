@@ -1,8 +1,8 @@
 //! Finds the requests of a call, and compares them with `url` and `host`.
 
-use crate::hosts::Request;
 use crate::names::Names;
 use call_paths::{ReadCall, file_words, patch};
+use hookhost_conditions::url::Address;
 use hookhost_guest::prelude::*;
 use shell_guard_rules::arguments::Programs;
 use shell_reader::{Command, UNKNOWN, Word, lower};
@@ -38,16 +38,16 @@ const GIT: [&str; 5] = ["push", "pull", "fetch", "clone", "ls-remote"];
 const SOCKETS: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
 
 /// Returns the requests of a call.
-pub(crate) fn requests(read: &ReadCall<'_>, call: &ToolCall, programs: &Programs) -> Vec<Request> {
+pub(crate) fn requests(read: &ReadCall<'_>, call: &ToolCall, programs: &Programs) -> Vec<Address> {
     let mut found = Vec::new();
     match &call.action {
-        Action::Fetch(url) => found.push(Request::of_url(url)),
-        Action::Other(kind) if kind == "fetch" => found.push(Request::default()),
+        Action::Fetch(url) => found.push(Address::of_url(url)),
+        Action::Other(kind) if kind == "fetch" => found.push(Address::default()),
         Action::Mcp(_) | Action::Other(_) => patch::visit(&read.arguments, "", &mut |_, text| {
             let text = text.trim_start();
             let begins =
                 |scheme: &str| text.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme));
-            found.extend(["http://", "https://"].into_iter().any(begins).then(|| Request::of_url(text)));
+            found.extend(["http://", "https://"].into_iter().any(begins).then(|| Address::of_url(text)));
         }),
         _ => {}
     }
@@ -58,13 +58,13 @@ pub(crate) fn requests(read: &ReadCall<'_>, call: &ToolCall, programs: &Programs
 }
 
 /// Adds the requests of a simple command.
-fn add(command: &Command, programs: &Programs, found: &mut Vec<Request>) {
+fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
     let before = found.len();
     for word in file_words(command) {
-        found.extend(addresses(&word.text).map(Request::of_url));
+        found.extend(addresses(&word.text).map(Address::of_url));
     }
     let targets = command.redirects.iter().map(|redirect| &redirect.target).chain(&command.args);
-    let socket = |word: &Word| SOCKETS.iter().find_map(|begin| word.text.strip_prefix(begin)).map(Request::of_place);
+    let socket = |word: &Word| SOCKETS.iter().find_map(|begin| word.text.strip_prefix(begin)).map(Address::of_place);
     found.extend(targets.filter_map(socket));
     let program = lower(&command.program);
     let program = &*program;
@@ -76,16 +76,16 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Request>) {
         let is_part = |word: &Word| word.text.contains('=') || word.text.bytes().all(|byte| byte.is_ascii_uppercase());
         let is_for_people = matches!(program, "http" | "https" | "xh");
         let urls = operands.filter(|word| !(is_for_people && is_part(word))).map(|word| &*word.text);
-        found.extend(urls.chain(value(&command.args, "--url")).map(Request::of_url));
+        found.extend(urls.chain(value(&command.args, "--url")).map(Address::of_url));
     } else if let Some((_, letters)) = CONNECTING.iter().find(|(names, _)| names.contains(&program)) {
-        found.extend(first_operand(&command.args, letters).map(|word| Request::of_place(&word.text)));
+        found.extend(first_operand(&command.args, letters).map(|word| Address::of_place(&word.text)));
     } else if COPYING.contains(&program) {
-        found.extend(operands.filter(|word| is_place(&word.text)).map(|word| Request::of_place(&word.text)));
+        found.extend(operands.filter(|word| is_place(&word.text)).map(|word| Address::of_place(&word.text)));
         return;
     } else if program == "git" && arguments.operands.first().is_some_and(|word| GIT.contains(&word.text.as_str())) {
         let is_clone = arguments.operands[0].text == "clone";
         let places: Vec<&&Word> = operands.skip(1).filter(|word| is_place(&word.text) || !word.is_known()).collect();
-        found.extend(places.into_iter().take(1).map(|word| Request::of_place(&word.text)));
+        found.extend(places.into_iter().take(1).map(|word| Address::of_place(&word.text)));
         // `git clone ../x` uses no network.
         if is_clone {
             return;
@@ -95,7 +95,7 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Request>) {
     }
     // The address is in a file, a setting or a variable.
     if found.len() == before {
-        found.push(Request::default());
+        found.push(Address::default());
     }
 }
 
@@ -131,7 +131,7 @@ fn is_place(text: &str) -> bool {
 /// Returns the URLs in a word.
 fn addresses(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices("://").filter_map(|(at, _)| {
-        let begin = text[..at].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |before| before + 1);
+        let begin = text[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric()).len();
         let is_web = ["http", "https", "ftp", "ws", "wss", "ssh", "git", "rsync", "sftp"]
             .iter()
             .any(|scheme| text[begin..at].eq_ignore_ascii_case(scheme));
@@ -142,7 +142,10 @@ fn addresses(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the requests that a row matches.
-pub(crate) fn matching<'a>(url: &Names, host: &Names, requests: &'a [Request]) -> impl Iterator<Item = &'a Request> {
-    requests.iter().filter(|request| url.match_any(&request.urls) && host.match_any(&request.hosts))
+/// Returns the requests that a row matches. An address that may lead to an unknown host is no exception.
+pub(crate) fn matching<'a>(url: &Names, host: &Names, requests: &'a [Address]) -> impl Iterator<Item = &'a Address> {
+    requests.iter().filter(|request| {
+        let is_excepted = !request.has_unknown && host.except_all(&request.hosts);
+        url.want_any(&request.urls) && host.want_any(&request.hosts) && !is_excepted
+    })
 }

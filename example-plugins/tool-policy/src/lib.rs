@@ -23,7 +23,7 @@
 
 mod cut;
 
-use glob::{MatchOptions, Pattern};
+use hookhost_conditions::glob::{Comparison, Glob};
 use hookhost_guest::prelude::*;
 use hookhost_guest::state::Scope;
 use serde::Deserialize;
@@ -57,7 +57,7 @@ fn every() -> String {
 #[derive(Debug)]
 struct Rule {
     id: String,
-    tool: Pattern,
+    tool: Glob,
     max_output: usize,
 }
 
@@ -114,12 +114,12 @@ impl Rule {
         }
         let read = serde_json::from_value(config.clone());
         let RuleConfig { id, tool, max_output } = read.map_err(|error| wrong(error.to_string()))?;
-        let tool = Pattern::new(&tool).map_err(|error| wrong(format!("`{tool}` is no pattern: {error}")))?;
+        let tool = Glob::new(&tool).map_err(|error| wrong(format!("`{tool}` is no pattern: {error}")))?;
         Ok(Self { id, tool, max_output: max_output.get() })
     }
 
     fn fits(&self, tool: &str) -> bool {
-        self.tool.matches_with(tool, MatchOptions { case_sensitive: false, ..MatchOptions::default() })
+        self.tool.matches(tool, Comparison::Name)
     }
 }
 

@@ -5,6 +5,7 @@
 pub mod effects;
 pub mod event;
 pub mod facts;
+pub mod grants;
 pub mod labels;
 pub mod log;
 pub mod model;

@@ -8,7 +8,7 @@ use crate::capabilities::model::{Error as ModelError, Request};
 use crate::capabilities::state::{Error as StateError, Scope};
 use crate::capabilities::transcript::Message;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The answers of the capabilities, and the calls that they received.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +34,8 @@ pub struct Host {
     pub state: BTreeMap<(Scope, String), (Vec<u8>, Option<u64>)>,
     /// Facts by name, whatever they are about. All other facts are absent.
     pub facts: BTreeMap<String, Fact>,
+    /// The names that [`grants::has`](crate::grants::has) knows. The other capabilities work without them.
+    pub grants: BTreeSet<String>,
     /// The labels of the session, each with the time at which it was added (in milliseconds since the Unix epoch).
     pub labels: BTreeMap<String, u64>,
     /// Lines written so far.
@@ -59,6 +61,7 @@ impl Default for Host {
             state_error: None,
             state: BTreeMap::new(),
             facts: BTreeMap::new(),
+            grants: BTreeSet::new(),
             labels: BTreeMap::new(),
             log: Vec::new(),
             findings: Vec::new(),
@@ -214,6 +217,14 @@ pub(crate) mod facts {
 
     pub(crate) fn read(name: &str, _: Option<&str>) -> Fact {
         inspect(|host| host.facts.get(name).cloned().unwrap_or(Fact::Absent))
+    }
+}
+
+pub(crate) mod grants {
+    use super::inspect;
+
+    pub(crate) fn has(name: &str) -> bool {
+        inspect(|host| host.grants.contains(name))
     }
 }
 

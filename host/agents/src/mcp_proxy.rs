@@ -47,10 +47,10 @@ pub struct Event {
     pub cwd: PathBuf,
     /// Name of the server.
     pub server: String,
-    /// True in audit mode. In this mode, outcomes are only recorded, and the proxy passes on a call even if it was
+    /// True in observe mode. In this mode, outcomes are only recorded, and the proxy passes on a call even if it was
     /// rejected.
     #[serde(default)]
-    pub audit: bool,
+    pub observe: bool,
     /// True if the proxy can ask the client's user through the client.
     #[serde(default)]
     pub asks: bool,
@@ -85,8 +85,8 @@ const REQUEST: Abilities =
 /// Abilities of the proxy for a result.
 const RESULT: Abilities = Abilities { rejects: true, replaces: true, tells_user: true, ..Abilities::NONE };
 
-/// Abilities in audit mode. A question is passed to the proxy, but the proxy does not ask a person.
-const AUDIT: Abilities = Abilities { approves: true, asks: true, tells_user: true, ..Abilities::NONE };
+/// Abilities in observe mode. A question is passed to the proxy, but the proxy does not ask a person.
+const OBSERVE: Abilities = Abilities { approves: true, asks: true, tells_user: true, ..Abilities::NONE };
 
 static AGENT: Agent = Agent {
     name: NAME,
@@ -148,8 +148,8 @@ fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadabl
 
 fn abilities(call: &HookCall) -> Abilities {
     let said: EventAbilities = serde_json::from_str(&call.raw).unwrap_or_default();
-    if said.audit {
-        return AUDIT;
+    if said.observe {
+        return OBSERVE;
     }
     let can = AGENT.abilities(&call.point);
     Abilities { asks: said.asks && can.changes, ..can }
@@ -163,7 +163,7 @@ fn install(_: &Context<'_>) -> Result<Plan, NotInstallable> {
 #[derive(Default, Deserialize)]
 struct EventAbilities {
     #[serde(default)]
-    audit: bool,
+    observe: bool,
     #[serde(default)]
     asks: bool,
 }

@@ -47,6 +47,15 @@ pub(crate) fn read(chosen: Option<&Path>, directory: &Path) -> Result<Config, Cl
 
 /// Finds the configuration for `directory`, and the files that exist but do not apply there.
 pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered, CliError> {
+    find_without(chosen, directory, |_| false)
+}
+
+/// Like [`find`], without the rules for which `is_left_out` returns true.
+pub(crate) fn find_without(
+    chosen: Option<&Path>,
+    directory: &Path,
+    is_left_out: impl Fn(&Rule) -> bool,
+) -> Result<Discovered, CliError> {
     let places = places()?;
     let found = match chosen {
         Some(file) => Config::open(file, &places, SECTIONS).map(Discovered::from),
@@ -55,14 +64,21 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
     let mut found = found.map_err(CliError::not_loaded)?;
     check_sections(&found.config)?;
     let off = RulePauses::current(&places.state);
-    found.config = with_rules_plugin(found.config.without_rules(|rule| off.of(rule).is_some()), &places)?;
+    let is_off = |rule: &Rule| off.of(rule).is_some() || is_left_out(rule);
+    found.config = with_rules_plugin(found.config.without_rules(is_off), &places)?;
     Ok(found)
 }
 
-/// Returns the rules in words that apply in `directory`, with those that are switched off for some time.
-pub(crate) fn rules(directory: &Path) -> Result<Vec<Rule>, CliError> {
-    let found = Config::discover(directory, &places()?, SECTIONS).map_err(CliError::not_loaded)?;
-    Ok(found.config.rules().to_vec())
+/// Returns the rules in words of the working directory: those that apply, with those that are switched off for some time, and those that
+/// `rules.off` leaves out.
+pub(crate) fn rules() -> Result<(Vec<Rule>, Vec<Rule>), CliError> {
+    let found = Config::discover(&cwd()?, &places()?, SECTIONS).map_err(CliError::not_loaded)?;
+    Ok((found.config.rules().to_vec(), found.config.rules_off().to_vec()))
+}
+
+/// Returns the files that apply, with the files of rules that they name.
+pub(crate) fn files(config: &Config) -> impl Iterator<Item = &Path> {
+    config.files().iter().map(PathBuf::as_path).chain(config.rule_files())
 }
 
 /// Adds the plugin that judges the `[[rule]]` tables, if there are any. Writes its component, unless it is there already.
@@ -86,7 +102,7 @@ pub(crate) fn install_rules_plugin(config: &Config, places: &UserDirectories) ->
     if config.rules().is_empty() { Ok(()) } else { bundled::install_rules_plugin(places) }
 }
 
-/// Reads one file of the user, and writes nothing.
+/// Reads one file of the user, which can be a file of rules, and writes nothing.
 pub(crate) fn of_file(file: &Path, places: &UserDirectories) -> Result<Config, CliError> {
     let config = Config::open(file, places, SECTIONS).map_err(CliError::not_loaded)?;
     check_sections(&config)?;
@@ -200,7 +216,7 @@ pub(crate) fn inert(file: &InertFile) -> String {
 /// Describes a file that differs from its approved content, and the next step.
 pub(crate) fn changed(change: &UnapprovedChange) -> String {
     let text = output::printable(&change.to_string());
-    let path = quoted(&change.path.to_string_lossy());
+    let path = quoted(&change.named_by.to_string_lossy());
     let revoke = format!("{text}\n  to revoke the approval: hookhost trust --revoke {path}");
     match change.found {
         Found::Changed { .. } => format!("{revoke}\n  to see and approve the change: hookhost trust {path}"),

@@ -3,7 +3,7 @@
 
 use crate::output::time;
 use crate::{configuration, loading};
-use hookhost::command::{ProjectFile, TrustStore};
+use hookhost::command::{ProjectFile, TrustStore, rule_files};
 use hookhost::config::{Config, FILE_NAME};
 use hookhost_resident::{ConfigurationSource, FoundConfiguration, Pause, RulePauses, users_file};
 use std::path::{Path, PathBuf};
@@ -51,6 +51,7 @@ impl ConfigurationSource for UserConfigurations {
         files.extend(ProjectFile::find(directory));
         if let Ok(places) = configuration::places() {
             files.extend(places.user_files());
+            files.extend(rule_files(directory, None, &places));
             files.push(TrustStore::of(&places).file());
             files.push(Pause::file(&places.state));
             files.push(RulePauses::file(&places.state));

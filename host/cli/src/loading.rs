@@ -8,9 +8,9 @@ use crate::output::{self, progress::Progress, quoted};
 use anyhow::anyhow;
 use hookhost::approval::Approver;
 use hookhost::command::Advice;
-use hookhost::config::{Config, Discovered, Entry, Problems, Settings};
+use hookhost::config::{Config, Discovered, Entry, Problems, Rule, Settings};
 use hookhost::plugin::LoadError;
-use hookhost::{Changes, Error, Host, HostBuilder, Plugin};
+use hookhost::{Changes, Clock, Error, Host, HostBuilder, Plugin};
 use hookhost_models::Keys;
 use hookhost_models::PluginModels;
 use hookhost_resident::users_file;
@@ -83,6 +83,12 @@ fn not_on_the_allowlist(wasm: &Path, config: &Config, args: &ConfigArgs) -> CliE
 /// Creates a host with every enabled plugin. Fails if a plugin cannot be loaded. The host records nothing and asks no person.
 pub(crate) async fn host(config: Config) -> Result<Host, CliError> {
     let builder = builder(config.clone());
+    builder.build().await.map_err(|error| stop(error, &config))
+}
+
+/// Like [`host`], with another clock.
+pub(crate) async fn host_at(config: Config, clock: Arc<dyn Clock>) -> Result<Host, CliError> {
+    let builder = builder(config.clone()).clock(clock);
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
@@ -160,6 +166,19 @@ pub(crate) async fn mistakes_in_rules(config: &Config) -> Result<Option<Problems
         Ok(_) => Ok(None),
         Err(Error::Load(LoadError::InvalidRules(problems))) => Ok(Some(problems)),
         Err(error) => Err(stop(error, &config)),
+    }
+}
+
+/// Checks that the other rules of the working directory can be loaded without this one, which one of them may count. Otherwise every call
+/// would be denied.
+pub(crate) async fn check_without(rule: &Rule) -> Result<(), CliError> {
+    let found = configuration::find_without(None, &configuration::cwd()?, |other| other.row.id == rule.row.id)?;
+    match mistakes_in_rules(&found.config).await? {
+        None => Ok(()),
+        Some(problems) => {
+            let id = output::one_line(&rule.row.id);
+            Err(CliError::usage(format!("the rule {id} stays, because other rules cannot do without it\n{problems}")))
+        }
     }
 }
 

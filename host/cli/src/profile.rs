@@ -145,12 +145,31 @@ impl PreparedProfile {
         self.plugins.iter().try_for_each(|plugin| plugin.install(places).map(|_| ()))
     }
 
-    /// Puts the profile into force. Its plugins must be installed. Returns the path of the copy of the file before, if that was not as a
+    /// Puts the profile into force, unless it is already. If it is not valid together with the user's own files, restores what was there
+    /// before. Its plugins must be installed. Returns the copy of the file that somebody had edited, if there is one.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be written, or if the configuration is not valid.
+    pub(crate) fn put_into_force(&self, places: &UserDirectories) -> Result<Option<PathBuf>, CliError> {
+        let before = read(places)?;
+        if before.as_deref() == Some(self.text.as_bytes()) {
+            return Ok(None);
+        }
+        let copy = self.write(places)?;
+        let Err(error) = configuration::find(None, &places.config) else { return Ok(copy) };
+        match before {
+            Some(before) => files::replace(&self.file, &before, NewFile::Usual).map_err(anyhow::Error::new)?,
+            None => _ = remove(places)?,
+        }
+        Err(error)
+    }
+
+    /// Writes the profile. Its plugins must be installed. Returns the path of the copy of the file before, if that was not as a
     /// program of this version writes it.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
-    pub(crate) fn write(&self, places: &UserDirectories) -> Result<Option<PathBuf>, CliError> {
+    fn write(&self, places: &UserDirectories) -> Result<Option<PathBuf>, CliError> {
         let unwritable = |error: &dyn fmt::Display| {
             CliError::not_loaded(anyhow!("the profile cannot be written to {}: {error}", self.file.display()))
         };

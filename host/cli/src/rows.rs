@@ -4,7 +4,7 @@ use crate::configuration::{self, SECTIONS};
 use crate::exit::CliError;
 use crate::loading;
 use anyhow::anyhow;
-use hookhost::config::{Config, ConfigError, Layer, Problems, Rule, Source};
+use hookhost::config::{Config, ConfigError, Problems, Rule};
 use std::path::Path;
 
 /// Maximum size of the rules, in bytes.
@@ -53,9 +53,8 @@ pub(crate) async fn check(text: &str, name: &str) -> Result<Result<Rows, String>
         Some(problems) => return Err(CliError::not_loaded(anyhow!("{problems}"))),
         None => {}
     }
-    let source = Source::new(file, Layer::User).with_home(places.home.clone());
-    let alone = Config::parse(text, &source, &[]).map_err(CliError::not_loaded)?;
-    Ok(Ok(Rows { text: text.to_owned(), alone: configuration::with_rules_plugin(alone, &places)? }))
+    let alone = configuration::with_rules_entry(merged.only_rules_of(file), &places)?;
+    Ok(Ok(Rows { text: text.to_owned(), alone }))
 }
 
 fn are_about(problems: &Problems, file: &Path) -> bool {

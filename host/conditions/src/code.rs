@@ -1,7 +1,8 @@
 //! A checked expression, ready to be evaluated.
 
+use crate::glob::Glob;
 use crate::parser::Operator;
-use crate::pattern::{Expression, Glob};
+use crate::pattern::Expression;
 use crate::value::Value;
 use crate::vocabulary::Function;
 

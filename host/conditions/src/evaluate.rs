@@ -4,10 +4,11 @@
 //! operation unreadable, unless the result does not depend on it: `false && x` is false.
 
 use crate::code::{Builtin, Code, Each, Op, OpId, Search};
+use crate::glob::{Comparison, Glob};
 use crate::parser::Operator;
-use crate::pattern::Glob;
+use crate::url::Address;
 use crate::value::{Fact, Facts, Truth, Value};
-use crate::{Condition, MAX_LEVELS, MAX_STEPS, url};
+use crate::{Condition, MAX_LEVELS, MAX_STEPS};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -153,7 +154,7 @@ impl<'a> Evaluation<'a> {
         Ok(match builtin {
             Builtin::Size => size(text.chars().count()),
             Builtin::LowerAscii => Value::from(text.to_ascii_lowercase()),
-            Builtin::Host => url::host(text).map_or(Value::Null, Value::from),
+            Builtin::Host => return host(text),
             Builtin::Words => {
                 let words: Vec<_> = text.split_whitespace().map(|word| Value::from(word.to_owned())).collect();
                 self.take_steps(words.len() / 16)?;
@@ -175,8 +176,8 @@ impl<'a> Evaluation<'a> {
 
     fn fits(&mut self, path: &Value<'a>, glob: &Glob) -> Evaluated<bool> {
         let Some(path) = path.as_str() else { return Ok(false) };
-        self.read(path.len().saturating_mul(glob.length))?;
-        Ok(glob.matches(path))
+        self.read(path.len().saturating_mul(glob.as_str().len()))?;
+        Ok(glob.matches(path, Comparison::Path))
     }
 
     fn any(&mut self, list: OpId, glob: &Glob) -> Evaluated<Value<'a>> {
@@ -360,6 +361,15 @@ impl<'a> Evaluation<'a> {
         }
         if is_known { Ok(Value::Bool(decisive == Truth::False)) } else { Err(Unreadable) }
     }
+}
+
+/// Returns the host of an address. If programs read the address differently, or a part of it is unknown, the host is unreadable.
+fn host(url: &str) -> Evaluated<Value<'static>> {
+    let address = Address::of_url(url);
+    if !address.is_certain() {
+        return Err(Unreadable);
+    }
+    Ok(address.hosts.into_iter().next().map_or(Value::Null, Value::from))
 }
 
 fn known_value(fact: Fact<'_>) -> Evaluated<Value<'_>> {

@@ -42,6 +42,7 @@
 mod check;
 mod code;
 mod evaluate;
+pub mod glob;
 mod lexer;
 mod parser;
 mod pattern;

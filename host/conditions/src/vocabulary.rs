@@ -82,14 +82,19 @@ pub static VARIABLE: Name =
     name("env.NAME", Type::String, Capability::Environment, "the variable NAME of the environment");
 
 /// All names besides `env.NAME`, in the order of the documentation.
-pub static NAMES: [Name; 42] = [
+pub static NAMES: [Name; 47] = [
     name("command", Type::String, Event, "the text of one simple command"),
     name("program", Type::String, Event, "the name of its program, without its directory"),
     name("args", Type::Strings, Event, "its arguments, without its program"),
     name("flags", Type::Strings, Event, "its options"),
     name("redirects", Type::Strings, Event, "the files of its redirections"),
+    name("variables", Type::Map, Event, "the variables that are set in front of it"),
+    name("wrappers", Type::Strings, Event, "the programs that run it, such as `sudo` and `xargs`"),
+    name("upstream", Type::Strings, Event, "the programs whose output it reads through a pipe"),
+    name("downstream", Type::Strings, Event, "the programs that read its output through a pipe"),
     name("paths.read", Type::Strings, Event, "the files that it reads"),
     name("paths.written", Type::Strings, Event, "the files that it writes"),
+    name("paths.deleted", Type::Strings, Event, "the files that it deletes"),
     name("path", Type::String, Event, "the file that a tool, a patch or a command uses"),
     name("path.in_workspace", Type::Bool, Event, "true if the file is in the workspace"),
     name("path.exists", Type::Bool, Facts, "true if there is a file or a directory at the path"),
@@ -102,7 +107,7 @@ pub static NAMES: [Name; 42] = [
     name("tool.destructive", Type::Bool, Facts, "true if the tool's approved annotations say that it can destroy"),
     name("tool.open_world", Type::Bool, Facts, "true if the tool's approved annotations say that it reaches others"),
     name("arguments", Type::Map, Event, "the arguments of the tool"),
-    name("text", Type::String, Event, "the prompt, text or result"),
+    name("text", Type::String, Event, "the prompt, text or result; of a call, what it writes or sends"),
     name("failed", Type::Bool, Event, "true if the result of the call is an error"),
     name("agent", Type::String, Event, "the name of the agent"),
     name("agent.version", Type::String, Facts, "the version of the agent"),
@@ -138,6 +143,8 @@ pub static NAMES: [Name; 42] = [
 pub enum Parameter {
     /// A string literal: a label or the name of a rule.
     Word,
+    /// A string literal that is an option of a command, such as `"--force"`.
+    Flag,
     /// A literal such as `"10m"`. The function gets it as seconds.
     Window,
     /// A number literal of at least 1.
@@ -164,7 +171,15 @@ pub struct Function {
 }
 
 /// All functions that the plugin answers.
-pub static FUNCTIONS: [Function; 6] = [
+pub static FUNCTIONS: [Function; 7] = [
+    Function {
+        name: "flag",
+        parameters: &[Parameter::Flag],
+        returns: Type::Bool,
+        needs: Capability::None,
+        call: "flag(\"--force\")",
+        doc: "true if the command has this option, in any spelling",
+    },
     Function {
         name: "has",
         parameters: &[Parameter::Word],

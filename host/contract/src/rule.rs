@@ -59,7 +59,7 @@ pub struct RuleRow {
     /// Patterns of the names of tools. A pattern after `!` is an exception.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub tool: OneOrMany<String>,
-    /// Parts of a prompt, a text or a result, in this spelling.
+    /// Parts of a prompt, a text or a result, or of what a call writes or sends, in this spelling.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub text: OneOrMany<String>,
     /// A CEL expression. The rule applies only if it is true.
@@ -99,6 +99,9 @@ pub struct RuleRow {
     /// What the model should do instead, in addition to `reject` or `ask`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
+    /// The mode of the user that has given the row its answer, or that the row names for this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
     /// True if the rule is judged and recorded, but has no effect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub observe: bool,
@@ -284,10 +287,11 @@ impl RuleOn {
     pub fn matchers(&self) -> &'static [&'static str] {
         match self {
             Self::Shell => &["program", "flags", "args"],
-            Self::Write | Self::Read | Self::Delete => &["path", "tool"],
-            Self::Web => &["url", "host", "tool"],
-            Self::Mcp => &["server", "tool"],
-            Self::Tool(_) => &["tool"],
+            Self::Write => &["path", "tool", "text"],
+            Self::Read | Self::Delete => &["path", "tool"],
+            Self::Web => &["url", "host", "tool", "text"],
+            Self::Mcp => &["server", "tool", "text"],
+            Self::Tool(_) => &["tool", "text"],
             Self::Spawn | Self::Prompt | Self::Text => &["text"],
             Self::Result => &["text", "tool", "server", "program", "flags", "args"],
             Self::Session | Self::TaskComplete => &[],

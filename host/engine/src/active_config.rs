@@ -290,7 +290,7 @@ impl RuleSet {
         self.active().chain(event).to_vec()
     }
 
-    /// The tools that plugins provide, in chain order. A plugin in audit mode provides none.
+    /// The tools that plugins provide, in chain order. A plugin in observe mode provides none.
     #[must_use]
     pub fn tools(&self) -> Vec<PluginTool> {
         self.active().plugins().iter().flat_map(|plugin| plugin.tools().to_vec()).collect()

@@ -61,10 +61,10 @@ impl OnFailure {
         }
     }
 
-    /// Returns the consequence for an event of this shape. `enforces` is false for a plugin whose `mode` is `audit`.
+    /// Returns the consequence for an event of this shape. `enforces` is false for a plugin whose `mode` is `observe`.
     pub(crate) fn consequence(self, shape: Shape, enforces: bool) -> FailureConsequence {
         match (self, shape) {
-            _ if !enforces => FailureConsequence::Passes("its `mode = \"audit\"` let the event pass"),
+            _ if !enforces => FailureConsequence::Passes("its `mode = \"observe\"` let the event pass"),
             (_, Shape::Collect | Shape::Observe) => {
                 FailureConsequence::Passes("nothing depends on its answer there, so the event passed")
             }
@@ -105,7 +105,7 @@ mod tests {
     use super::FailureConsequence::{Asks, Passes, Rejects};
     use super::*;
 
-    const AUDIT: FailureConsequence = Passes("its `mode = \"audit\"` let the event pass");
+    const OBSERVE: FailureConsequence = Passes("its `mode = \"observe\"` let the event pass");
     const SKIP: FailureConsequence = Passes("its `on-failure = \"skip\"` let the event pass");
     const NOTHING: FailureConsequence = Passes("nothing depends on its answer there, so the event passed");
 
@@ -121,7 +121,7 @@ mod tests {
             let consequence =
                 |enforces| written.map(|written| OnFailure::for_shape(written, shape).consequence(shape, enforces));
             assert_eq!(consequence(true), enforcing, "{shape:?}");
-            assert_eq!(consequence(false), [AUDIT; 4], "{shape:?}");
+            assert_eq!(consequence(false), [OBSERVE; 4], "{shape:?}");
         }
 
         for &kind in FailureKind::ALL {

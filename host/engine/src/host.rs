@@ -203,7 +203,7 @@ impl Host {
         self.shared.services.rules.chain(event)
     }
 
-    /// The tools that plugins provide, in chain order. A plugin in audit mode provides none.
+    /// The tools that plugins provide, in chain order. A plugin in observe mode provides none.
     #[must_use]
     pub fn tools(&self) -> Vec<PluginTool> {
         self.shared.services.rules.tools()

@@ -167,13 +167,15 @@ pub mod event_types {
 #[doc(hidden)]
 pub mod command {
     #[cfg(feature = "config-file")]
+    pub use crate::config::discover::rule_files;
+    #[cfg(feature = "config-file")]
     pub use crate::config::document::{Document, Mistake};
     #[cfg(feature = "config-file")]
-    pub use crate::config::edit::{Change, Edited, allow, replace_asks};
+    pub use crate::config::edit::{Change, Edited, allow, replace_audit_modes};
     #[cfg(feature = "config-file")]
     pub use crate::config::edit_rules::RulesEdit;
     #[cfg(feature = "config-file")]
-    pub use crate::config::project_file::ProjectFile;
+    pub use crate::config::project_file::{ProjectFile, is_rule_file};
     #[cfg(feature = "config-file")]
     pub use crate::config::trust::{Approved, TrustStore};
     pub use crate::marked_line::MarkedLine;

@@ -147,16 +147,23 @@ impl Import {
 
     /// Returns an id that no row has yet: `claude-code.bash-git-push`.
     pub(crate) fn id(&mut self, agent: &str, text: &str) -> String {
-        let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-        let mut slug = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-");
         // With the agent's name and a number, an id has at most 64 characters.
-        slug.truncate(44);
-        let base = format!("{agent}.{}", if slug.is_empty() { "rule" } else { slug.trim_end_matches('-') });
+        let base = format!("{agent}.{}", slug(text, 44));
         let numbered = (2..).map(|number| format!("{base}-{number}"));
         let id = std::iter::once(base.clone()).chain(numbered).find(|id| !self.ids.contains(id)).unwrap_or(base);
         self.ids.insert(id.clone());
         id
     }
+}
+
+/// Returns the words of a text as a part of an id: lowercase letters and digits with `-` between the words, at most `most` bytes.
+#[must_use]
+pub fn slug(text: &str, most: usize) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let mut slug = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-");
+    slug.truncate(most);
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() { "rule".to_owned() } else { slug.to_owned() }
 }
 
 #[cfg(test)]

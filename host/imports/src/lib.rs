@@ -43,5 +43,5 @@ mod starlark;
 pub use command::{CommandShape, shapes};
 pub use export::{Export, exporters};
 pub use format::{FORMATS, Format, Place};
-pub use import::{Import, Imported, Omission, Owner, SourceFile, Unreadable, Written};
+pub use import::{Import, Imported, Omission, Owner, SourceFile, Unreadable, Written, slug};
 pub use proposal::{Proposal, to_toml};

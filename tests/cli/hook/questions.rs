@@ -170,3 +170,40 @@ fn a_yes_names_what_was_shown_and_neither_a_part_of_it_nor_another_question() {
     let reply = Reply::of(hook);
     assert!(reply.code == Some(0) && !reply.stdout.contains("deny"), "{reply:?}");
 }
+
+#[test]
+fn a_question_of_a_rule_that_goes_off_waits_for_its_answer_and_the_rules_of_then_judge_a_yes() {
+    let asks = "[[rule]]\nid = 'touch'\non = 'shell'\nprogram = 'touch'\nask = 'Touch it?'\nstops = ['touch a']\npasses = ['ls']\n";
+    let rejects = asks.replace("id = 'touch'", "id = 'never'").replace("ask =", "reject =");
+    let home = Home::with(asks);
+    home.serve();
+    let switched_off = |id: &str| {
+        let hook = ask(&home, id, "touch a");
+        let code = waiting(&home);
+        printed(&mut home.command(&["rule", "off", "touch", "--for", "1h"])).expect(0, &[]);
+        assert_eq!(open(&home).len(), 1, "the call still waits");
+        (hook, code)
+    };
+    let switch_on = || printed(&mut home.command(&["rule", "on", "touch"])).expect(0, &[]).code;
+
+    let (hook, code) = switched_off("1");
+    approvals(&home, &["no", &code, "--because", "not today"]).expect(0, &[]);
+    assert!(Reply::of(hook).denial().contains("not today"));
+    switch_on();
+
+    let (hook, code) = switched_off("2");
+    approvals(&home, &["yes", &code]).expect(0, &[]);
+    Reply::of(hook).passes();
+    switch_on();
+
+    let (hook, code) = switched_off("3");
+    home.user.configure(&rejects);
+    approvals(&home, &["yes", &code]);
+    assert!(Reply::of(hook).denial().contains("Touch it?"), "another rule rejects the call by now");
+    home.user.configure(&format!("[settings]\napproval-deadline = '3s'\n{asks}"));
+    switch_on();
+
+    let (hook, _) = switched_off("4");
+    Reply::of(hook).denial();
+    home.verify_log();
+}

@@ -184,7 +184,7 @@ fn what_a_server_asks_of_the_client_is_asked_about_and_so_is_the_answer() {
 #[test]
 fn in_audit_mode_a_rejected_call_runs_and_its_record_says_so() {
     let guard = json!({ "before-tool-call": { "verdict": "reject", "reason": "no" } });
-    let user = user_with(guard, "[mcp-proxy]\nmode = \"audit\"\ndefinitions = \"first-use\"\n");
+    let user = user_with(guard, "[mcp-proxy]\nmode = \"observe\"\ndefinitions = \"first-use\"\n");
     let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
     proxied.begin(&json!({}));
     assert_eq!(text(&proxied.call("say", &json!({}))), "ran say {}");

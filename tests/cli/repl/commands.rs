@@ -45,7 +45,7 @@ fn hooks_of_one_event_shows_its_chain_in_order_and_no_other() {
         let keys = format!("events = [\"before-tool-call\", \"turn-end\"]\n{keys}");
         Entry::new(name, &copy).grants(hookhost_tests::ALL_EVENTS_GRANTS).keys(&keys).to_toml()
     };
-    let last = entry("last", "priority = 90\nmode = \"audit\"");
+    let last = entry("last", "priority = 90\nmode = \"observe\"");
     user.configure(&(last + &entry("first", "priority = 10\nactions = [\"shell\"]")));
     let mut session = talk(&user);
     session.says("/hooks before-tool-call");

@@ -36,6 +36,14 @@ fn a_rule_that_only_observes_has_a_finding_and_no_effect() {
 }
 
 #[test]
+fn a_change_that_grows_the_call_with_each_round_is_rejected() {
+    let command = "{command} ".repeat(300);
+    rules(&row("grows", &format!("program = \"make\"\nchange = {{ command = \"{command}\" }}")));
+    assert_eq!(refusal(&shell("make all")).code.as_deref(), Some("rules.changes"));
+    assert_eq!(ask(&shell("ls")), ToolCallVerdict::Allow);
+}
+
+#[test]
 fn a_reminder_reaches_the_model_once() {
     rules(&row("a", "remind = \"Use make\""));
     ask(&shell("ls"));

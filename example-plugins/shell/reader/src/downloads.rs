@@ -305,11 +305,7 @@ impl Reader<'_> {
 
     /// Returns true if a file is run automatically: when a shell starts, at a commit, or at a set time.
     fn runs_by_itself(&self, word: &Word, path: &str, command: &Command) -> bool {
-        let is_there = |at: &str| match at.strip_suffix('/') {
-            Some(directory) => path.rsplit_once('/').is_some_and(|(above, _)| ends_with(above, directory)),
-            None => ends_with(path, at) && self.context.class(word, command.cwd.as_deref()) == Class::Home,
-        };
-        wrappers::STARTUP.iter().any(is_there)
+        wrappers::is_startup_file(path, || self.context.class(word, command.cwd.as_deref()) == Class::Home)
     }
 
     /// Returns the path of a file. A partly unknown path is identified by its spelling: two words `$T/x.sh` name the same file as long as
@@ -332,11 +328,6 @@ fn obeys_input(command: &Command) -> bool {
                 && !has(&["-c", "--command", "-e", "--execute", "-q", "--query", "-Q"])
         }
     }
-}
-
-/// Returns true if a path ends with these components.
-fn ends_with(path: &str, names: &str) -> bool {
-    path.strip_suffix(names).is_some_and(|before| before.ends_with('/'))
 }
 
 /// Returns true if a program only checks the syntax of a script.

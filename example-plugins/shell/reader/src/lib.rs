@@ -43,8 +43,9 @@ pub use path_class::Class;
 pub use path_context::PathContext;
 pub use read::{Script, beginnings, read, read_likely};
 pub use secret_access::SecretAccess;
+pub use secret_files::is_secret_file;
 pub use word::{UNKNOWN, Word};
-pub use wrappers::Location;
+pub use wrappers::{Location, is_startup_file};
 pub use writes::{Extent, Write, is_known_program};
 
 use std::borrow::Cow;

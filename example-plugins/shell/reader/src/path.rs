@@ -100,7 +100,8 @@ pub fn relative(path: &str, base: &str) -> String {
 }
 
 /// Returns `path` relative to `directory`, if `path` is that directory or lies in it.
-pub(crate) fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
+#[must_use]
+pub fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
     match path.strip_prefix(directory) {
         Some("") => Some(""),
         Some(rest) if directory == "/" => Some(rest),

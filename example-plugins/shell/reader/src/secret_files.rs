@@ -156,7 +156,8 @@ const PUBLIC: &str =
 const MIN_KNOWN: usize = 2;
 
 /// Returns true if a path ends like a path in the list.
-pub(super) fn is_secret_file(text: &str) -> bool {
+#[must_use]
+pub fn is_secret_file(text: &str) -> bool {
     let path = text.trim_end_matches(['/', '\\']);
     let is_web = path.contains("://") && !path.starts_with("file");
     // Fast check, because each entry contains one of these bytes.

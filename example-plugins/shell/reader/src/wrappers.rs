@@ -74,6 +74,16 @@ pub enum Location {
     Disposable,
 }
 
+/// Returns true if a file is run or obeyed without a further word: when a shell starts, at a commit, or at a set time. For
+/// most of these files, the path must also lie in a home directory.
+pub fn is_startup_file(path: &str, is_in_home: impl Fn() -> bool) -> bool {
+    let ends_with = |path: &str, names: &str| path.strip_suffix(names).is_some_and(|before| before.ends_with('/'));
+    STARTUP.iter().any(|at| match at.strip_suffix('/') {
+        Some(directory) => path.rsplit_once('/').is_some_and(|(above, _)| ends_with(above, directory)),
+        None => ends_with(path, at) && is_in_home(),
+    })
+}
+
 /// A list of words in one string, one word per line. A table of such lists contains few pointers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List(pub(super) &'static str);

@@ -26,7 +26,8 @@ A case file, such as cases/git.toml:
 #[derive(Debug, Args)]
 #[command(after_help = TEST_EXAMPLES)]
 pub(crate) struct TestArgs {
-    /// The directory that contains `cases`, or one case file [default: the directory of each configuration file that applies]
+    /// The directory that contains `cases`, one case file, or a `*.rules.toml` whose examples are tried [default: the directory of each
+    /// configuration file that applies]
     #[arg(value_name = "DIRECTORY")]
     pub(crate) path: Option<PathBuf>,
 

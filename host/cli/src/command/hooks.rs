@@ -141,7 +141,7 @@ fn as_json(host: &Host, config: &Config, only: Option<EventKind>) -> Value {
     };
     let disabled = config.entries().iter().filter(|entry| !entry.enabled);
     json!({
-        "files": config.files(),
+        "files": configuration::files(config).collect::<Vec<_>>(),
         "events": events(only).map(event).collect::<Vec<_>>(),
         "not-enabled": disabled.map(|entry| json!({ "plugin": entry.name, "path": entry.code.path() })).collect::<Vec<_>>(),
         "rules": config.rules().iter().map(|rule| &rule.row).collect::<Vec<_>>(),

@@ -20,7 +20,6 @@ use anyhow::anyhow;
 use hookhost::Config;
 use hookhost::audit::{OperatorAction, OperatorActionKind};
 use hookhost::config::UserDirectories;
-use hookhost::files::{self, NewFile};
 use hookhost_agents::install::check::{Check, CheckState};
 use hookhost_agents::install::doctor::{self as checks, Diagnosis, Selection};
 use hookhost_agents::install::prove::{self, Proofs};
@@ -206,21 +205,9 @@ impl Rules {
         Ok(())
     }
 
-    /// Puts the rules into force. If they are not valid together with the user's own, restores what was there before. Returns the copy of
-    /// the file that somebody had edited, if there is one.
+    /// Puts the rules into force. Returns the copy of the file that somebody had edited, if there is one.
     fn apply(&self, directories: &UserDirectories) -> Result<Option<PathBuf>, CliError> {
-        let Some(prepared) = &self.profile else { return Ok(None) };
-        let before = profile::read(directories)?;
-        if before.as_deref() == Some(prepared.text.as_bytes()) {
-            return Ok(None);
-        }
-        let copy = prepared.write(directories)?;
-        let Err(error) = configuration::find(None, &directories.config) else { return Ok(copy) };
-        match before {
-            Some(before) => files::replace(&prepared.file, &before, NewFile::Usual).map_err(anyhow::Error::new)?,
-            None => _ = profile::remove(directories)?,
-        }
-        Err(error)
+        self.profile.as_ref().map_or(Ok(None), |prepared| prepared.put_into_force(directories))
     }
 
     fn row(&self) -> Result<Row, CliError> {

@@ -95,7 +95,7 @@ async fn put_into_force(args: &UseProfileArgs) -> Result<Exit, CliError> {
     prepared.install_plugins(&places)?;
     // A profile that does not load would stop every call.
     loading::compile(&prepared.config, &Progress::start("compiling rules")).await?;
-    let copy = prepared.write(&places)?;
+    let copy = prepared.put_into_force(&places)?;
     bundled::remove_unused(&places);
     if let Some(copy) = copy {
         output::note(&format!("the profile as it was is in {}\n", one_line(&copy.to_string_lossy())));

@@ -11,8 +11,9 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::command::{Approved, ProjectFile, TrustStore};
-use hookhost::config::{Config, FILE_NAME, Layer, Source, UserDirectories};
+use hookhost::config::{Config, FILE_NAME, UserDirectories};
 use hookhost_agent::config::SentVariable;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -48,10 +49,10 @@ fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
 
-/// Reads the file that the user wants to approve. If an older content of the file is approved, an error also tells how to revoke that
+/// Reads the file that the user wants to approve, with the files of rules that it names. If an older content of the file is approved, an error also tells how to revoke that
 /// approval.
 fn read(store: &TrustStore, path: &Path) -> Result<ProjectFile, CliError> {
-    ProjectFile::read(path).map_err(|error| {
+    ProjectFile::read(path).and_then(ProjectFile::with_rule_files).map_err(|error| {
         let stop = CliError::not_loaded(error);
         match store.approval(path) {
             Ok(Some(_)) => stop.advise(format!("hookhost trust --revoke {}", quoted(&path.to_string_lossy()))),
@@ -115,12 +116,11 @@ async fn approve(
 ) -> Result<Exit, CliError> {
     let shown = quoted(&file.path.to_string_lossy());
     let before = store.approval(&file.path).map_err(CliError::not_loaded)?;
-    if before.as_ref().is_some_and(|before| before.digest == file.digest) {
+    if before.as_ref().is_some_and(|before| before.is_of(file)) {
         output::print(&format!("{shown} is approved already, as it is.\n"))?;
         return Ok(Exit::Done);
     }
-    let source = Source::new(&file.path, Layer::Project).with_home(places.home.clone());
-    let config = Config::parse(&file.text, &source, SECTIONS).map_err(CliError::not_loaded)?;
+    let config = Config::of_project_file(file, places.home.as_deref(), SECTIONS).map_err(CliError::not_loaded)?;
     let sent = configuration::sent_variables(&config)?;
     if !config.rules().is_empty() {
         let merged = Config::with_project_file(file, places, SECTIONS).map_err(CliError::not_loaded)?;
@@ -148,7 +148,10 @@ fn describe(file: &ProjectFile, config: &Config, sent: &[SentVariable], before: 
     if let Some(before) = before {
         let _ = writeln!(text, "  {WARNING}it has changed since you approved it{WARNING:#}");
         match &before.content {
-            Some(content) => text.push_str(&difference::of_texts(content, &file.text, MAX_LINE)),
+            Some(content) => {
+                text.push_str(&difference::of_texts(content, &file.text, MAX_LINE));
+                text.push_str(&changed_rule_files(&before.rule_files, &file.rule_files));
+            }
             None => text.push_str("    (only the digest of the approved content was stored)\n"),
         }
         text.push_str("  as it is now:\n");
@@ -195,6 +198,18 @@ fn describe(file: &ProjectFile, config: &Config, sent: &[SentVariable], before: 
     text
 }
 
+/// Describes the changes of the files of rules.
+fn changed_rule_files(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> String {
+    let paths: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let change = |path: &String| {
+        let of = |files: &BTreeMap<String, String>| files.get(path).cloned().unwrap_or_default();
+        let (before, now) = (of(before), of(now));
+        let lines = difference::of_texts(&before, &now, MAX_LINE);
+        if before == now { String::new() } else { format!("  {NAME}{}{NAME:#}\n{lines}", output::one_line(path)) }
+    };
+    paths.into_iter().map(change).collect()
+}
+
 fn indented(lines: &str) -> String {
     lines.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
@@ -214,7 +229,7 @@ fn list(store: &TrustStore) -> Result<Exit, CliError> {
     for approved in store.approved().map_err(CliError::not_loaded)? {
         let becomes = if approved.content.is_some() { "the approved content is used" } else { "inert" };
         let state = match ProjectFile::read(&approved.path) {
-            Ok(file) if file.digest == approved.digest => String::new(),
+            Ok(file) if file.clone().with_rule_files().is_ok_and(|file| approved.is_of(&file)) => String::new(),
             Ok(_) => format!(" (has changed since: {becomes})"),
             Err(_) if std::fs::symlink_metadata(&approved.path).is_err() => format!(" (is gone: {becomes})"),
             Err(_) => format!(" (cannot be read: {becomes})"),

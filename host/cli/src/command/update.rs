@@ -13,7 +13,7 @@ use crate::output::{
     style::{DIM, NAME, WARNING},
 };
 use hookhost::StoreError;
-use hookhost::command::replace_asks;
+use hookhost::command::replace_audit_modes;
 use hookhost::store::{Log, LogError};
 use hookhost_client::connection::ConnectionError;
 use serde_json::{Map, Value, json};
@@ -121,23 +121,24 @@ fn log() -> Result<Finding, CliError> {
     })
 }
 
-/// Replaces the `[[ask]]` tables of version 0.1 in the user's own file, and returns their number. An agent changes nothing. A file with
-/// other mistakes stays, too: they are reported when the settings are checked.
+/// Replaces the mode `audit` of version 0.1 in the user's own file, and returns how often. An agent changes nothing. A file with other
+/// mistakes stays, too: they are reported when the settings are checked.
 fn rewritten() -> Result<usize, CliError> {
     let places = configuration::places()?;
     let file = places.user_file();
     let can_write = !inside_agent::is_inside() && file.exists();
-    Ok(if can_write { replace_asks(&file, &places, SECTIONS).unwrap_or_default() } else { 0 })
+    Ok(if can_write { replace_audit_modes(&file, &places, SECTIONS).unwrap_or_default() } else { 0 })
 }
 
-/// Checks that this version accepts the settings. `rewritten` is the number of tables that became rules.
+/// Checks that this version accepts the settings. `rewritten` is the number of modes that were replaced.
 fn settings(rewritten: usize) -> Finding {
     match configuration::cwd().and_then(|cwd| configuration::find(None, &cwd)) {
         Ok(found) => {
-            let files: Vec<_> = found.config.files().iter().map(|file| one_line(&file.to_string_lossy())).collect();
+            let files: Vec<_> =
+                configuration::files(&found.config).map(|file| one_line(&file.to_string_lossy())).collect();
             let mut says = if files.is_empty() { "there is no hookhost.toml yet".to_owned() } else { files.join(", ") };
             if rewritten > 0 {
-                says.push_str(&format!("; {rewritten} `[[ask]]` in your own file became `[[rule]]`"));
+                says.push_str(&format!("; {rewritten} `mode = \"audit\"` in your own file became `observe`"));
             }
             Finding::good("settings", says)
         }

@@ -136,6 +136,7 @@ pub(crate) fn rule(rule: &Rule) -> String {
     for (key, condition) in [("within", &row.within), ("when", &row.when), ("unless", &row.unless)] {
         about.extend(condition.iter().map(|condition| format!(", {key} {condition}")));
     }
+    about.extend(row.mode.iter().map(|mode| format!(", in the mode {mode}")));
     let observed = if row.observe { ", only observed" } else { "" };
     let answers = row.answers().into_iter().map(|answer| format!("{}s", answer.name()));
     let text = [&row.reject, &row.ask, &row.note, &row.remind, &row.redact, &row.label].into_iter().flatten().next();

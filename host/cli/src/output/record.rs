@@ -222,9 +222,9 @@ fn dropped(text: &mut String, dropped: &Dropped) {
 fn taken_up(text: &mut String, changed: &RulesChanged) {
     let _ = writeln!(text, "{CHANGED}other rules{CHANGED:#} were taken up");
     for LoadedPlugin { plugin, code, mode, .. } in &changed.plugins {
-        let audit = if *mode == Mode::Audit { ", in audit mode" } else { "" };
+        let observed = if *mode == Mode::Observe { ", only observed" } else { "" };
         let code = cut(&one_line(&code.to_string()), SHOWN);
-        let _ = writeln!(text, "    {NAME}{}{NAME:#} {DIM}({code}{audit}){DIM:#}", one_line(plugin));
+        let _ = writeln!(text, "    {NAME}{}{NAME:#} {DIM}({code}{observed}){DIM:#}", one_line(plugin));
     }
 }
 
@@ -271,10 +271,10 @@ pub(crate) fn labels_line<'a>(labels: impl Iterator<Item = &'a String>) -> Strin
 
 fn called(text: &mut String, call: &CallRecord) {
     let CallRecord { plugin, round, mode, fuel, micros, log, log_dropped, findings, labels, .. } = call;
-    let audit = if *mode == Mode::Audit { ", in audit mode" } else { "" };
+    let observed = if *mode == Mode::Observe { ", only observed" } else { "" };
     let _ = writeln!(
         text,
-        "    {NAME}{}{NAME:#} {} {DIM}(round {round}{audit}, fuel {fuel}, {micros} µs){DIM:#}",
+        "    {NAME}{}{NAME:#} {} {DIM}(round {round}{observed}, fuel {fuel}, {micros} µs){DIM:#}",
         one_line(plugin),
         said(call)
     );

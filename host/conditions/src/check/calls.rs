@@ -4,7 +4,7 @@ use super::types::is_usable;
 use super::{Checker, Typed};
 use crate::code::{Builtin, Each, Op, OpId, Search};
 use crate::parser::{Expression, NodeId};
-use crate::pattern::{self, Glob};
+use crate::pattern;
 use crate::value::Value;
 use crate::vocabulary::{self, FUNCTIONS, Function, Parameter, Type};
 use crate::{Span, Use};
@@ -60,8 +60,12 @@ impl<'a> Checker<'a> {
                     Op::Matches(text, Box::new(pattern))
                 })
             }
-            ("glob", None, [path, pattern]) => self.pattern(&call, *path, Type::String, *pattern, Glob::new, Op::Glob),
-            ("any", None, [list, pattern]) => self.pattern(&call, *list, Type::List, *pattern, Glob::new, Op::AnyGlob),
+            ("glob", None, [path, pattern]) => {
+                self.pattern(&call, *path, Type::String, *pattern, pattern::glob, Op::Glob)
+            }
+            ("any", None, [list, pattern]) => {
+                self.pattern(&call, *list, Type::List, *pattern, pattern::glob, Op::AnyGlob)
+            }
             ("has", None, [member]) if matches!(tree.node(*member).expression, Expression::Member(..)) => {
                 let (value, _) = self.checked(*member);
                 (self.code.add(Op::IsPresent(value)), Type::Bool)
@@ -188,12 +192,16 @@ impl<'a> Checker<'a> {
                 });
             }
             (Parameter::Word, Expression::Text(word)) if !word.is_empty() => Some(Value::from(word.clone())),
+            (Parameter::Flag, Expression::Text(flag)) if flag.len() > 1 && flag.starts_with(['-', '+', '/']) => {
+                Some(Value::from(flag.clone()))
+            }
             (Parameter::Window, Expression::Text(window)) => vocabulary::seconds(window).map(Value::Int),
             (Parameter::Times, Expression::Int(times)) if *times >= 1 => Some(Value::Int(*times)),
             _ => None,
         };
         let what = match parameter {
             Parameter::Window => "a time in quotes, such as \"90s\", \"10m\", \"2h\" or \"1d\"",
+            Parameter::Flag => "an option in quotes, such as \"--force\" or \"-f\"",
             Parameter::Times => "a number of at least 1",
             Parameter::Word | Parameter::String => "a string in quotes",
         };

@@ -156,7 +156,7 @@ fn a_pattern_is_a_correct_literal() {
         (
             "any(args, \"a**\")",
             "\"a**\"",
-            "this is no pattern of paths: recursive wildcards must form a single path component",
+            "this is no pattern of paths: `**` stands for directories only as a whole component, such as `a/**/b`",
         ),
         ("glob(path, \"\")", "\"\"", "the pattern is empty"),
         ("path.matches(\"(\")", "\"(\"", "this is no regular expression: found open group without closing ')'"),

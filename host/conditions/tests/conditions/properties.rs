@@ -1,7 +1,9 @@
 //! What holds for all inputs.
 
 use super::Event;
-use hookhost_conditions::{Condition, Fact, Facts, Truth, Value, url};
+use hookhost_conditions::glob::{Comparison, Glob};
+use hookhost_conditions::url::Address;
+use hookhost_conditions::{Condition, Fact, Facts, Truth, Value};
 use proptest::prelude::*;
 
 /// Texts that are often almost expressions.
@@ -77,29 +79,45 @@ proptest! {
     }
 
     #[test]
-    fn no_address_makes_the_search_for_its_host_panic(text in "(https?:)?[/\\\\]{0,3}[a-z0-9.:@%\\[\\]x/?# é]{0,20}") {
-        if let Some(host) = url::host(&text) {
-            prop_assert!(!host.is_empty() && !host.contains(['/', '\\', '@', '?', '#', ' ']), "{text}: {host}");
+    fn no_address_makes_the_search_for_its_host_panic(text in "(https?:)?[/\\\\]{0,3}[a-z0-9.:@%\\[\\]x/?# é;{}\u{1a}]{0,20}") {
+        for address in [Address::of_url(&text), Address::of_place(&text)] {
+            for host in address.hosts {
+                prop_assert!(!host.is_empty() && !host.contains(['/', '\\', '@', '?', '#', ' ', '{', '\u{1a}']), "{text}: {host}");
+            }
         }
     }
 
-    /// A path is compared component by component; the crate compares it as a whole.
+    /// The crate compares all ways to match, so its time grows exponentially.
     #[test]
     fn a_glob_fits_as_in_the_crate_glob(
-        path in "[ab./]{0,8}",
-        pattern in prop::collection::vec(prop::sample::select(&["a", "b", "*", "?", "/", "/**/", "[ab]", "."][..]), 1..7),
+        subject in "[abB./é]{0,8}",
+        pattern in prop::collection::vec(
+            prop::sample::select(&["a", "b", "é", "*", "?", "/", "/**/", "**", "[ab]", "[!a]", "[]a]", "[a-b]", "[", "."][..]),
+            1..7,
+        ),
     ) {
         let pattern = pattern.concat();
-        let condition = Condition::compile(&format!("glob({path:?}, {pattern:?})"));
-        let options = glob::MatchOptions {
-            case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false,
-        };
-        match glob::Pattern::new(&pattern) {
-            Ok(expected) => {
-                let fits = condition.expect("a condition").evaluate(&Event::new()) == Truth::True;
-                prop_assert_eq!(fits, expected.matches_with(&path, options), "{} {}", path, pattern);
+        let (ours, theirs) = (Glob::new(&pattern), glob::Pattern::new(&pattern));
+        prop_assert_eq!(ours.is_ok(), theirs.is_ok(), "{}: {:?}", pattern, ours);
+        if let (Ok(ours), Ok(theirs)) = (ours, theirs) {
+            for (comparison, case_sensitive, require_literal_separator) in
+                [(Comparison::Path, true, true), (Comparison::Word, true, false), (Comparison::Name, false, false)]
+            {
+                let options =
+                    glob::MatchOptions { case_sensitive, require_literal_separator, require_literal_leading_dot: false };
+                let expected = theirs.matches_with(&subject, options);
+                prop_assert_eq!(ours.matches(&subject, comparison), expected, "{} {} {:?}", subject, pattern, comparison);
             }
-            Err(_) => prop_assert!(condition.is_err(), "{}", pattern),
+            let below = glob::Pattern::new(&format!("{}/**", pattern.trim_end_matches('/')));
+            let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::new() };
+            let covers = theirs.matches_with(&subject, options)
+                || below.is_ok_and(|below| below.matches_with(&subject, options));
+            if !pattern.ends_with('/') {
+                prop_assert_eq!(ours.covers(&subject), covers, "{} {}", subject, pattern);
+            }
+            let dots = glob::MatchOptions { require_literal_leading_dot: true, ..options };
+            let visible = ours.matches(&subject, Comparison::VisiblePath);
+            prop_assert!(visible || !theirs.matches_with(&subject, dots), "{} {}", subject, pattern);
         }
     }
 }

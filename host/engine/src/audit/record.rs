@@ -9,7 +9,8 @@ use crate::contract::{Answered, Cause, EventKind, Failure, ModelRef, OutcomeKind
 use crate::sandbox::Inputs;
 use crate::sandbox::capability::{Finding, LogLine};
 use crate::state::Scope;
-use serde::{Deserialize, Serialize};
+use serde::de::IntoDeserializer as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -232,6 +233,7 @@ pub struct CallRecord {
     /// SHA-256 of the plugin's configuration, as JSON.
     pub config: Digest,
     /// Effect of the plugin's answers.
+    #[serde(deserialize_with = "recorded_mode")]
     pub mode: Mode,
     /// Round of the event in which the plugin was called. The first round is 1.
     pub round: u32,
@@ -523,7 +525,14 @@ pub struct LoadedPlugin {
     /// SHA-256 of the plugin's configuration, as JSON.
     pub config: Digest,
     /// Effect of the plugin's answers.
+    #[serde(deserialize_with = "recorded_mode")]
     pub mode: Mode,
+}
+
+/// Reads a mode, also with the name that it had in version 0.1.
+fn recorded_mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Mode, D::Error> {
+    let word = String::deserialize(deserializer)?;
+    if word == "audit" { Ok(Mode::Observe) } else { Mode::deserialize(word.into_deserializer()) }
 }
 
 impl EventRecord {

@@ -36,14 +36,15 @@ impl<'a> Chain<'a> {
                 None => ("", after),
             };
             let flags: Vec<&str> = flags.split(", ").filter(|flag| !flag.is_empty()).collect();
-            if let Some(flag) = flags.iter().find(|flag| !["audit", "skip", "ask", "approve", "project"].contains(flag))
+            if let Some(flag) =
+                flags.iter().find(|flag| !["observe", "skip", "ask", "approve", "project"].contains(flag))
             {
-                return Err(row.wrong(format!("`{flag}` must be audit, skip, ask, approve or project")));
+                return Err(row.wrong(format!("`{flag}` must be observe, skip, ask, approve or project")));
             }
             chain.names.push(name.trim());
             let layer = if flags.contains(&"project") { Layer::Project } else { Layer::User };
             let may_approve = flags.contains(&"approve").then_some(layer);
-            chain.members.push(Member { enforcing: !flags.contains(&"audit"), may_approve, sees_own_changes: false });
+            chain.members.push(Member { enforcing: !flags.contains(&"observe"), may_approve, sees_own_changes: false });
             let on_failure = [OnFailure::Skip, OnFailure::Ask].into_iter().find(|word| flags.contains(&word.name()));
             chain.on_failure.push(on_failure.unwrap_or(OnFailure::Reject));
             rest = after.trim_start_matches([',', ' ']);
@@ -341,7 +342,7 @@ fn each_rule_has_an_example() {
     assert_eq!(marks("Close cases").len(), 5);
     assert_eq!(marks("Transforms").len(), 3);
     assert_eq!(marks("Collect events").len(), 3);
-    assert_eq!(marks("Failures and audit mode").len(), 4);
+    assert_eq!(marks("Failures and observe mode").len(), 4);
 }
 
 #[test]
@@ -392,7 +393,7 @@ fn an_example_that_does_not_hold_is_reported_with_its_line() {
         ),
         ("b    fails", "b    shrugs", 5, "`shrugs` is not an answer"),
         ("b    fails", "b", 5, "there should be a name, a value and an answer"),
-        ("(skip)", "(sleepy)", 2, "`sleepy` must be audit, skip, ask, approve or project"),
+        ("(skip)", "(sleepy)", 2, "`sleepy` must be observe, skip, ask, approve or project"),
         ("gate", "gait", 2, "`gait` must be gate, transform or tasks"),
         ("outcome", "result", 2, "the example has no outcome"),
     ];

@@ -27,7 +27,7 @@ use crate::contract::{Escalation, Refusal};
 /// The role of a plugin in a chain. The plugins of a chain are its members, and a member is identified by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// False in audit mode: the answers are recorded, but change nothing.
+    /// False in observe mode: the answers are recorded, but change nothing.
     pub(crate) enforcing: bool,
     /// The layer of the plugin's entry, if the entry has the grant `approve`. [`Layer::may_waive`] says which
     /// questions of the configuration the plugin may waive.

@@ -7,7 +7,7 @@ use crate::contract::Task;
 pub(crate) const MAX_TASKS: usize = 64;
 
 /// Merges the tasks of all members, in chain order. Returns up to [`MAX_TASKS`] tasks, and the number of tasks that are
-/// left out. A member in audit mode adds no tasks.
+/// left out. A member in observe mode adds no tasks.
 #[must_use]
 pub(crate) fn merge(additions: impl IntoIterator<Item = (Member, Vec<Task>)>) -> (Vec<Task>, usize) {
     let enforcing = additions.into_iter().filter(|(member, _)| member.enforcing);

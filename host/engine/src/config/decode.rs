@@ -97,6 +97,12 @@ impl de::Error for Fault {
     }
 
     fn unknown_variant(given: &str, known: &'static [&'static str]) -> Self {
+        // The mode of version 0.1.
+        if given == "audit" && known.contains(&"observe") {
+            return Self::custom(
+                "`audit` is now `observe`: write `observe`, or run `hookhost update`, which changes your own file",
+            );
+        }
         let nearest = names::nearest(given, known.iter().copied());
         let advice = names::advice(nearest, known, "words");
         Self { nearest: nearest.map(str::to_owned), ..Self::custom(format!("unknown word {given:?}: {advice}")) }

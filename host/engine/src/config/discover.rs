@@ -12,9 +12,10 @@ use std::{
 };
 
 use super::file::ParsedFile;
-use super::project_file::{ProjectFile, UserDirectories, is_there, place};
+use super::project_file::{ProjectFile, UserDirectories, is_rule_file, is_there, place};
+use super::rules_section::RuleFile;
 use super::trust::{Approved, TrustStore};
-use super::{Config, ConfigError, Digest, Entry, Layer, Problem, file, paths::canonical};
+use super::{Config, ConfigError, Digest, Entry, Layer, Problem, Source, file, paths::canonical};
 use crate::files::Guard;
 
 /// The result of [`Config::discover`].
@@ -45,6 +46,8 @@ impl From<Config> for Discovered {
 pub struct UnapprovedChange {
     /// Path of the file when it was approved.
     pub path: PathBuf,
+    /// The project's `hookhost.toml`: the same path, or that of the file that names this file of rules.
+    pub named_by: PathBuf,
     /// Digest of the content that applies.
     pub approved: Digest,
     /// Current state of the file.
@@ -129,15 +132,21 @@ impl fmt::Display for InertFile {
 }
 
 impl Config {
-    /// Reads only the file that the user named.
+    /// Reads only the file that the user named, and the files of rules that it names. The file can be a file of rules itself.
     ///
     /// # Errors
     /// [`ConfigError::Io`], [`ConfigError::Refused`] or [`ConfigError::Unreadable`] if the file cannot be read, or if
     /// anyone except the user and root could have written it. The errors of [`Config::parse`] are possible, too.
     pub fn open(path: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Self, ConfigError> {
         let file = ProjectFile::read_through_links(path, Guard::OnlyMineToWrite)?;
-        let parsed = file::parse(&file.text, &places.source(file.path, Layer::Chosen), sections);
-        Self::add_up(vec![parsed], canonical)
+        // The user's own file can name rules of the profile in `rules.off`, and the profile is not read here.
+        let has_all_rules = file.path != canonical(&places.user_file());
+        let source = places.source(file.path, Layer::Chosen);
+        let parsed = match is_rule_file(path) {
+            true => vec![file::parse_rule_file(&file.text, &source)],
+            false => with_rule_files(file::parse(&file.text, &source, sections), &source, &read_rule_file),
+        };
+        Self::add_up(parsed, canonical, has_all_rules)
     }
 
     /// Combines the user's own files, if they exist, with the approved content of the project files in `cwd` and above it.
@@ -171,17 +180,15 @@ impl Config {
     }
 
     fn discover_beside(
-        rules: Option<Result<ParsedFile, Vec<Problem>>>,
+        rules: Option<Parsed>,
         cwd: &Path,
         places: &UserDirectories,
         sections: &[&str],
     ) -> Result<Discovered, ConfigError> {
         let mut counting = of_user(places, sections, rules)?;
         let Project { approved, inert, changes } = Project::of(cwd, places)?;
-        for project in approved {
-            counting.push(file::parse(&project.text, &places.source(project.path, Layer::Project), sections));
-        }
-        let config = Self::add_up(counting, canonical)?;
+        counting.extend(approved.iter().flat_map(|file| of_project(file, places.home.as_deref(), sections)));
+        let config = Self::add_up(counting, canonical, true)?;
         config.entries().iter().try_for_each(directories_stay_in_the_project)?;
         Ok(Discovered { config, inert, changes })
     }
@@ -197,30 +204,91 @@ impl Config {
         sections: &[&str],
     ) -> Result<Self, ConfigError> {
         let mut counting = of_user(places, sections, None)?;
-        counting.push(file::parse(&file.text, &places.source(file.path.clone(), Layer::Project), sections));
-        Self::add_up(counting, canonical)
+        counting.extend(of_project(file, places.home.as_deref(), sections));
+        Self::add_up(counting, canonical, true)
+    }
+
+    /// Checks a project's file alone, with its files of rules.
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`] with all mistakes in the files.
+    pub fn of_project_file(file: &ProjectFile, home: Option<&Path>, sections: &[&str]) -> Result<Self, ConfigError> {
+        Self::add_up(of_project(file, home, sections), canonical, false)
     }
 }
 
+/// A file that was parsed, or its mistakes.
+type Parsed = Result<ParsedFile, Vec<Problem>>;
+
+/// Parses a project's file and its files of rules.
+fn of_project(file: &ProjectFile, home: Option<&Path>, sections: &[&str]) -> Vec<Parsed> {
+    let source = Source::new(&file.path, Layer::Project).with_home(home.map(Path::to_owned));
+    with_rule_files(file::parse(&file.text, &source, sections), &source, &|rules| {
+        let text = file.rule_files.get(&rules.written);
+        let text = text.ok_or_else(|| format!("{} is not approved", rules.path.display()))?;
+        Ok((rules.path.clone(), text.clone()))
+    })
+}
+
+/// Adds the files of rules that a file names. `read` returns the path and the text of such a file.
+fn with_rule_files(
+    main: Parsed,
+    source: &Source,
+    read: &dyn Fn(&RuleFile) -> Result<(PathBuf, String), String>,
+) -> Vec<Parsed> {
+    let files = main.as_ref().map_or(&[][..], |parsed| &parsed.rules_section.files);
+    let parse = |file: &RuleFile| match read(file) {
+        Ok((path, text)) => file::parse_rule_file(&text, &Source { file: path, ..source.clone() }),
+        Err(why) => Err(vec![file.problem(&why)]),
+    };
+    let further: Vec<Parsed> = files.iter().map(parse).collect();
+    [main].into_iter().chain(further).collect()
+}
+
+/// Reads a file of rules of the user.
+fn read_rule_file(file: &RuleFile) -> Result<(PathBuf, String), String> {
+    let read = ProjectFile::read_through_links(&file.path, Guard::OnlyMineToWrite);
+    read.map(|read| (read.path, read.text)).map_err(|error| file.unreadable(&error))
+}
+
+/// Returns the paths of the files of rules that belong to the configuration of `cwd`, even those that do not exist: those that the
+/// user's own files name, or the file `chosen`, and those that are approved.
+#[must_use]
+pub fn rule_files(cwd: &Path, chosen: Option<&Path>, places: &UserDirectories) -> Vec<PathBuf> {
+    let named = |file: &Path| {
+        let read = ProjectFile::read_through_links(file, Guard::OnlyMineToWrite);
+        let files = read.and_then(|read| read.named_rule_files(&places.source(read.path.clone(), Layer::User)));
+        files.unwrap_or_default().into_iter().map(|file| file.path).collect::<Vec<_>>()
+    };
+    if let Some(chosen) = chosen {
+        return named(chosen);
+    }
+    let mut files: Vec<PathBuf> = places.user_files().iter().flat_map(|file| named(file)).collect();
+    let projects = ProjectFile::places(cwd);
+    let approved = TrustStore::of(places).approved().unwrap_or_default();
+    let approved = approved.into_iter().filter(|approved| projects.contains(&approved.path));
+    files.extend(approved.flat_map(|Approved { path, rule_files, .. }| {
+        rule_files.into_keys().map(move |written| path.with_file_name(written)).collect::<Vec<_>>()
+    }));
+    files
+}
+
 /// Reads the user's own files. `rules` are further rules of the user.
-fn of_user(
-    places: &UserDirectories,
-    sections: &[&str],
-    rules: Option<Result<ParsedFile, Vec<Problem>>>,
-) -> Result<Vec<Result<ParsedFile, Vec<Problem>>>, ConfigError> {
+fn of_user(places: &UserDirectories, sections: &[&str], rules: Option<Parsed>) -> Result<Vec<Parsed>, ConfigError> {
     let read = |path: &Path| {
         if !is_there(path)? {
-            return Ok::<_, ConfigError>(None);
+            return Ok::<_, ConfigError>(Vec::new());
         }
         let file = ProjectFile::read_through_links(path, Guard::OnlyMineToWrite)?;
-        Ok(Some(file::parse(&file.text, &places.source(file.path, Layer::User), sections)))
+        let source = places.source(file.path, Layer::User);
+        Ok(with_rule_files(file::parse(&file.text, &source, sections), &source, &read_rule_file))
     };
-    let (mut profile, user) = (read(&places.profile_file())?, read(&places.user_file())?);
-    if let Some(Ok(profile)) = &mut profile {
-        let own = [&user, &rules].into_iter().flatten().flatten();
-        own.for_each(|own| profile.leave_out_entries_of(own, canonical));
+    let (mut profile, mut own) = (read(&places.profile_file())?, read(&places.user_file())?);
+    own.extend(rules);
+    for profile in profile.iter_mut().flatten() {
+        own.iter().flatten().for_each(|own| profile.leave_out_entries_of(own, canonical));
     }
-    Ok(profile.into_iter().chain(user).chain(rules).collect())
+    Ok(profile.into_iter().chain(own).collect())
 }
 
 /// The files of a project.
@@ -252,7 +320,6 @@ impl Project {
 
     fn add(&mut self, approval: Option<Approved>, path: PathBuf) {
         let read = ProjectFile::read(&path);
-        let is_missing = |error: &ConfigError| matches!(error, ConfigError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
         match (approval, read) {
             (None, Err(_)) if fs::symlink_metadata(&path).is_err() => {}
             (None, Err(ConfigError::Link { .. })) => {
@@ -264,21 +331,37 @@ impl Project {
             (None, Ok(file)) => {
                 self.inert.push(InertFile { path, digest: Some(file.digest), why: Inert::NeverApproved });
             }
-            (Some(approved), Ok(file)) if file.digest == approved.digest => self.approved.push(file),
+            (Some(approved), Ok(file)) if file.digest == approved.digest => self.approve(file, approved.rule_files),
             (Some(Approved { content: None, digest, .. }), read) => {
                 let found = read.ok().map(|file| file.digest);
                 self.inert.push(InertFile { path, digest: found, why: Inert::Lost { approved: digest } });
             }
-            (Some(Approved { content: Some(text), digest, .. }), read) => {
-                let found = match read {
-                    Ok(file) => Found::Changed { digest: file.digest },
-                    Err(error) if is_missing(&error) => Found::Nothing,
-                    Err(error) => Found::Unreadable(why(&error)),
-                };
-                self.changes.push(UnapprovedChange { path: path.clone(), approved: digest, found });
-                self.approved.push(ProjectFile { path, text, digest });
+            (Some(Approved { content: Some(text), digest, rule_files, .. }), read) => {
+                self.add_change(&path, &path, digest, read);
+                self.approve(ProjectFile { path, text, digest, rule_files: BTreeMap::new() }, rule_files);
             }
         }
+    }
+
+    /// Adds a file with its approved files of rules.
+    fn approve(&mut self, file: ProjectFile, rule_files: BTreeMap<String, String>) {
+        for (written, text) in &rule_files {
+            let (path, approved) = (file.path.with_file_name(written), Digest::of_bytes(text.as_bytes()));
+            match ProjectFile::read_below(&path) {
+                Ok(read) if read.digest == approved => {}
+                read => self.add_change(&path, &file.path, approved, read),
+            }
+        }
+        self.approved.push(ProjectFile { rule_files, ..file });
+    }
+
+    fn add_change(&mut self, path: &Path, named_by: &Path, approved: Digest, read: Result<ProjectFile, ConfigError>) {
+        let found = match read {
+            Ok(file) => Found::Changed { digest: file.digest },
+            Err(ConfigError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Found::Nothing,
+            Err(error) => Found::Unreadable(why(&error)),
+        };
+        self.changes.push(UnapprovedChange { path: path.to_owned(), named_by: named_by.to_owned(), approved, found });
     }
 }
 

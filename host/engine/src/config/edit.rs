@@ -1,10 +1,11 @@
 //! Writing an entry into a configuration file.
 //!
-//! A new entry is appended, or a new digest replaces the old digest, or rules replace the `[[ask]]` tables of version 0.1. All
-//! other bytes of the file stay unchanged. The new text is checked like any configuration before the file is replaced.
+//! A new entry is appended, or a new digest replaces the old digest, or `observe` replaces the mode `audit` of version 0.1. All other
+//! bytes of the file stay unchanged. The new text is checked like any configuration before the file is replaced.
 
 use std::{
     fs,
+    ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -12,15 +13,14 @@ use std::{
 use super::project_file::{ProjectFile, is_there};
 use super::{
     Code, Config, ConfigError, Digest, Entry, Layer, Source, UserDirectories,
-    ask::{Replacement, edited},
     entry::directory_of,
     file::{self, PlacedEntry},
     paths::canonical,
-    place::Text,
+    place::{Place, Text},
     problem::Problems,
     raw::RawEntry,
     toml,
-    tree::Value,
+    tree::{Node, Table, Value},
 };
 use crate::files::{self, Guard, Lock, NewFile};
 
@@ -125,25 +125,46 @@ impl OpenFile {
     }
 }
 
-/// Replaces each `[[ask]]` of version 0.1 in the configuration file `file` by a rule that asks about at least the same calls.
-/// Returns the number of these tables. `sections` has the same meaning as in [`Config::parse`].
+/// Writes `mode = "observe"` for each `mode = "audit"` of version 0.1 in the configuration file `file`. Returns their number.
+/// `sections` has the same meaning as in [`Config::parse`].
 ///
 /// # Errors
 /// - [`ConfigError::Invalid`] if the file has other mistakes.
 /// - [`ConfigError::Io`] if the file cannot be read or written.
 ///
 /// After any error the file is unchanged.
-pub fn replace_asks(file: &Path, places: &UserDirectories, sections: &[&str]) -> Result<usize, ConfigError> {
-    let _lock = Lock::take(&places.state).map_err(ConfigError::file("lock", &places.state))?;
-    let ProjectFile { path, text, .. } = ProjectFile::read_through_links(file, Guard::Anybodys)?;
-    let source = Source { file: path.clone(), layer: Layer::Chosen, home: places.home.clone() };
-    let old = Arc::new(Text { path: path.clone(), layer: source.layer, text });
-    let table = toml::parse(&old).map_err(Problems::of)?;
-    let Some(Value::Array(asks)) = table.get("ask").map(|node| &node.value) else { return Ok(0) };
-    let new = edited(&old.text, Replacement::of_all(asks).iter().flat_map(Replacement::edits).collect());
-    Config::parse(&new, &source, sections)?;
-    files::replace(&path, new.as_bytes(), NewFile::Usual).map_err(ConfigError::io("write", &path))?;
-    Ok(asks.len())
+pub fn replace_audit_modes(file: &Path, places: &UserDirectories, sections: &[&str]) -> Result<usize, ConfigError> {
+    let opened = OpenFile::open(file, places, Guard::Anybodys)?;
+    let source = Source { file: opened.path.clone(), layer: Layer::Chosen, home: places.home.clone() };
+    let text = Arc::new(Text { path: opened.path.clone(), layer: source.layer, text: opened.old.clone() });
+    let table = toml::parse(&text).map_err(Problems::of)?;
+    let edits: Vec<_> = audit_modes(&table).map(|place| (place.range.clone(), "\"observe\"".to_owned())).collect();
+    let count = edits.len();
+    if count > 0 {
+        let new = edited(&opened.old, edits);
+        Config::parse(&new, &source, sections)?;
+        opened.replace(&new)?;
+    }
+    Ok(count)
+}
+
+/// Returns where plugins and the MCP proxy have the mode `audit`.
+fn audit_modes(table: &Table) -> impl Iterator<Item = &Place> {
+    let plugins = table.get("plugin").map_or(&[][..], Node::items);
+    let proxy = table.get("mcp-proxy");
+    let servers = table.at("mcp-proxy.servers").and_then(Node::table);
+    let servers = servers.into_iter().flat_map(Table::iter).map(|(_, server)| server);
+    let modes = plugins.iter().chain(proxy).chain(servers).filter_map(|node| node.table()?.get("mode"));
+    modes.filter(|mode| matches!(&mode.value, Value::String(mode) if mode == "audit")).map(|mode| &mode.place)
+}
+
+/// Returns a text with these edits, which do not overlap.
+fn edited(text: &str, mut edits: Vec<(Range<usize>, String)>) -> String {
+    // An edit does not move what precedes it.
+    edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+    let mut text = text.to_owned();
+    edits.iter().for_each(|(range, new)| text.replace_range(range.clone(), new));
+    text
 }
 
 /// Returns the full path of a file that does not exist yet, and creates its directory.
@@ -215,10 +236,7 @@ impl Edit {
             let path = ::toml::Value::String(path.to_string_lossy().into_owned()).to_string();
             changes.push((placed.path_at.range.clone(), path));
         }
-        // A change does not move what precedes it.
-        changes.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
-        let mut new = old.to_owned();
-        changes.iter().for_each(|(range, text)| new.replace_range(range.clone(), text));
+        let new = edited(old, changes);
         let at = new.find(&digest.to_string()).unwrap_or_default();
         Ok(Self { text: line_of(&new, at), new, change: Change::DigestUpdated { from: before } })
     }

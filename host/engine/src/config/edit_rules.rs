@@ -1,8 +1,9 @@
-//! Adding rules in words to the user's file, and removing one. All other bytes of the file stay unchanged.
+//! Adding rules in words to the user's file, and removing one from it or from a file of rules. All other bytes of the file stay unchanged.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::edit::{OpenFile, appended};
+use super::project_file::is_rule_file;
 use super::{Config, ConfigError, Layer, Problems, Rule, UserDirectories, file};
 use crate::files::Guard;
 
@@ -28,19 +29,26 @@ impl RulesEdit {
         Ok(Self { file, new })
     }
 
-    /// Removes a rule from the user's own file, with the comment directly above it.
+    /// Removes a rule from the user's own file, or from a file of rules of the user, with the comment directly above it.
     ///
     /// # Errors
     /// - The errors of [`Self::add`].
     /// - [`ConfigError::Entry`] if the file has no such rule, or if the rule is not a table of its own.
-    pub fn remove(id: &str, places: &UserDirectories, sections: &[&str]) -> Result<Self, ConfigError> {
-        let file = OpenFile::open(&places.user_file(), places, Guard::OnlyMineToWrite)?;
+    pub fn remove(id: &str, file: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Self, ConfigError> {
+        let file = OpenFile::open(file, places, Guard::OnlyMineToWrite)?;
         let refused = |why: &str| ConfigError::Entry { name: id.to_owned(), why: why.to_owned() };
-        let parse = |text: &str| Config::parse(text, &places.source(file.path.clone(), Layer::User), sections);
+        let source = places.source(file.path.clone(), Layer::User);
+        let parse = |text: &str| {
+            let parsed = match is_rule_file(&source.file) {
+                true => file::parse_rule_file(text, &source),
+                false => file::parse(text, &source, sections),
+            };
+            parsed.map(|parsed| parsed.rules).map_err(Problems::of)
+        };
         let before = parse(&file.old)?;
-        let rule = before.rules().iter().find(|rule| rule.row.id == id).ok_or_else(|| refused("it is not there"))?;
+        let rule = before.iter().find(|rule| rule.row.id == id).ok_or_else(|| refused("it is not there"))?;
         let new = without(&file.old, rule);
-        let rows = |config: &Config| config.rules().iter().map(|rule| rule.row.clone()).collect::<Vec<_>>();
+        let rows = |rules: &[Rule]| rules.iter().map(|rule| rule.row.clone()).collect::<Vec<_>>();
         let mut expected = rows(&before);
         expected.retain(|row| row.id != id);
         if parse(&new).map_or(true, |after| rows(&after) != expected) {

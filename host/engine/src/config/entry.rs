@@ -220,7 +220,7 @@ pub enum Mode {
     #[default]
     Enforce,
     /// Verdicts are recorded but change nothing.
-    Audit,
+    Observe,
 }
 
 impl Mode {
@@ -229,7 +229,7 @@ impl Mode {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Enforce => "enforce",
-            Self::Audit => "audit",
+            Self::Observe => "observe",
         }
     }
 }

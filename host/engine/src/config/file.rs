@@ -8,13 +8,13 @@ use std::{
 
 use super::{
     Code, Entry, Grants, Layer, Mode, Origin, Problem, Rule,
-    ask::Replacement,
     decode::{decode, unknown_key},
     entry::directory_of,
     entry_rules::{self, BrokenRule},
     paths::expand,
     place::{Place, Text},
     raw::RawEntry,
+    rules_section::RulesSection,
     tree::{Key, Node, Table, Value, join},
 };
 
@@ -53,6 +53,9 @@ pub(super) struct ParsedFile {
     pub(super) layer: Layer,
     pub(super) entries: Vec<PlacedEntry>,
     pub(super) rules: Vec<Rule>,
+    pub(super) rules_section: RulesSection,
+    /// True if the file has only rules.
+    pub(super) is_rule_file: bool,
     pub(super) settings: Option<Node>,
     /// The sections that the embedding program reads.
     pub(super) sections: Table,
@@ -85,17 +88,28 @@ pub(super) struct PlacedEntry {
 }
 
 /// The sections of the engine.
-const SECTIONS: [&str; 3] = ["plugin", "rule", "settings"];
+const SECTIONS: [&str; 4] = ["plugin", "rule", "rules", "settings"];
 
 /// Parses and checks a file, independently of other files. `sections` are the names of the embedding program's
 /// sections.
 #[cfg(feature = "config-file")]
 pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<ParsedFile, Vec<Problem>> {
     let file = Arc::new(Text { path: source.file.clone(), layer: source.layer, text: text.to_owned() });
-    sections_of(super::toml::parse(&file)?, source, sections)
+    sections_of(super::toml::parse(&file)?, source, sections, false)
 }
 
-/// Parses and checks a text that has only `[[rule]]` tables.
+/// Parses and checks a `*.rules.toml`: `[[rule]]` tables, and `[rules]`.
+#[cfg(feature = "config-file")]
+pub(super) fn parse_rule_file(text: &str, source: &Source) -> Result<ParsedFile, Vec<Problem>> {
+    let file = Arc::new(Text { path: source.file.clone(), layer: source.layer, text: text.to_owned() });
+    let table = super::toml::parse(&file)?;
+    let is_other = |key: &Key| key.name != "rule" && key.name != "rules";
+    let problems: Vec<Problem> =
+        table.iter().filter(|(key, _)| is_other(key)).map(|(key, _)| not_a_rule(key)).collect();
+    if problems.is_empty() { sections_of(table, source, &[], true) } else { Err(problems) }
+}
+
+/// Parses and checks a text that has only `[[rule]]` tables, so that it can be put at the end of another file.
 #[cfg(feature = "config-file")]
 pub(super) fn parse_rules(text: &str, source: &Source) -> Result<ParsedFile, Vec<Problem>> {
     let file = Arc::new(Text { path: source.file.clone(), layer: source.layer, text: text.to_owned() });
@@ -103,22 +117,35 @@ pub(super) fn parse_rules(text: &str, source: &Source) -> Result<ParsedFile, Vec
     let mut problems = Vec::new();
     for (key, node) in table.iter() {
         if key.name != "rule" {
-            let message = format!("`{}`: only `[[rule]]` tables are possible here", key.name);
-            problems.push(Problem::new(&key.place, message).about(&key.name));
+            problems.push(not_a_rule(key));
         } else if !text.get(node.elements_start()..).is_some_and(|rest| rest.starts_with("[[")) {
             // At the end of another file, such an array would belong to the last table there.
             problems.push(Problem::new(&key.place, "write each rule as a `[[rule]]` table").about("rule"));
         }
     }
-    if problems.is_empty() { sections_of(table, source, &[]) } else { Err(problems) }
+    if problems.is_empty() { sections_of(table, source, &[], true) } else { Err(problems) }
 }
 
-fn sections_of(table: Table, source: &Source, sections: &[&str]) -> Result<ParsedFile, Vec<Problem>> {
+/// Returns the problem that a file that has only rules has another key.
+#[cfg(feature = "config-file")]
+fn not_a_rule(key: &Key) -> Problem {
+    let message = format!("`{}`: only `[[rule]]` tables are possible here", key.name);
+    Problem::new(&key.place, message).about(&key.name)
+}
+
+fn sections_of(
+    table: Table,
+    source: &Source,
+    sections: &[&str],
+    is_rule_file: bool,
+) -> Result<ParsedFile, Vec<Problem>> {
     let mut parsed = ParsedFile {
         file: source.file.clone(),
         layer: source.layer,
         entries: Vec::new(),
         rules: Vec::new(),
+        rules_section: RulesSection::default(),
+        is_rule_file,
         settings: None,
         sections: Table::default(),
     };
@@ -131,18 +158,23 @@ fn sections_of(table: Table, source: &Source, sections: &[&str]) -> Result<Parse
                 parsed.entries = nodes.iter().filter_map(|node| entry(node, source, &mut problems)).collect();
             }
             "ask" => {
-                let nodes = if let Value::Array(nodes) = &node.value { nodes } else { std::slice::from_ref(&node) };
-                problems.extend(Replacement::of_all(nodes).iter().map(Replacement::problem));
+                let message = "`[[ask]]` is now `[[rule]]`: give it an `id`, write `on` for `actions` or `tools`, and `ask` for \
+                               `question`; `hookhost help rules` shows the words";
+                problems.push(Problem::new(&key.place, message).about("ask"));
             }
             "rule" => {
                 let nodes = array_of_tables(&key, &node, "rules", &mut problems);
                 let rules = nodes.iter().filter_map(|node| Rule::read(node, origin(node, source), &mut problems));
                 parsed.rules = rules.collect();
             }
+            "rules" => parsed.rules_section = RulesSection::read(&node, source, is_rule_file, &mut problems),
             "settings" => parsed.settings = Some(node),
             name if known().any(|section| section == name) => parsed.sections.push(key, node),
             _ => problems.push(unknown_key(&key, "", &known().collect::<Vec<_>>())),
         }
+    }
+    if parsed.rules_section.observe {
+        parsed.rules.iter_mut().for_each(|rule| rule.row.observe = true);
     }
     if problems.is_empty() { Ok(parsed) } else { Err(problems) }
 }

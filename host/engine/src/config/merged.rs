@@ -13,6 +13,7 @@ use super::{
     file::{self, ParsedFile, PlacedEntry},
     paths::{canonical, lexical},
     place::Place,
+    rules_section::UserRules,
     settings::{Forbidden, RawSettings},
     tree::{Node, Table, Value, join},
 };
@@ -41,6 +42,9 @@ use crate::contract::rule::{MAX_PROJECT_ROWS, MAX_USER_ROWS};
 pub struct Config {
     entries: Vec<Entry>,
     rules: Vec<Rule>,
+    /// The rules that `rules.off` names.
+    rules_off: Vec<Rule>,
+    rules_priority: Option<i32>,
     settings: Settings,
     sections: Table,
     files: Vec<PathBuf>,
@@ -58,6 +62,8 @@ impl Config {
     /// Checks the text of one file. This function reads nothing from disk, so it treats two paths as the same file only
     /// if they are spelled the same.
     ///
+    /// The further files that `rules.files` names are not part of the result.
+    ///
     /// `sections` are the names of the top-level tables that the caller reads with [`section`](Self::section). Any
     /// other top-level table is reported as an unknown key.
     ///
@@ -66,7 +72,7 @@ impl Config {
     #[cfg(feature = "config-file")]
     pub fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Self, ConfigError> {
         let parsed = file::parse(text, source, sections);
-        Self::add_up(vec![parsed], lexical)
+        Self::add_up(vec![parsed], lexical, false)
     }
 
     /// Creates a configuration from a program's own entries.
@@ -140,6 +146,24 @@ impl Config {
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// Returns the rules of the user that `rules.off` leaves out.
+    #[must_use]
+    pub fn rules_off(&self) -> &[Rule] {
+        &self.rules_off
+    }
+
+    /// Returns the priority of the plugin that judges the rules, if the user's file sets it.
+    pub(super) fn rules_priority(&self) -> Option<i32> {
+        self.rules_priority
+    }
+
+    /// Returns a configuration that has only the rules of this file.
+    #[must_use]
+    pub fn only_rules_of(&self, file: &Path) -> Self {
+        let rules = self.rules.iter().filter(|rule| rule.origin.file == file).cloned();
+        Self { rules: rules.collect(), ..Self::default() }
     }
 
     /// Returns the configuration without the rules for which `is_left_out` returns true. A rule about whose past another one
@@ -232,6 +256,18 @@ impl Config {
         &self.files
     }
 
+    /// Returns the further files with rules that apply, which the files of [`Self::files`] name.
+    #[must_use]
+    pub fn rule_files(&self) -> Vec<&Path> {
+        let mut files: Vec<&Path> = Vec::new();
+        for file in self.rules.iter().map(|rule| rule.origin.file.as_path()) {
+            if !files.contains(&file) && !self.files.iter().any(|main| main == file) {
+                files.push(file);
+            }
+        }
+        files
+    }
+
     /// Returns the files of [`Self::files`] that belong to a project. Only project files that the user has approved
     /// apply.
     #[must_use]
@@ -301,18 +337,22 @@ impl Config {
         Some(Origin::new(&file.path, node.place.line(), file.layer))
     }
 
-    /// Combines the files in the given order. `same` maps all paths of one file to one spelling.
+    /// Combines the files in the given order. `same` maps all paths of one file to one spelling. `has_all_rules` is true if all
+    /// rules of the user are in these files.
     pub(super) fn add_up(
         files: Vec<Result<ParsedFile, Vec<Problem>>>,
         same: impl Fn(&Path) -> PathBuf,
+        has_all_rules: bool,
     ) -> Result<Self, ConfigError> {
         let mut sum = Sum::default();
+        let has_all_rules = has_all_rules && files.iter().all(Result::is_ok);
         for file in files {
             match file {
                 Ok(parsed) => sum.add(parsed, &same),
                 Err(problems) => sum.problems.extend(problems),
             }
         }
+        sum.finish_rules(has_all_rules);
         let entries = sum.entries.into_iter().map(|placed| placed.entry).collect();
         Ok(Problems::none_or(sum.problems, Self { entries, ..sum.config })?)
     }
@@ -332,6 +372,7 @@ struct Sum {
     entries: Vec<PlacedEntry>,
     /// The `[settings]` of the files so far. Messages about contradictory settings need their positions.
     settings_at: Vec<Node>,
+    user_rules: UserRules,
     problems: Vec<Problem>,
 }
 
@@ -341,6 +382,7 @@ impl Sum {
             self.add_entry(placed, same);
         }
         parsed.rules.into_iter().for_each(|rule| self.add_rule(rule));
+        self.user_rules.add(parsed.rules_section.of_user);
         if let Some(node) = parsed.settings {
             self.add_settings(node, parsed.layer);
         }
@@ -355,10 +397,21 @@ impl Sum {
             let message = format!("`{path}` is already set at {}: keep one of them", place(&theirs.place));
             problems.push(Problem::new(&mine.place, message).about(path));
         });
+        if parsed.is_rule_file {
+            return;
+        }
         if parsed.layer == Layer::Project {
             self.config.project_files.push(parsed.file.clone());
         }
         self.config.files.push(parsed.file);
+    }
+
+    /// Applies what the user's files say about all rules.
+    fn finish_rules(&mut self, has_all_rules: bool) {
+        let Self { config, user_rules, problems, .. } = self;
+        config.rules_off = user_rules.take_off(&mut config.rules, has_all_rules, problems);
+        user_rules.translate(&mut config.rules, problems);
+        config.rules_priority = user_rules.priority;
     }
 
     fn add_entry(&mut self, placed: PlacedEntry, same: &impl Fn(&Path) -> PathBuf) {
@@ -384,9 +437,8 @@ impl Sum {
 
     fn add_rule(&mut self, rule: Rule) {
         let rules = &mut self.config.rules;
-        let is_of_project = |rule: &Rule| rule.origin.layer == Layer::Project;
-        let most = if is_of_project(&rule) { MAX_PROJECT_ROWS } else { MAX_USER_ROWS };
-        let before = rules.iter().filter(|other| is_of_project(other) == is_of_project(&rule)).count();
+        let most = if rule.is_of_project() { MAX_PROJECT_ROWS } else { MAX_USER_ROWS };
+        let before = rules.iter().filter(|other| other.is_of_project() == rule.is_of_project()).count();
         if before > most {
             return;
         }

@@ -30,7 +30,7 @@
 //! | `toml` | the conversion of TOML into such a document |
 //! | `decode` | the conversion of a document into types |
 //! | `rule` | `[[rule]]` |
-//! | `ask` | the `[[rule]]` that replaces an `[[ask]]` of version 0.1 |
+//! | `rules_section` | `[rules]`, and the further files with rules |
 //! | `document` | other TOML files of a person |
 //! | `file` | one file |
 //! | `merged` | several files as one configuration |
@@ -60,7 +60,6 @@
 //! ));
 //! ```
 
-mod ask;
 mod code;
 mod decode;
 mod digest;
@@ -92,6 +91,7 @@ mod raw;
 mod rule;
 mod rules_digest;
 mod rules_entry;
+mod rules_section;
 mod server;
 mod settings;
 #[cfg(feature = "config-file")]

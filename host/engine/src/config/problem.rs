@@ -52,12 +52,6 @@ impl Problem {
         self
     }
 
-    /// Adds lines to copy, which are displayed below the marked line.
-    pub(super) fn followed_by(mut self, lines: &str) -> Self {
-        lines.lines().for_each(|line| self.message.extend(["\n", &printable(line)]));
-        self
-    }
-
     pub(super) fn near(mut self, nearest: Option<&str>) -> Self {
         self.nearest = nearest.map(str::to_owned);
         self
@@ -82,14 +76,12 @@ fn blank_unseen(text: &str) -> String {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, column, message, snippet, .. } = self;
-        let (message, below) = message.split_once('\n').unwrap_or((message, ""));
         let margin = " ".repeat(line.to_string().len());
         writeln!(f, "{}:{line}:{column}: {message}", self.file.display())?;
         writeln!(f, "{margin} |")?;
         let MarkedLine { before, part, after } = snippet;
         writeln!(f, "{line} | {before}{part}{after}")?;
-        write!(f, "{margin} | {}{}", snippet.indent(), snippet.carets())?;
-        below.lines().try_for_each(|line| write!(f, "\n{line}"))
+        write!(f, "{margin} | {}{}", snippet.indent(), snippet.carets())
     }
 }
 

@@ -1,13 +1,21 @@
 //! Configuration files on the disk: the directories of the user, and the files of a project.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use etcetera::BaseStrategy;
 
-use super::{ConfigError, Digest, Layer, Source, paths::canonical};
+use super::{
+    ConfigError, Digest, Layer, Problems, Source, names,
+    paths::canonical,
+    place::Text,
+    rules_section::{RULE_FILE_SUFFIX, RuleFile, RulesSection},
+    toml,
+};
 use crate::files::{self, FileError, Guard, Links};
 
 /// The name of a configuration file.
@@ -112,6 +120,8 @@ pub struct ProjectFile {
     pub text: String,
     /// The digest of the content.
     pub digest: Digest,
+    /// The texts of the files of rules that the file names, by their paths as it writes them.
+    pub rule_files: BTreeMap<String, String>,
 }
 
 impl ProjectFile {
@@ -131,6 +141,38 @@ impl ProjectFile {
         }
     }
 
+    /// Also reads the files of rules that the file names, each once. None of them can be a symbolic link, or be in a linked
+    /// directory.
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`] if the file is not TOML, or if a file of rules cannot be used.
+    pub fn with_rule_files(mut self) -> Result<Self, ConfigError> {
+        let mut problems = Vec::new();
+        for file in self.named_rule_files(&Source::new(&self.path, Layer::Project))? {
+            match Self::read_below(&file.path) {
+                Ok(read) => _ = self.rule_files.insert(file.written, read.text),
+                Err(error) => problems.push(file.problem(&file.unreadable(&error))),
+            }
+        }
+        Ok(Problems::none_or(problems, self)?)
+    }
+
+    /// Returns the files of rules that the file names.
+    pub(super) fn named_rule_files(&self, source: &Source) -> Result<Vec<RuleFile>, ConfigError> {
+        let text = Text { path: self.path.clone(), layer: source.layer, text: self.text.clone() };
+        let table = toml::parse(&Arc::new(text)).map_err(Problems::of)?;
+        let Some(node) = table.get("rules") else { return Ok(Vec::new()) };
+        let mut problems = Vec::new();
+        let files = RulesSection::read(node, source, false, &mut problems).files;
+        Ok(Problems::none_or(problems, files)?)
+    }
+
+    /// Reads a file of rules of a project. `path` has no `..`, and its project's directory has no symbolic links.
+    pub(super) fn read_below(path: &Path) -> Result<Self, ConfigError> {
+        let file = Self::read(path)?;
+        if file.path == path { Ok(file) } else { Err(ConfigError::Link { path: path.to_owned() }) }
+    }
+
     /// Reads a file that the user has named, following a symbolic link.
     pub(super) fn read_through_links(path: &Path, guard: Guard) -> Result<Self, ConfigError> {
         let path = &std::path::absolute(path).map_err(ConfigError::io("find", path))?;
@@ -143,7 +185,7 @@ impl ProjectFile {
         let bytes = read.map_err(ConfigError::file("read", &path))?;
         let digest = Digest::of_bytes(&bytes);
         match String::from_utf8(bytes) {
-            Ok(text) => Ok(Self { path, text, digest }),
+            Ok(text) => Ok(Self { path, text, digest, rule_files: BTreeMap::new() }),
             Err(_) => Err(ConfigError::Unreadable { path, why: "it is not UTF-8 text".to_owned() }),
         }
     }
@@ -162,6 +204,33 @@ impl ProjectFile {
         let cwd = canonical(&std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_owned()));
         cwd.ancestors().map(|directory| directory.join(FILE_NAME)).collect()
     }
+}
+
+impl RuleFile {
+    /// Returns the reason why the file cannot be read, and the nearest file of rules if it does not exist.
+    pub(super) fn unreadable(&self, error: &ConfigError) -> String {
+        let is_missing =
+            matches!(error, ConfigError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
+        if !is_missing {
+            return error.to_string();
+        }
+        let entries =
+            self.path.parent().and_then(|directory| fs::read_dir(directory).ok()).into_iter().flatten().flatten();
+        let others: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let others = others.iter().map(String::as_str).filter(|name| is_rule_file(Path::new(name)));
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let advice = names::nearest(&name, others).map_or("take it out, or write it".to_owned(), |near| {
+            let written = self.written.strip_suffix(&*name).unwrap_or_default();
+            format!("did you mean `{written}{near}`?")
+        });
+        format!("there is no file {}: {advice}", self.path.display())
+    }
+}
+
+/// Returns true if the name of a file says that it has only rules.
+#[must_use]
+pub fn is_rule_file(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(RULE_FILE_SUFFIX))
 }
 
 /// Returns the absolute path of a file, with symbolic links of its directory resolved. The file itself may be a link.

@@ -5,6 +5,7 @@ use super::{
     decode::decode,
     entry_rules::name_rule,
     names,
+    place::Place,
     tree::{Node, Value, join},
 };
 use crate::contract::action::is_known_tool;
@@ -14,19 +15,21 @@ use crate::contract::rule::{AnswerKey, MAX_EXAMPLES, MAX_PATTERN, MAX_TEXT, Mist
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Rule {
-    /// The content of the table.
+    /// The content of the table. If a mode changes the answer, this is the answer that applies.
     pub row: RuleRow,
     /// File and line of the rule.
     pub origin: Origin,
     /// The table with the positions of its keys.
     node: Node,
+    /// The content before a mode has changed the answer.
+    pub(super) written: Option<Box<RuleRow>>,
 }
 
 impl Rule {
     /// Reads a table, and checks everything that can be checked without the plugin.
     pub(super) fn read(node: &Node, origin: Origin, problems: &mut Vec<Problem>) -> Option<Self> {
         let row: RuleRow = decode("rule", node, problems)?;
-        let rule = Self { row, origin, node: node.clone() };
+        let rule = Self { row, origin, node: node.clone(), written: None };
         let before = problems.len();
         for (path, why) in mistakes(&rule.row, rule.origin.layer) {
             // An index in a list is shown by the position alone.
@@ -35,6 +38,12 @@ impl Rule {
             problems.push(Problem::new(place, format!("`{}`: {why}", key.trim_end_matches('.'))).about(&key));
         }
         (problems.len() == before).then_some(rule)
+    }
+
+    /// Returns the content of the table as the file has it.
+    #[must_use]
+    pub fn written(&self) -> &RuleRow {
+        self.written.as_deref().unwrap_or(&self.row)
     }
 
     /// Returns the mistake that the plugin has found in this rule, with its position in the file.
@@ -52,12 +61,22 @@ impl Rule {
         self.node.place.range.start..self.node.end()
     }
 
+    /// Returns true if the rule is in a file of a project.
+    pub(super) fn is_of_project(&self) -> bool {
+        self.origin.layer == Layer::Project
+    }
+
+    /// Returns the position of the value of a key.
+    pub(super) fn place(&self, key: &str) -> Place {
+        self.node.nearest_to(&[key]).place.clone()
+    }
+
     /// Returns the problem that a rule at `earlier` has the same id.
     pub(super) fn repeats(&self, earlier: &Self) -> Problem {
         let id = &self.row.id;
         let message =
             format!("the id `{id}` is taken: the rule at {} has it, and no rule overrides another", earlier.origin);
-        Problem::new(&self.node.nearest_to(&["id"]).place, message).about("rule.id")
+        Problem::new(&self.place("id"), message).about("rule.id")
     }
 
     /// Returns the problem that the files of a layer have too many rules, of which this is the first.
@@ -95,6 +114,9 @@ fn mistakes(row: &RuleRow, layer: Layer) -> Vec<(String, String)> {
         find("within", "it is the time that `after` looks at: name in `after` what has to occur".to_owned());
     }
     answer_rules(row, layer, &mut find);
+    if row.mode.is_some() && layer == Layer::Project {
+        find("mode", "a rule in a project's file has no mode, because modes are the user's: take it out".to_owned());
+    }
     if row.instead.is_some() && row.reject.is_none() && row.ask.is_none() {
         find("instead", "only `reject` and `ask` stop something, so only they can say what to do instead".to_owned());
     }
@@ -207,7 +229,7 @@ fn unfit(key: &str, on: &RuleOn, known: &[&str]) -> String {
 }
 
 /// Checks that a word names something. A misspelt word would otherwise be the name of a tool that does not exist.
-pub(super) fn on_rule(on: &RuleOn) -> Result<(), String> {
+fn on_rule(on: &RuleOn) -> Result<(), String> {
     let RuleOn::Tool(tool) = on else { return Ok(()) };
     let words: Vec<&str> = RuleOn::WORDS.iter().map(|(word, _)| *word).collect();
     if tool.contains(['*', '?', '[']) || tool.starts_with("mcp__") || is_known_tool(tool) {

@@ -117,7 +117,7 @@ mod tests {
             |entry, _| entry.events = Some([EventKind::BeforeToolCall].into()),
             |entry, _| entry.actions = Some([ActionKind::Shell].into()),
             |entry, _| entry.tools = Some(vec!["a".parse().unwrap()]),
-            |entry, _| entry.mode = Mode::Audit,
+            |entry, _| entry.mode = Mode::Observe,
             |entry, _| entry.on_failure = Some(OnFailure::Skip),
             |entry, _| entry.on_question = OnQuestion::Reject,
             |entry, _| entry.stop = Stop::Session,

@@ -18,15 +18,15 @@ impl Entry {
     /// Name of the entry that judges the `[[rule]]` tables. No entry of a file has this name.
     pub const RULES: &str = "rules";
 
-    /// Priority of the entry that judges the `[[rule]]` tables. It is asked before the plugins with usual priorities, so
+    /// Usual priority of the entry that judges the `[[rule]]` tables. It is asked before the plugins with usual priorities, so
     /// that a user's own sentence is the one that the model reads.
     const RULES_PRIORITY: i32 = 50;
 
     /// Returns the entry that judges these rules.
-    fn of_rules(code: Code, rules: &[Rule]) -> Self {
-        let first = rules.iter().min_by_key(|rule| rule.origin.layer == Layer::Project);
+    fn of_rules(code: Code, rules: &[Rule], priority: Option<i32>) -> Self {
+        let first = rules.iter().min_by_key(|rule| rule.is_of_project());
         Self {
-            priority: Self::RULES_PRIORITY,
+            priority: priority.unwrap_or(Self::RULES_PRIORITY),
             events: Some(events(rules)),
             actions: actions(rules),
             on_failure: Some(OnFailure::Ask),
@@ -49,7 +49,7 @@ impl Config {
         if self.rules().is_empty() {
             return Ok(self);
         }
-        let entry = Entry::of_rules(code, self.rules());
+        let entry = Entry::of_rules(code, self.rules(), self.rules_priority());
         self.with_entries(vec![entry])
     }
 
@@ -123,6 +123,10 @@ fn grants(rules: &[Rule]) -> Grants {
             None => grants.facts.extend(FactName::from_name(&name)),
         }
     }
+    // `git checkout x` changes the branch, unless `x` is a file.
+    if grants.facts.contains(&FactName::GitBranch) {
+        grants.facts.insert(FactName::PathExists);
+    }
     grants
 }
 
@@ -173,7 +177,7 @@ fn names(row: &RuleRow) -> Vec<String> {
 
 /// Returns the configuration of the plugin.
 fn config(rules: &[Rule]) -> Map<String, Value> {
-    let layered = |rule: &Rule| LayeredRow { of_project: rule.origin.layer == Layer::Project, row: rule.row.clone() };
+    let layered = |rule: &Rule| LayeredRow { of_project: rule.is_of_project(), row: rule.row.clone() };
     let config = RulesConfig { rule: rules.iter().map(layered).collect() };
     match serde_json::to_value(config) {
         Ok(Value::Object(config)) => config,
@@ -237,7 +241,10 @@ mod tests {
         let text = "[[rule]]\nid = 'a'\non = 'shell'\nwhen = 'git.branch == env.BASE && env.CI == null'\nnote = 'in {aws.profile}'";
         let config = parsed(text).with_rules_plugin(code()).unwrap();
         let Grants { facts, env, .. } = &config.entry(Entry::RULES).unwrap().grants;
-        assert_eq!(*facts, [FactName::TimeOffset, FactName::GitBranch, FactName::AwsProfile].into());
+        assert_eq!(
+            *facts,
+            [FactName::TimeOffset, FactName::GitBranch, FactName::PathExists, FactName::AwsProfile].into()
+        );
         assert_eq!(*env, ["BASE", "CI"]);
     }
 

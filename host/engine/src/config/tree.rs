@@ -91,6 +91,16 @@ impl FromIterator<(Key, Node)> for Table {
 }
 
 impl Node {
+    /// Returns the table, if the node is one.
+    pub(super) fn table(&self) -> Option<&Table> {
+        if let Value::Table(table) = &self.value { Some(table) } else { None }
+    }
+
+    /// Returns the elements of an array. Another value has none.
+    pub(super) fn items(&self) -> &[Self] {
+        if let Value::Array(items) = &self.value { items } else { &[] }
+    }
+
     /// Returns where the first element of an array begins, in bytes, or where another value begins.
     pub(super) fn elements_start(&self) -> usize {
         match &self.value {

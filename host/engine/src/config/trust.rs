@@ -37,6 +37,16 @@ pub struct Approved {
     /// The content that applies. `None` if an earlier version of hookhost stored only the digest. In this case the
     /// project's file is read, and its content applies as long as it has that digest.
     pub content: Option<String>,
+    /// The approved texts of the files of rules, by their paths as the file writes them.
+    pub rule_files: BTreeMap<String, String>,
+}
+
+impl Approved {
+    /// Returns true if this content of the file, with its files of rules, is approved.
+    #[must_use]
+    pub fn is_of(&self, file: &ProjectFile) -> bool {
+        self.digest == file.digest && self.rule_files == file.rule_files
+    }
 }
 
 /// The content of the store's file.
@@ -60,11 +70,25 @@ enum Approval {
 struct Whole {
     sha256: Digest,
     content: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    rule_files: BTreeMap<String, Self>,
+}
+
+impl Whole {
+    fn of(content: &str) -> Self {
+        let sha256 = Digest::of_bytes(content.as_bytes());
+        Self { sha256, content: content.to_owned(), rule_files: BTreeMap::new() }
+    }
+
+    fn is_damaged(&self) -> bool {
+        Digest::of_bytes(self.content.as_bytes()) != self.sha256 || self.rule_files.values().any(Self::is_damaged)
+    }
 }
 
 impl Approval {
     fn of(file: &ProjectFile) -> Self {
-        Self::Whole(Whole { sha256: file.digest, content: file.text.clone() })
+        let rule_files = file.rule_files.iter().map(|(path, text)| (path.clone(), Whole::of(text))).collect();
+        Self::Whole(Whole { sha256: file.digest, content: file.text.clone(), rule_files })
     }
 
     fn digest(&self) -> Digest {
@@ -72,6 +96,12 @@ impl Approval {
             Self::Digest(digest) => *digest,
             Self::Whole(whole) => whole.sha256,
         }
+    }
+
+    /// Returns the approved texts of the files of rules.
+    fn rule_files(&self) -> BTreeMap<String, String> {
+        let Self::Whole(whole) = self else { return BTreeMap::new() };
+        whole.rule_files.iter().map(|(path, whole)| (path.clone(), whole.content.clone())).collect()
     }
 }
 
@@ -97,12 +127,12 @@ impl TrustStore {
         Ok(self.read()?.approved.remove(&key).map(|kept| approved(key, kept)))
     }
 
-    /// Returns true if the user has approved exactly this content of the file.
+    /// Returns true if the user has approved exactly this content of the file, with its files of rules.
     ///
     /// # Errors
     /// The errors of [`approved`](Self::approved).
     pub fn is_approved(&self, file: &ProjectFile) -> Result<bool, ConfigError> {
-        Ok(self.approval(&file.path)?.is_some_and(|approved| approved.digest == file.digest))
+        Ok(self.approval(&file.path)?.is_some_and(|approved| approved.is_of(file)))
     }
 
     /// Returns true if the store exists but contains no approval of this file. If there is no store, returns false,
@@ -134,7 +164,7 @@ impl TrustStore {
         })
     }
 
-    /// Approves new content of a file if its previous content was approved. Otherwise changes nothing and returns
+    /// Approves new content of a file if its previous content was approved. The approved files of rules stay. Otherwise changes nothing and returns
     /// `false`. Programs call this after they have edited an approved file at the user's command.
     ///
     /// # Errors
@@ -143,7 +173,8 @@ impl TrustStore {
         let key = key(&after.path)?;
         self.change(|approved| match approved.get_mut(&key) {
             Some(kept) if kept.digest() == before => {
-                *kept = Approval::of(after);
+                let rule_files = kept.rule_files();
+                *kept = Approval::of(&ProjectFile { rule_files, ..after.clone() });
                 true
             }
             _ => false,
@@ -171,7 +202,7 @@ impl TrustStore {
         let record: Record = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
         for kept in record.approved.values() {
             if let Approval::Whole(whole) = kept
-                && Digest::of_bytes(whole.content.as_bytes()) != whole.sha256
+                && whole.is_damaged()
             {
                 return Err(damaged("an approved content in it does not have the recorded digest".to_owned()));
             }
@@ -207,12 +238,12 @@ fn keep_contents(approved: &mut BTreeMap<String, Approval>) {
 }
 
 fn approved(path: String, kept: Approval) -> Approved {
-    let digest = kept.digest();
+    let (digest, rule_files) = (kept.digest(), kept.rule_files());
     let content = match kept {
         Approval::Digest(_) => None,
         Approval::Whole(whole) => Some(whole.content),
     };
-    Approved { path: path.into(), digest, content }
+    Approved { path: path.into(), digest, content, rule_files }
 }
 
 fn key(path: &Path) -> Result<String, ConfigError> {

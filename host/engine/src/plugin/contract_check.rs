@@ -139,6 +139,14 @@ pub(super) struct Surface {
     pub(super) http: Option<String>,
 }
 
+impl Surface {
+    /// Returns true if the component needs the grant of this capability to be loaded.
+    pub(super) fn needs(&self, capability: &dyn Interface) -> bool {
+        let knows_grants = self.capabilities.iter().any(|(name, _)| name == capability::GRANTS);
+        !(knows_grants && capability.can_be_optional())
+    }
+}
+
 /// Checks that a file begins like a component.
 ///
 /// # Errors

@@ -150,7 +150,7 @@ fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
         .filter_map(|(name, import)| Some((capability::of_contract(name)?, import.as_str())));
     let own = surface.own.iter().map(|own| (own as &dyn Interface, own.interface.as_str()));
     for (capability, import) in of_contract.chain(own) {
-        if !capability.is_granted(&entry.grants) {
+        if surface.needs(capability) && !capability.is_granted(&entry.grants) {
             return Err(LoadError::NotGranted {
                 name: entry.name.clone(),
                 import: import.to_owned(),

@@ -144,7 +144,7 @@ impl Plugin {
         }
     }
 
-    /// Returns true if the plugin's answers have an effect. In audit mode, they are only recorded.
+    /// Returns true if the plugin's answers have an effect. In observe mode, they are only recorded.
     pub(crate) fn enforces(&self) -> bool {
         self.shared.entry.mode == Mode::Enforce
     }

@@ -74,13 +74,13 @@ impl From<[String; 3]> for ToolDeclaration {
 }
 
 impl Plugin {
-    /// Returns the plugin's tools. In audit mode, there are no tools, because a plugin in that mode must not change
+    /// Returns the plugin's tools. In observe mode, there are no tools, because a plugin in that mode must not change
     /// anything.
     #[must_use]
     pub fn tools(&self) -> &[PluginTool] {
         match self.entry().mode {
             Mode::Enforce => &self.shared.tools,
-            Mode::Audit => &[],
+            Mode::Observe => &[],
         }
     }
 }

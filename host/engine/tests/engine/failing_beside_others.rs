@@ -13,7 +13,7 @@ const POLICIES: [(Mode, OnFailure); 4] = [
     (Mode::Enforce, OnFailure::Reject),
     (Mode::Enforce, OnFailure::Skip),
     (Mode::Enforce, OnFailure::Ask),
-    (Mode::Audit, OnFailure::Reject),
+    (Mode::Observe, OnFailure::Reject),
 ];
 
 /// Whether that lets a failure reject. Nobody is asked about a value on its way.

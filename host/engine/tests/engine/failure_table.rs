@@ -22,15 +22,15 @@ impl Policy {
         Self { mode: Mode::Enforce, on_failure: Some(OnFailure::Reject) },
         Self { mode: Mode::Enforce, on_failure: Some(OnFailure::Skip) },
         Self { mode: Mode::Enforce, on_failure: Some(OnFailure::Ask) },
-        Self { mode: Mode::Audit, on_failure: None },
-        Self { mode: Mode::Audit, on_failure: Some(OnFailure::Reject) },
-        Self { mode: Mode::Audit, on_failure: Some(OnFailure::Skip) },
+        Self { mode: Mode::Observe, on_failure: None },
+        Self { mode: Mode::Observe, on_failure: Some(OnFailure::Reject) },
+        Self { mode: Mode::Observe, on_failure: Some(OnFailure::Skip) },
     ];
 
     /// As the page calls it. The page says what holds where the operator wrote nothing.
     fn name(self, shape: Shape) -> &'static str {
         match (self.mode, self.on_failure) {
-            (Mode::Audit, _) => "audit",
+            (Mode::Observe, _) => "observe",
             (Mode::Enforce, Some(OnFailure::Reject)) => "reject",
             (Mode::Enforce, Some(OnFailure::Skip)) => "skip",
             (Mode::Enforce, Some(OnFailure::Ask)) if shape == Shape::Gate => "ask",
@@ -151,7 +151,7 @@ fn every_kind_of_failure_and_of_event_and_every_policy_has_exactly_one_row() {
     let mut expected = Vec::new();
     for kind in kinds() {
         for shape in shapes() {
-            expected.extend(["reject", "skip", "audit"].map(|policy| (kind.clone(), shape.clone(), policy.into())));
+            expected.extend(["reject", "skip", "observe"].map(|policy| (kind.clone(), shape.clone(), policy.into())));
             expected.extend((shape == "gate").then(|| (kind.clone(), shape.clone(), "ask".into())));
         }
     }

@@ -331,10 +331,10 @@ async fn invalid_changes_of_a_tool_call_are_failures() {
 async fn a_failure_that_has_no_consequence_is_reported_once_for_each_plugin_and_session() {
     let mut skipped = misbehaving("skipped", "trap");
     skipped.on_failure = Some(OnFailure::Skip);
-    let mut audits = misbehaving("audits", "trap");
-    audits.mode = hookhost::config::Mode::Audit;
+    let mut observes = misbehaving("observes", "trap");
+    observes.mode = hookhost::config::Mode::Observe;
     let observer = plugin("observer", json!({"stream-end": {"misbehave": "trap"}}));
-    let host = crate::support::host(vec![skipped, audits, observer]).await;
+    let host = crate::support::host(vec![skipped, observes, observer]).await;
     let session = host.open_session(crate::support::spec()).unwrap();
     for _ in 0..2 {
         assert!(matches!(ask(&session, "bad").await, Decision::Allowed { .. }));
@@ -347,9 +347,9 @@ async fn a_failure_that_has_no_consequence_is_reported_once_for_each_plugin_and_
         };
         told.iter().filter(said).count()
     };
-    let mode = "its `mode = \"audit\"` let the event pass";
+    let mode = "its `mode = \"observe\"` let the event pass";
     assert_eq!(
-        [of("skipped", "its `on-failure = \"skip\"` let the event pass"), of("audits", mode)],
+        [of("skipped", "its `on-failure = \"skip\"` let the event pass"), of("observes", mode)],
         [1, 1],
         "{told:?}"
     );

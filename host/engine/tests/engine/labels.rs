@@ -72,7 +72,7 @@ async fn a_label_is_dropped_if_the_call_does_not_return_or_the_plugin_only_obser
     }
 
     let mut observes = plugin("p");
-    observes.mode = Mode::Audit;
+    observes.mode = Mode::Observe;
     let (_directory, log, recorder) = recording(vec![observes]);
     let host = recorder.build().await.unwrap();
     assert!(said(&open(&host, "s", None), "add a").await.starts_with("Allowed"));

@@ -129,7 +129,7 @@ async fn a_rule_that_panics_fails_and_is_tripped_until_its_time_has_passed() {
 #[tokio::test]
 async fn a_failed_rule_is_skipped_or_only_watched_where_its_entry_says_so() {
     let panics = || Rule::new().before_tool_call(|_, _| -> Option<Refusal> { panic!() });
-    for (on_failure, mode) in [(Some(OnFailure::Skip), Mode::Enforce), (None, Mode::Audit)] {
+    for (on_failure, mode) in [(Some(OnFailure::Skip), Mode::Enforce), (None, Mode::Observe)] {
         let mut entry = Entry::from_rule("panics", panics());
         (entry.on_failure, entry.mode) = (on_failure, mode);
         // The trace of a panic may take longer than the default on a busy machine.

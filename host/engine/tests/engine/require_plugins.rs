@@ -44,7 +44,7 @@ async fn unless_plugins_are_required_none_need_be_there() {
 #[tokio::test]
 async fn a_plugin_in_audit_mode_is_enough() {
     let mut watches = plugin("watches", json!({ "before-tool-call": { "verdict": "reject", "reason": "no" } }));
-    watches.mode = Mode::Audit;
+    watches.mode = Mode::Observe;
     let host = host(required(), vec![watches]).await;
     let session = host.open_session(spec()).unwrap();
     assert!(session.check_tool("any", &json!({})).await.outcome.is_allowed());

@@ -130,7 +130,7 @@ async fn a_plugin_in_audit_mode_is_recorded_and_changes_nothing() {
         "p",
         json!({"before-tool-call": {"do": [{"remind": "x"}, {"report": "seen"}], "verdict": "reject", "reason": "no"}}),
     );
-    entry.mode = Mode::Audit;
+    entry.mode = Mode::Observe;
     let session = session(vec![entry]).await;
     let settled = session.before_tool_call(bash(&session, "ls")).await;
     assert_eq!(command(&settled), "ls");

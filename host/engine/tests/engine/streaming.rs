@@ -420,9 +420,9 @@ async fn a_session_streams_under_its_own_rules() {
 
 #[tokio::test]
 async fn a_plugin_in_audit_mode_is_asked_and_withholds_nothing() {
-    let mut audits = [brackets(), finalizer()];
-    audits.iter_mut().for_each(|entry| entry.mode = Mode::Audit);
-    let (host, session, log) = start(config(audits.into())).await;
+    let mut observing = [brackets(), finalizer()];
+    observing.iter_mut().for_each(|entry| entry.mode = Mode::Observe);
+    let (host, session, log) = start(config(observing.into())).await;
     let (shown, last) = shown(&session, ["a secret of Ada"]).await;
     assert_eq!((&*shown, &*last.text), ("a secret of Ada", "a secret of Ada"));
     assert_eq!(events(&host, &log, EventKind::StreamDelta).await, ["a secret of Ada"]);

@@ -43,7 +43,7 @@ fn runs(entries: &[audit::Record]) -> Vec<&audit::ToolRun> {
 #[tokio::test]
 async fn a_plugins_tools_are_listed_under_its_name_and_none_in_audit_mode() {
     let mut watching = brings("watching", json!({}));
-    watching.mode = hookhost::config::Mode::Audit;
+    watching.mode = hookhost::config::Mode::Observe;
     let host = host(vec![brings("kit", json!({})), watching]).await;
     let tools = host.tools();
     assert_eq!(tools.len(), 1, "{tools:?}");

@@ -264,7 +264,7 @@ impl Judge {
             session: self.session.clone(),
             cwd: self.cwd.clone(),
             server: self.server.to_string(),
-            audit: false,
+            observe: false,
             asks: false,
             id: format!("{}.{number}", self.session),
             method: operation.map(|operation| operation.method.name().to_owned()).unwrap_or_default(),
@@ -398,7 +398,7 @@ impl Judge {
         let is_small = operation.arguments.to_string().len() <= MAX_SHOWN;
         loop {
             let mut event = self.event(Point::Request, Some(operation));
-            event.audit = policy.mode == Mode::Audit;
+            event.observe = policy.mode == Mode::Observe;
             event.asks = *is_of_client && client.elicits && is_small;
             let settled = self.ask_host(&event, on_wait).await;
             let arguments = match settled {
@@ -416,7 +416,7 @@ impl Judge {
                     return no(&failed(OTHER_EVENT));
                 }
                 ProxyReply::Failed { why } => return no(&unsettled(&why)),
-                ProxyReply::Ask { questions, .. } if event.audit => {
+                ProxyReply::Ask { questions, .. } if event.observe => {
                     self.tell(&reason::asked(&questions));
                     None
                 }

@@ -1,7 +1,7 @@
 //! The user's configuration of MCP servers: the section `[mcp-proxy]`.
 
 use crate::server_name::ServerName;
-use glob::{MatchOptions, Pattern};
+use hookhost_conditions::glob::{Comparison, Glob};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -56,7 +56,7 @@ pub enum Mode {
     #[default]
     Enforce,
     /// The rejection is recorded, but the message is forwarded.
-    Audit,
+    Observe,
 }
 
 /// The way in which a tool's definition is approved.
@@ -84,12 +84,12 @@ pub enum UnseenCharacters {
 
 /// A pattern for names of tools, in which `*` stands for any characters. The case of letters is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct ToolPattern(Pattern);
+struct ToolPattern(Glob);
 
 impl<'de> Deserialize<'de> for ToolPattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Pattern::new(&text).map(Self).map_err(serde::de::Error::custom)
+        Glob::new(&text).map(Self).map_err(serde::de::Error::custom)
     }
 }
 
@@ -102,20 +102,16 @@ pub struct ServerPattern<'a> {
     pub key: &'static str,
     /// The pattern as it is written in the configuration.
     pub text: &'a str,
-    pattern: &'a Pattern,
+    pattern: &'a Glob,
 }
 
 impl ServerPattern<'_> {
-    /// Returns true if the pattern matches a tool's name.
+    /// Returns true if the pattern matches a tool's name. Case does not matter, because a server may spell a tool's name in another case
+    /// than the rule that forbids the tool.
     pub fn fits(&self, tool: &str) -> bool {
-        self.pattern.matches_with(tool, MATCH_OPTIONS)
+        self.pattern.matches(tool, Comparison::Name)
     }
 }
-
-/// Options that ignore the case of letters, because a server may spell a tool's name with a different case than the rule that
-/// forbids the tool.
-const MATCH_OPTIONS: MatchOptions =
-    MatchOptions { case_sensitive: false, require_literal_separator: false, require_literal_leading_dot: false };
 
 /// The policy for one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,8 +176,7 @@ impl Policy {
     /// Returns true if the configuration allows a tool of this name. All other tools of the server are treated as if they did not
     /// exist.
     pub fn has(&self, tool: &str) -> bool {
-        let fits =
-            |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.0.matches_with(tool, MATCH_OPTIONS));
+        let fits = |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.0.matches(tool, Comparison::Name));
         self.tools.as_deref().is_none_or(fits) && !fits(&self.forbidden)
     }
 }

@@ -30,7 +30,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 pub(crate) async fn run(vector: &Value, component: &Component) -> Result<VectorResult> {
     let scripts = vectors::scripts(vector);
     let identity = vectors::identity_provider(vector);
-    let mode = if vectors::is_evaluated_only(vector) { Mode::Audit } else { Mode::Enforce };
+    let mode = if vectors::is_evaluated_only(vector) { Mode::Observe } else { Mode::Enforce };
     let invocations = Invocations::default();
     let tools = mock::toolbox(&vector["scenario"]["tools"], &invocations)?;
     let names: Vec<String> = tools.names().map(str::to_owned).collect();

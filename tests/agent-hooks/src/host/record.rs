@@ -46,14 +46,14 @@ impl Observed<'_> {
             _ => None,
         })?;
         let calls = self.calls(event);
-        let combined = if self.mode == Mode::Audit { evaluated(&calls) } else { self.combined(event, &calls) };
-        let proceeds = self.mode == Mode::Audit || combined.decision != "deny";
+        let combined = if self.mode == Mode::Observe { evaluated(&calls) } else { self.combined(event, &calls) };
+        let proceeds = self.mode == Mode::Observe || combined.decision != "deny";
         let identities = self.identities(emission, &combined);
         let asked = |place: usize| calls.iter().any(|call| call.plugin == plugin::name(place));
         let verdicts: Vec<Value> = (0..registered).filter_map(|place| summary(place, &calls)).collect();
         let mut record = json!({
             "interception_point": point(event.event)?,
-            "mode": if self.mode == Mode::Audit { "evaluate_only" } else { "enforce" },
+            "mode": if self.mode == Mode::Observe { "evaluate_only" } else { "enforce" },
             "verdict": verdict(&combined, &calls, proceeds),
             "input_identity": identities.input_identity,
             "enforced_identity": identities.enforced_identity,
@@ -134,7 +134,7 @@ impl Observed<'_> {
         let input_identity = identity(emission.first());
         let invalid = combined.reason.as_deref() == Some("host_error:context_invalid");
         let enforced_identity = match self.mode {
-            Mode::Audit => input_identity.clone(),
+            Mode::Observe => input_identity.clone(),
             _ if invalid => None,
             _ => identity(emission.last()),
         };

@@ -20,7 +20,7 @@ pub(super) fn recorded(run: &mut Run<'_>) -> Result<()> {
 
     let own = run.place.home().join(".config/hookhost/hookhost.toml");
     let rules = fs::read_to_string(&own).with_context(|| own.display().to_string())?;
-    fs::write(&stricter, format!("{rules}\n[[ask]]\nactions = [\"shell\"]\n"))?;
+    fs::write(&stricter, format!("{rules}\n[[rule]]\nid = \"shell\"\non = \"shell\"\nask = \"Run it?\"\n"))?;
     let replayed = command::run(&run.place, &["replay", "--with", &stricter])?;
     let differs = |name: &str| replayed.stdout.contains(name);
     let holds =

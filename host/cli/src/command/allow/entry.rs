@@ -23,9 +23,14 @@ struct NeededGrant<'a> {
     text: &'a str,
 }
 
-/// Returns the grants without which the plugin does not load.
+/// The optional grant that is proposed. All others have a value that only the user can choose.
+const PROPOSED: &str = "labels = true";
+
+/// Returns the grants without which the plugin does not load, and the optional grant that is proposed.
 fn needed(inspection: &Inspection) -> impl Iterator<Item = NeededGrant<'_>> {
-    inspection.grants.iter().map(|line| NeededGrant { key: line.split('=').next().unwrap_or(line).trim(), text: line })
+    let optional = inspection.optional_grants.iter().filter(|line| *line == PROPOSED);
+    let lines = inspection.grants.iter().chain(optional);
+    lines.map(|line| NeededGrant { key: line.split('=').next().unwrap_or(line).trim(), text: line })
 }
 
 /// Returns the existing entry with the file's current digest.
@@ -125,7 +130,7 @@ fn further_keys(args: &AllowArgs) -> Result<Table, CliError> {
     let mut entry = Table::new();
     for line in &args.entry {
         let parsed: Table = line.parse().map_err(|_| {
-            CliError::usage(format!("--entry {line:?} is not a line of [[plugin]], such as `mode = \"audit\"`"))
+            CliError::usage(format!("--entry {line:?} is not a line of [[plugin]], such as `mode = \"observe\"`"))
         })?;
         for (key, value) in parsed {
             if let Some((_, flag)) = FLAGS.iter().find(|(known, _)| *known == key) {

@@ -5,7 +5,7 @@ mod entry;
 mod waiting;
 
 use crate::args::AllowArgs;
-use crate::command::inspect::{self, Metadata};
+use crate::command::inspect::{self, Metadata, is_http};
 use crate::configuration::{self, SECTIONS};
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
@@ -167,7 +167,7 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Proposed, old: Opt
     }
     row("gets", &one_line(&output::entry::grants(&entry.grants)));
     if entry.grants.http.is_empty() {
-        for line in &inspection.optional_grants {
+        for line in inspection.optional_grants.iter().filter(|line| is_http(line)) {
             row(
                 "denied",
                 &format!("requests by wasi:http; to allow some, add --grant '{line}' with the names of your servers"),

@@ -5,7 +5,7 @@ use crate::configuration::{self, SECTIONS, allow_command};
 use crate::exit::CliError;
 use crate::loading;
 use hookhost::command::{ProjectFile, inspect, read};
-use hookhost::config::{Config, ConfigError, FILE_NAME, Layer, Problems, Source};
+use hookhost::config::{Config, ConfigError, FILE_NAME, Problems};
 use std::path::{Path, PathBuf};
 
 /// Returns a sentence about what was checked, and the findings.
@@ -70,10 +70,8 @@ async fn config(path: &Path) -> Result<Config, Vec<Finding>> {
         error => finding(1, error.to_string()),
     };
     let stopped = |error: CliError| finding(1, error.message());
-    let file = ProjectFile::read(path).map_err(invalid)?;
-    let home = std::env::home_dir();
-    let source = Source::new(&file.path, Layer::Project).with_home(home);
-    let config = Config::parse(&file.text, &source, SECTIONS).map_err(invalid)?;
+    let file = ProjectFile::read(path).and_then(ProjectFile::with_rule_files).map_err(invalid)?;
+    let config = Config::of_project_file(&file, std::env::home_dir().as_deref(), SECTIONS).map_err(invalid)?;
     configuration::check_sections(&config).map_err(stopped)?;
     if config.rules().is_empty() {
         return Ok(config);

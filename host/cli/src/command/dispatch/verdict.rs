@@ -131,7 +131,7 @@ impl<'a> LocatedFinding<'a> {
             Severity::Info => (DIM, "info"),
             _ => (DIM, "finding"),
         };
-        let mode = if self.call.mode == Mode::Audit { ", in audit mode" } else { "" };
+        let mode = if self.call.mode == Mode::Observe { ", only observed" } else { "" };
         let says = format!(
             "{style}{word}{style:#} {NAME}{}{NAME:#} {DIM}({}{mode}){DIM:#}: {}",
             one_line(code),

@@ -59,7 +59,7 @@ pub(super) fn check(running: Option<&Value>, with_digest: bool) -> Check {
 }
 
 fn of(config: &Config, with_digest: bool) -> Check {
-    let files: Vec<_> = config.files().iter().map(|file| one_line(&file.to_string_lossy())).collect();
+    let files: Vec<_> = configuration::files(config).map(|file| one_line(&file.to_string_lossy())).collect();
     if config.enabled().next().is_none() {
         let empty = if files.is_empty() { String::new() } else { format!(" ({} has none)", files.join(", ")) };
         let says = format!("no rules are in force here{empty}");

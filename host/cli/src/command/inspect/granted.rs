@@ -1,5 +1,6 @@
 //! `hookhost inspect --allowed`: shows the grants in the file's allowlist entry, and the grants that the plugin needs but does not have.
 
+use super::is_http;
 use crate::args::InspectArgs;
 use crate::configuration::{self, allow_command};
 use crate::exit::{CliError, Exit};
@@ -91,7 +92,7 @@ impl GrantedPlugin<'_> {
             format!("{WARNING}not enabled{WARNING:#}; `--plugin` adds it")
         };
         row("loads", &loads);
-        if !self.inspection.optional_grants.is_empty() && entry.grants.http.is_empty() {
+        if self.inspection.optional_grants.iter().any(|line| is_http(line)) && entry.grants.http.is_empty() {
             row("denied", "requests: it imports wasi:http, and `http` grants it no server");
         }
         let on_failure = entry.on_failure.map(|what| format!(", on failure {}", what.name()));

@@ -87,6 +87,11 @@ fn allowed(args: &InspectArgs, inspection: &Inspection) -> Allowed {
     Allowed { state, name: entry.map(|entry| entry.name.clone()), at, command }
 }
 
+/// Returns true if a line of `[plugin.grants]` grants requests.
+pub(in crate::command) fn is_http(line: &str) -> bool {
+    line.starts_with("http")
+}
+
 fn as_text(args: &InspectArgs, inspection: &Inspection, metadata: &Metadata, allowed: &Allowed) -> String {
     let mut text = format!("{NAME}{}{NAME:#}\n", one_line(&args.wasm.to_string_lossy()));
     let mut row = |label: &str, value: &str| output::row(&mut text, 9, label, value);
@@ -99,11 +104,10 @@ fn as_text(args: &InspectArgs, inspection: &Inspection, metadata: &Metadata, all
     row("contract", &inspection.contract.join(", "));
     row("events", &inspection.events.iter().map(|event| event.name()).collect::<Vec<_>>().join(", "));
     row("needs", &inspection.grants.join("; "));
-    let optional = inspection.optional_grants.join("; ");
-    row(
-        "may use",
-        &if optional.is_empty() { optional } else { format!("{optional}: without it each request is denied") },
-    );
+    for optional in &inspection.optional_grants {
+        let without = if is_http(optional) { "each request is denied" } else { "the plugin is loaded, too" };
+        row("may use", &format!("{optional}: without it {without}"));
+    }
     row("set-up", if inspection.configurable { "takes a [plugin.config]" } else { "" });
     row("tools", if inspection.tools { "brings tools" } else { "" });
     row("exports", &one_line(&interfaces::grouped(&inspection.exports)));

@@ -13,6 +13,7 @@ use crate::output::{
 };
 use hookhost::config::{Config, ToolPattern};
 use hookhost::contract::rule::{RuleOn, RuleRow};
+use hookhost_conditions::glob::{Comparison, Glob};
 use hookhost_proxy::mcp::lock::{HeldBackStore, LockFile};
 use hookhost_proxy::mcp::operation::is_reserved;
 use hookhost_proxy::mcp::policy::Section;
@@ -148,7 +149,7 @@ enum Tools {
     /// A pattern from the configuration file.
     Pattern(ToolPattern),
     /// A glob from a rule in words.
-    Glob(glob::Pattern),
+    Glob(Glob),
 }
 
 impl Rule {
@@ -156,10 +157,7 @@ impl Rule {
         let tool = format!("mcp__{server}__{tool}");
         match &self.tools {
             Tools::Pattern(pattern) => pattern.matches(&tool),
-            Tools::Glob(pattern) => {
-                let options = glob::MatchOptions { case_sensitive: false, ..glob::MatchOptions::default() };
-                pattern.matches_with(&tool, options)
-            }
+            Tools::Glob(pattern) => pattern.matches(&tool, Comparison::Name),
         }
     }
 }
@@ -193,7 +191,7 @@ fn of_row(row: &RuleRow) -> Vec<Rule> {
     });
     let conditions = || row.when.iter().chain(&row.unless);
     let rule = |text: String| {
-        let tools = Tools::Glob(glob::Pattern::new(&text).ok()?);
+        let tools = Tools::Glob(Glob::new(&text).ok()?);
         let arguments = conditions().flat_map(|condition| named_arguments(condition)).collect();
         Some(Rule { name: format!("rule {}", row.id), text, tools, arguments })
     };

@@ -4,6 +4,7 @@
 //! are not asked. Their names are reported. The calls of one session are judged in order, by one task, because the state of a plugin can
 //! depend on the order. Two tasks share the sessions.
 
+use super::then::{self, PastClock};
 use super::verdicts::{PastOutcome, PastVerdict, PastVerdicts};
 use crate::agent_places::project;
 use crate::configuration;
@@ -87,7 +88,7 @@ pub(crate) async fn judge(query: PastQuery, progress: Arc<Progress>) -> Result<P
         None => configuration::find(None, &configuration::cwd()?)?.config,
     };
     loading::compile(&here.for_replay().0, &progress).await?;
-    let host = loading::host(Config::empty()).await?;
+    let host = loading::host_at(Config::empty(), Arc::new(PastClock)).await?;
     let state = Arc::new(SharedState {
         table: tokio::sync::Mutex::new(RuleTable { host: host.clone(), fixed: rules, loaded: HashMap::new() }),
         verdicts: Mutex::new(PastVerdicts { period, ..PastVerdicts::default() }),
@@ -224,7 +225,8 @@ impl JudgingTask {
 
     async fn run(mut self, mut calls: Receiver<PastEvent>) {
         while let Some(event) = calls.recv().await {
-            if let Err(why) = self.judge(&event).await {
+            // Rules that count calls or know the hour see the time of the call.
+            if let Err(why) = then::at(event.time, self.judge(&event)).await {
                 *self.state.verdicts().unjudged.entry(why).or_default() += 1;
             }
         }
@@ -236,7 +238,8 @@ impl JudgingTask {
         let session = self.session(agent, &event.call).await?;
         let ToolUse { id, name, arguments, origin, .. } = tool;
         let call = session.tool_call(id.as_deref().unwrap_or_default(), name, arguments, origin.clone());
-        let open = session.begin_before_tool_call(call.raw(event.call.raw.clone())).await;
+        let call = call.raw(event.call.raw.clone()).agent(then::agent(&event.call, event.time));
+        let open = session.begin_before_tool_call(call).await;
         let settled = match open.into_final() {
             Ok(settled) => settled,
             Err(pending) => pending.reject_unattended().await,

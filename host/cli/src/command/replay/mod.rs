@@ -5,6 +5,7 @@ mod by_rule;
 mod judge;
 mod past;
 mod recorded;
+mod then;
 mod verdicts;
 
 pub(super) use judge::{PastQuery, judge};

@@ -196,6 +196,15 @@ fn notes(verdicts: &PastVerdicts) -> Vec<String> {
             directory.display()
         ));
     }
+    let (in_doubt, facts) = &verdicts.in_doubt;
+    if *in_doubt > 0 {
+        let facts = facts.iter().copied().collect::<Vec<_>>().join(", ");
+        notes.push(format!(
+            "for {} of these calls, a rule asked for facts that transcripts do not contain ({facts}); a rule with `reject` or `ask` then \
+             applies",
+            thousands(*in_doubt)
+        ));
+    }
     for (why, count) in &verdicts.unjudged {
         notes.push(format!("{} calls are not judged: {why}", thousands(*count)));
     }

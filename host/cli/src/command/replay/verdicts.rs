@@ -2,7 +2,7 @@
 
 use crate::tally::RuleName;
 use hookhost::audit::EventRecord;
-use hookhost::contract::{OutcomeKind, Rejection};
+use hookhost::contract::{Fact, OutcomeKind, Rejection};
 use hookhost_transcripts::Omission;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -27,11 +27,16 @@ pub(super) struct PastVerdict {
     pub(super) rule: RuleName,
     /// The reason or the question.
     pub(super) reason: Option<String>,
+    /// The facts of then that the rules asked for, and that are not known.
+    pub(super) unknown_facts: Vec<&'static str>,
 }
 
 impl PastVerdict {
     /// Returns the verdict that a record contains. `rejection` is the outcome, if the call was rejected.
     pub(super) fn of(record: &EventRecord, rejection: Option<&Rejection>) -> Self {
+        let facts = record.calls.iter().flat_map(|call| &call.inputs.facts);
+        let unknown = facts.filter(|read| matches!(read.value, Fact::Unreadable(_)));
+        let unknown_facts: Vec<&'static str> = unknown.map(|read| read.name.name()).collect();
         if record.outcome == OutcomeKind::Escalated {
             let question = record.questions.first();
             return Self {
@@ -41,6 +46,7 @@ impl PastVerdict {
                     code: question.and_then(|question| question.escalation.code.clone()),
                 },
                 reason: question.map(|question| question.escalation.question.clone()),
+                unknown_facts,
             };
         }
         if let Some(rejection) = rejection {
@@ -48,6 +54,7 @@ impl PastVerdict {
                 outcome: PastOutcome::Rejected,
                 rule: RuleName { by: rejection.by.join(", "), code: rejection.refusal.code.clone() },
                 reason: Some(rejection.refusal.reason.clone()),
+                unknown_facts,
             };
         }
         let outcome = if !record.changed_by.is_empty() || record.outcome == OutcomeKind::Responded {
@@ -56,7 +63,7 @@ impl PastVerdict {
             PastOutcome::Allowed
         };
         let by = if record.changed_by.is_empty() { &record.by } else { &record.changed_by };
-        Self { outcome, rule: RuleName { by: by.join(", "), code: None }, reason: None }
+        Self { outcome, rule: RuleName { by: by.join(", "), code: None }, reason: None, unknown_facts }
     }
 }
 
@@ -123,6 +130,8 @@ pub(crate) struct PastVerdicts {
     pub(super) unjudged: BTreeMap<String, u64>,
     /// The number of calls whose directory does not exist here, and one such directory.
     pub(super) elsewhere: (u64, PathBuf),
+    /// The number of calls that would not simply have run and for which a rule asked for a fact of then that is not known, and these facts.
+    pub(super) in_doubt: (u64, BTreeSet<&'static str>),
     /// True if all transcripts were read in the given time.
     pub(super) is_complete: bool,
 }
@@ -140,7 +149,11 @@ impl PastVerdicts {
         if verdict.outcome == PastOutcome::Allowed {
             return;
         }
-        let PastVerdict { outcome, rule, reason } = verdict;
+        let PastVerdict { outcome, rule, reason, unknown_facts } = verdict;
+        if !unknown_facts.is_empty() {
+            self.in_doubt.0 += 1;
+            self.in_doubt.1.extend(unknown_facts);
+        }
         let example = example();
         let fresh = RuleCalls { count: 0, example: String::new(), reason: None, time: 0 };
         let rule = self.rules.entry((outcome, rule)).or_insert(fresh);
@@ -211,6 +224,7 @@ impl PastVerdicts {
             "plugins-not-asked": self.not_asked,
             "not-judged": self.unjudged,
             "in-directories-elsewhere": self.elsewhere.0,
+            "in-doubt": { "calls": self.in_doubt.0, "facts": self.in_doubt.1 },
             "not-read": self.omissions.iter().map(unread).collect::<Vec<_>>(),
         })
     }

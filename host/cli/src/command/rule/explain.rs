@@ -30,7 +30,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Exit, CliError> {
         })?;
         return Ok(Exit::Done);
     }
-    let rules = configuration::rules(&configuration::cwd()?)?;
+    let rules = configuration::rules().map(|(rules, off)| [rules, off].concat())?;
     if let Some(rule) = rules.iter().find(|rule| args.id.as_ref() == Some(&rule.row.id)) {
         match args.json {
             true => output::print_json(&rule.row)?,

@@ -168,7 +168,7 @@ async fn write(author: &Author, sentence: &str) -> Result<Rows, CliError> {
 
 /// Describes the rules in force, of which none may be repeated.
 fn in_force() -> Result<String, CliError> {
-    let rules = configuration::rules(&configuration::cwd()?)?;
+    let rules = configuration::rules().map(|(rules, off)| [rules, off].concat())?;
     if rules.is_empty() {
         return Ok(String::new());
     }

@@ -22,7 +22,7 @@ const RECORDS: u64 = 20_000;
 
 pub(super) fn run(args: &ListRulesArgs) -> Result<Exit, CliError> {
     let places = configuration::places()?;
-    let rules = configuration::rules(&configuration::cwd()?)?;
+    let (rules, left_out) = configuration::rules()?;
     let off = RulePauses::current(&places.state);
     let matched = if rules.is_empty() { HashMap::new() } else { last_matches()? };
     if args.json {
@@ -33,12 +33,14 @@ pub(super) fn run(args: &ListRulesArgs) -> Result<Exit, CliError> {
                 "file": rule.origin.file,
                 "line": rule.origin.line,
                 "answer": rule.row.answers().first().map(|answer| answer.name()),
+                "mode": rule.row.mode,
                 "off-until": off.of(rule).map(|pause| pause.until),
                 "last-match": matched.get(&rule.row.id),
                 "rule": rule.row,
             })
         };
-        output::print_json(&json!({ "rules": rules.iter().map(object).collect::<Vec<_>>() }))?;
+        let objects = |rules: &[Rule]| rules.iter().map(object).collect::<Vec<_>>();
+        output::print_json(&json!({ "rules": objects(&rules), "off": objects(&left_out) }))?;
         return Ok(Exit::Done);
     }
     let mut text = String::new();
@@ -60,7 +62,14 @@ pub(super) fn run(args: &ListRulesArgs) -> Result<Exit, CliError> {
             ));
         }
     }
-    if rules.is_empty() {
+    for rule in &left_out {
+        let at = one_line(&rule.origin.to_string());
+        text.push_str(&format!(
+            "{}\n  {DIM}{at}{DIM:#}\n  {WARNING}off{WARNING:#}: your own hookhost.toml has it in `rules.off`\n",
+            wrapped(&entry::rule(rule), 2)
+        ));
+    }
+    if rules.is_empty() && left_out.is_empty() {
         text.push_str("No rule in words applies here.\n");
         output::next_step(
             &mut text,

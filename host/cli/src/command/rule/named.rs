@@ -40,7 +40,14 @@ impl Owner {
 
 /// Returns the rule in words of this id that applies in the working directory. `does` is the command before the id, for the advice.
 pub(super) fn find(id: &str, does: &str) -> Result<Rule, CliError> {
-    let rules = configuration::rules(&configuration::cwd()?)?;
+    let (rules, off) = configuration::rules()?;
+    if off.iter().any(|rule| rule.row.id == id) {
+        let why = format!(
+            "`rules.off` in your own hookhost.toml leaves out the rule {}: take it out there first",
+            quoted(id)
+        );
+        return Err(CliError::usage(why));
+    }
     if let Some(rule) = rules.iter().find(|rule| rule.row.id == id) {
         return Ok(rule.clone());
     }

@@ -14,6 +14,7 @@ use crate::output::{
 use crate::rows::{self, Rows};
 use crate::{inside_agent, proposals};
 use hookhost::contract::rule::{AnswerKey, RuleOn};
+use hookhost_imports::slug;
 use std::io;
 use toml::Value;
 
@@ -167,18 +168,10 @@ fn matchers(draft: &Draft, on: &str, said: &str) -> Draft {
 
 /// Returns an id made of a text, which no rule has yet.
 fn free_id(text: &str) -> Result<String, CliError> {
-    let words: Vec<String> = text
-        .split(|character: char| !character.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_ascii_lowercase)
-        .collect();
-    let mut id = words.join("-");
-    id.truncate(MAX_ID);
-    let id = id.trim_end_matches('-');
-    let id = if id.is_empty() { "rule" } else { id };
-    let rules = configuration::rules(&configuration::cwd()?)?;
+    let id = slug(text, MAX_ID);
+    let rules = configuration::rules().map(|(rules, off)| [rules, off].concat())?;
     let is_free = |id: &String| !rules.iter().any(|rule| rule.row.id == *id);
-    let ids = std::iter::once(id.to_owned()).chain((2..).map(|number| format!("{id}-{number}")));
+    let ids = std::iter::once(id.clone()).chain((2..).map(|number| format!("{id}-{number}")));
     Ok(ids.into_iter().find(is_free).unwrap_or_default())
 }
 

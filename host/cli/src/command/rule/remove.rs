@@ -1,4 +1,4 @@
-//! `hookhost rule remove`: takes a rule out of the user's own hookhost.toml.
+//! `hookhost rule remove`: takes a rule out of the user's own hookhost.toml, or of a file of rules that it names.
 
 use super::named::{self, Owner, refuse_projects};
 use super::off::{about, unwritable};
@@ -7,6 +7,7 @@ use crate::command::off::record;
 use crate::configuration::{self, SECTIONS};
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
+use crate::loading;
 use crate::output::{self, one_line, quoted, style::GOOD};
 use hookhost::audit::OperatorActionKind;
 use hookhost::command::RulesEdit;
@@ -22,7 +23,8 @@ pub(super) async fn run(args: &RemoveRuleArgs) -> Result<Exit, CliError> {
             format!("the rule {} is of the profile: a row with its id in your own hookhost.toml replaces it", args.id);
         return Err(CliError::usage(why).advise(format!("hookhost rule off {} --for 8h", quoted(&args.id))));
     }
-    let edit = RulesEdit::remove(&args.id, &places, SECTIONS).map_err(CliError::not_loaded)?;
+    loading::check_without(&rule).await?;
+    let edit = RulesEdit::remove(&args.id, &rule.origin.file, &places, SECTIONS).map_err(CliError::not_loaded)?;
     record(about(OperatorActionKind::RuleRemove, &args.id)).await?;
     edit.write().map_err(CliError::not_loaded)?;
     RulePauses::end(&places.state, &args.id).map_err(|error| unwritable(&places, &error))?;

@@ -6,10 +6,11 @@
 use crate::args::ConfigArgs;
 use crate::{configuration, loading};
 use anyhow::anyhow;
-use hookhost::command::{ProjectFile, TrustStore};
+use hookhost::command::{ProjectFile, TrustStore, rule_files};
 use hookhost::config::{Config, FILE_NAME};
 use hookhost::{Host, RuleSource};
 use hookhost_agent::agent::{AgentEvent, Reporter};
+use hookhost_resident::RulePauses;
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -20,10 +21,10 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// Interval at which the files and the record of the user's approvals are checked after a change that could not be loaded or is not
-/// approved. There are two reasons for checking at intervals. The record of approvals is not watched, because the log in the same directory
-/// changes all the time. Moreover, a watcher reports nothing more about a directory that was removed and created again.
-const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval at which the files are checked. There are three reasons for checking at intervals. The record of approvals and the rules that are
+/// off are not watched, because the log in the same directory changes all the time. A rule that is off comes back without a change of a
+/// file. Moreover, a watcher reports nothing more about a directory that was removed and created again.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time for which the files must stay unchanged before they are read. An editor or `hookhost allow` may write a file several times in a
 /// row.
@@ -67,6 +68,8 @@ struct State {
     watched: WatchedFiles,
     /// Time and size of each file when the files were last read. Empty before the first reading.
     seen: Vec<Option<(SystemTime, u64)>>,
+    /// The rules that were off when the files were last read.
+    off: RulePauses,
     last_problem: Option<String>,
     /// The last message about files that differ from the approved content.
     unapproved: Option<String>,
@@ -102,7 +105,7 @@ pub(crate) fn watch(
     changed.notify_one();
     // The user has already seen the message about these files when the configuration was read.
     let unapproved = loading::config_again(args, workspace, &config).ok().and_then(|(_, changes)| changes);
-    let state = State { watched, seen: Vec::new(), last_problem: None, unapproved };
+    let state = State { watched, seen: Vec::new(), off: RulePauses::default(), last_problem: None, unapproved };
     let reloader = Arc::new(Reloader {
         host,
         args: args.clone(),
@@ -118,29 +121,22 @@ pub(crate) fn watch(
 }
 
 async fn follow(reloader: Arc<Reloader>, changed: Arc<Notify>) {
-    let mut is_retried = false;
     loop {
-        let notified = changed.notified();
-        if is_retried {
-            let noticed = tokio::time::timeout(RETRY_INTERVAL, notified).await.is_ok();
-            if !noticed && !reloader.state.lock().await.is_changed() {
-                continue;
-            }
-        } else {
-            notified.await;
+        let noticed = tokio::time::timeout(CHECK_INTERVAL, changed.notified()).await.is_ok();
+        if !noticed && !reloader.state.lock().await.is_changed() {
+            continue;
         }
         let quiet = async { while tokio::time::timeout(DEBOUNCE, changed.notified()).await.is_ok() {} };
         let _ = tokio::time::timeout(MAX_DEBOUNCE, quiet).await;
         let mut state = reloader.state.lock().await;
         reloader.take_up(&mut state).await;
-        is_retried = state.last_problem.is_some() || state.unapproved.is_some();
     }
 }
 
 impl State {
-    /// Returns true if the files have changed since they were read.
+    /// Returns true if the files have changed since they were read, or if other rules are off.
     fn is_changed(&self) -> bool {
-        self.watched.stamps() != self.seen
+        self.watched.stamps() != self.seen || rules_off() != self.off
     }
 }
 
@@ -153,7 +149,7 @@ impl Reloader {
     async fn take_up(&self, state: &mut State) {
         let Self { host, args, workspace, reporter, .. } = self;
         // Take the stamps before reading the files, so that a change during the reading is noticed next time.
-        state.seen = state.watched.stamps();
+        (state.seen, state.off) = (state.watched.stamps(), rules_off());
         let found = loading::config_again(args, workspace, &self.loaded());
         if let Ok((config, changes)) = &found {
             // Watch the files even if the rules cannot be loaded, because the user may repair a plugin's file.
@@ -207,6 +203,11 @@ impl std::fmt::Debug for Reloader {
     }
 }
 
+/// Returns the rules that are off now.
+fn rules_off() -> RulePauses {
+    configuration::places().map(|places| RulePauses::current(&places.state)).unwrap_or_default()
+}
+
 fn say(reporter: &dyn Reporter, text: String) {
     reporter.report(&AgentEvent::Notice { text });
 }
@@ -242,6 +243,9 @@ impl WatchedFiles {
             if let Ok(places) = configuration::places() {
                 files.extend(places.user_files());
             }
+        }
+        if let Ok(places) = configuration::places() {
+            files.extend(rule_files(workspace, args.config.as_deref(), &places));
         }
         for file in files {
             // Also watches the target of a symbolic link, because editors write the target.

@@ -41,9 +41,9 @@ fn names(number: usize) -> [String; 2] {
 async fn host(rows: &[RuleRow], config: &Config) -> Result<Host, CliError> {
     let mut observed = Vec::new();
     for (number, row) in rows.iter().enumerate() {
-        let old = config.rules().iter().find(|rule| rule.row.id == row.id).map(|rule| rule.row.clone());
+        let old = config.rules().iter().find(|rule| rule.row.id == row.id).map(|rule| rule.written().clone());
         for (id, row) in names(number).into_iter().zip([Some(row.clone()), old]) {
-            let row = row.map(|row| RuleRow { id, observe: true, ..row });
+            let row = row.map(|row| RuleRow { id, observe: true, mode: None, ..row });
             observed.extend(row.map(|row| Proposal { row, comments: Vec::new() }));
         }
     }

@@ -7,7 +7,7 @@ use crate::tally::RuleName;
 use hookhost::config::Config;
 use hookhost::contract::rule::{OneOrMany, RuleExample, RuleOn, RuleRow};
 use hookhost::contract::{Action, Asker};
-use hookhost_imports::shapes;
+use hookhost_imports::{shapes, slug};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of real calls that are shown and become examples.
@@ -15,6 +15,9 @@ const EXAMPLES: usize = 3;
 
 /// Maximum number of commands in one exception. A longer list says that the rule itself is too wide.
 const MAX_COMMANDS: usize = 8;
+
+/// Maximum length of the part of an id that comes from the call, in bytes.
+const MAX_SLUG: usize = 50;
 
 /// Maximum length of a shown call, in characters.
 const MAX_SHOWN: usize = 160;
@@ -71,7 +74,7 @@ fn rejection(rule: &RuleName, subject: &Subject, answers: &Answers) -> Suggestio
     let examples = examples(&answers.calls);
     let words = subject.in_words();
     let why = format!("`{}` asked about {words}: {} times no, never yes", shown(rule), answers.answered.no);
-    let mut row = RuleRow { id: id(&words), ..RuleRow::default() };
+    let mut row = RuleRow { id: format!("suggested.{}", slug(&words, MAX_SLUG)), ..RuleRow::default() };
     row.reject = Some(format!("people here always reject this: {}", words.replace('{', "(").replace('}', ")")));
     row.stops = texts(&examples);
     let passes: Vec<String> = match subject {
@@ -120,7 +123,7 @@ fn exception(rule: &RuleName, allowed: &[(&Subject, &Answers)], config: &Config)
     let is_configuration = rule.by == Asker::Configuration.to_string();
     let asking = config.rules().iter().find(|asking| is_configuration && Some(asking.row.id.as_str()) == code);
     match asking {
-        Some(asking) => match excepted(&asking.row, allowed, &all) {
+        Some(asking) => match excepted(asking.written(), allowed, &all) {
             Ok(row) => {
                 suggestion.row = Some(row);
                 suggestion.why.push_str("; in place of the rule of this id");
@@ -223,27 +226,13 @@ fn shown(rule: &RuleName) -> String {
     }
 }
 
-/// Returns an id for a rule about these words.
-fn id(words: &str) -> String {
-    let words = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let mut slug = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-");
-    slug.truncate(50);
-    format!("suggested.{}", slug.trim_end_matches('-'))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{id, path_pattern};
+    use super::path_pattern;
 
     #[test]
     fn a_pattern_matches_only_its_path() {
         assert_eq!(path_pattern("notes.md"), "./notes.md");
         assert_eq!(path_pattern("a/[b]*.md"), "a/[[]b][*].md");
-    }
-
-    #[test]
-    fn an_id_is_readable() {
-        assert_eq!(id("git push --force"), "suggested.git-push-force");
-        assert!(id(&"long ".repeat(99)).len() <= 64);
     }
 }

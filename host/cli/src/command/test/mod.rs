@@ -37,6 +37,7 @@ use case_file::CaseFile;
 use coverage::Coverage;
 use examples::TestedRule;
 use hookhost::Host;
+use hookhost::command::is_rule_file;
 use hookhost::config::Config;
 use hookhost_resident::ConfigurationSource as _;
 use junit::Suite;
@@ -92,6 +93,12 @@ struct Plan {
 
 impl Plan {
     fn new(args: &TestArgs) -> Result<Self, CliError> {
+        if let Some(file) = args.path.as_deref().filter(|path| is_rule_file(path)) {
+            let places = configuration::places()?;
+            let config = configuration::of_file(file, &places)?;
+            configuration::install_rules_plugin(&config, &places)?;
+            return Ok(Self { config, not_asked: Vec::new(), files: Vec::new() });
+        }
         let directory = directory_of_rules(args)?;
         let config = loading::config(&args.configuration, &directory)?;
         let mut files = args.path.iter().filter(|path| path.is_file()).cloned().collect::<Vec<_>>();

@@ -64,7 +64,11 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
     ),
     (
         "mode = 'dry-run'",
-        "5:8 plugin.mode [] `plugin.mode`: unknown word \"dry-run\": the words here are `enforce`, `audit`",
+        "5:8 plugin.mode [] `plugin.mode`: unknown word \"dry-run\": the words here are `enforce`, `observe`",
+    ),
+    (
+        "mode = 'audit'",
+        "5:8 plugin.mode [] `plugin.mode`: `audit` is now `observe`: write `observe`, or run `hookhost update`, which changes your own file",
     ),
     ("stop = 'runs'", "5:8 plugin.stop [run] `plugin.stop`: unknown word \"runs\": did you mean `run`?"),
     (
@@ -190,7 +194,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
 /// The texts of complete files. The second string is the expected problem, as above.
 const FILES: &[(&str, &str)] = &[
     ("[[plugins]]", "1:3 plugins [plugin] unknown key `plugins`: did you mean `plugin`?"),
-    ("zzz = 1", "1:1 zzz [] unknown key `zzz`: the sections here are `plugin`, `rule`, `settings`, `agent`"),
+    ("zzz = 1", "1:1 zzz [] unknown key `zzz`: the sections here are `plugin`, `rule`, `rules`, `settings`, `agent`"),
     ("[plugin]", "1:2 plugin [] `plugin`: entries are written `[[plugin]]`, with two brackets"),
     ("plugin = 3", "1:1 plugin [] `plugin`: entries are written `[[plugin]]`, with two brackets"),
     ("plugin = [3]", "1:11 plugin [] `plugin`: expected a table, found a whole number"),
@@ -357,7 +361,7 @@ fn a_section_that_nobody_claims_is_an_unknown_key() {
     let error = Config::parse("[agent]", &source, &[]).unwrap_err().to_string();
     assert!(
         error.starts_with(
-            "/etc/hookhost.toml:1:2: unknown key `agent`: the sections here are `plugin`, `rule`, `settings`"
+            "/etc/hookhost.toml:1:2: unknown key `agent`: the sections here are `plugin`, `rule`, `rules`, `settings`"
         ),
         "{error}"
     );

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::{SHA256, World, entry};
-use crate::config::edit::{Change, Edited, allow};
+use crate::config::edit::{Change, Edited, allow, replace_audit_modes};
 use crate::config::{Config, ConfigError, Digest, Entry};
 
 const OTHER: &str = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752";
@@ -143,4 +143,27 @@ fn entries_that_are_written_at_the_same_time_lose_none() {
     });
     let config = Config::open(&file, &world.places, &[]).unwrap();
     assert_eq!(config.entries().len(), names.len());
+}
+
+#[test]
+fn the_mode_audit_of_an_older_file_becomes_observe_and_all_else_stays() {
+    let world = World::new();
+    let old = format!(
+        "# mine\n{}mode = 'audit' # for now\n[plugin.config]\nmode = 'audit'\n\n[mcp-proxy]\nmode = \"audit\"\n[mcp-proxy.servers.a]\n\
+         mode = \"audit\"\n[settings.audit]\nmask = ['audit']\n",
+        entry("a")
+    );
+    let replace = |text: &str| {
+        let file = world.write_user(text);
+        (replace_audit_modes(&file, &world.places, &["mcp-proxy"]), fs::read_to_string(&file).unwrap())
+    };
+    let (count, new) = replace(&old);
+    let expected =
+        old.replacen("mode = 'audit' #", "mode = \"observe\" #", 1).replace("mode = \"audit\"", "mode = \"observe\"");
+    assert_eq!((count.unwrap(), &new), (3, &expected));
+    assert_eq!(replace(&new).0.unwrap(), 0);
+    let broken = entry("a") + "mode = 'audit'\nno = 1\n";
+    let (refused, kept) = replace(&broken);
+    assert!(matches!(refused, Err(ConfigError::Invalid(_))));
+    assert_eq!(kept, broken);
 }

@@ -126,7 +126,7 @@ prop_compose! {
         events in option::of(collection::btree_set(sample::select(EventKind::ALL), 1..3)),
         actions in option::of(collection::btree_set(sample::select(ActionKind::ALL), 1..3)),
         tools in option::of(collection::vec("[a-z_*\"\\\\']{1,8}".prop_map(|text| text.parse().unwrap()), 1..3)),
-        mode in sample::select(&[Mode::Enforce, Mode::Audit][..]),
+        mode in sample::select(&[Mode::Enforce, Mode::Observe][..]),
         stop in sample::select(&[Stop::Run, Stop::Session][..]),
         on_failure in option::of(sample::select(&[OnFailure::Reject, OnFailure::Skip, OnFailure::Ask][..])),
         config in config(),

@@ -72,7 +72,7 @@ fn a_file_further_down_takes_away_nothing_from_one_further_up() {
 fn a_project_cannot_reuse_a_name_or_a_file_of_the_users() {
     let world = World::new();
     let user = world.write_user(&entry("guard"));
-    let same_name = entry("guard").replace("path = \"", "path = \"elsewhere/") + "mode = 'audit'\n";
+    let same_name = entry("guard").replace("path = \"", "path = \"elsewhere/") + "mode = 'observe'\n";
     let same_file = entry("other").replace("other.wasm", user.with_file_name("guard.wasm").to_str().unwrap());
     for (text, line, expected) in [
         (same_name, 2, format!("the name `guard` is taken: the entry at {}:2 has it", user.display())),
@@ -193,7 +193,7 @@ fn a_chosen_file_counts_alone_and_needs_no_approval() {
 #[test]
 fn a_mistake_in_any_file_that_counts_stops_everything() {
     let world = World::new();
-    world.write_user(&(entry("mine") + "mod = 'audit'"));
+    world.write_user(&(entry("mine") + "mod = 'observe'"));
     world.approve(&world.write_project("", &(entry("theirs") + "prio = 1")));
     let Err(ConfigError::Invalid(problems)) = world.discover() else { panic!("it is accepted") };
     assert_eq!(problems.iter().count(), 2);

@@ -1,12 +1,13 @@
 //! Tests of the rules of the configuration: bad input, defaults, layers, trust, edits, rules and settings.
 
-mod asks;
 mod bad_input;
 mod documents;
 mod edits;
 mod generated;
 mod layers;
+mod narrowing;
 mod rules;
+mod rules_section;
 mod settings;
 mod trust;
 mod values;
@@ -65,7 +66,8 @@ impl World {
     }
 
     fn approve(&self, file: &std::path::Path) {
-        TrustStore::of(&self.places).approve(&ProjectFile::read(file).unwrap()).unwrap();
+        let file = ProjectFile::read(file).and_then(ProjectFile::with_rule_files).unwrap();
+        TrustStore::of(&self.places).approve(&file).unwrap();
     }
 
     fn discover(&self) -> Result<super::Discovered, ConfigError> {

@@ -114,6 +114,12 @@ fn a_key_that_does_not_fit_the_subject_is_an_error() {
     assert!(
         mistake("id = 'a'\non = 'shell'\nnote = 'n'\ninstead = 'x'").2.starts_with("`rule.instead`: only `reject`")
     );
+    shows(
+        "id = 'a'\non = 'shell'\nnote = 'n'\nwithin = '10m'",
+        5,
+        10,
+        "`rule.within`: it is the time that `after` looks at: name in `after` what has to occur",
+    );
     assert_eq!(
         mistake("id = 'a'\non = 'prompt'\nredact = '…'").2,
         "`rule.redact`: `text` is missing: it says what is replaced"

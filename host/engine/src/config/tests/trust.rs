@@ -1,6 +1,7 @@
 //! Exactly the content of a project's file that the user has approved applies, until a change is approved or the
 //! approval is revoked.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use super::{World, entry};
@@ -137,7 +138,10 @@ fn an_approval_can_be_taken_back_also_of_a_file_that_is_gone() {
     let store = TrustStore::of(&world.places);
     let digest = Digest::of_bytes(entry("a").as_bytes());
     let content = Some(entry("a"));
-    assert_eq!(store.approved().unwrap(), [Approved { path: file.clone(), digest, content }]);
+    assert_eq!(
+        store.approved().unwrap(),
+        [Approved { path: file.clone(), digest, content, rule_files: BTreeMap::new() }]
+    );
     fs::remove_file(&file).unwrap();
     assert!(store.revoke(&file).unwrap());
     assert!(!store.revoke(&file).unwrap());

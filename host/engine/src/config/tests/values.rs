@@ -45,7 +45,7 @@ fn every_key_of_the_design_is_understood() {
         events = ["before-tool-call"]
         actions = ["shell", "write-files"]
         tools = ["bash", "mcp__*"]
-        mode = "audit"
+        mode = "observe"
         on-failure = "skip"
         stop = "session"
         [plugin.limits]
@@ -80,7 +80,7 @@ fn every_key_of_the_design_is_understood() {
     );
     assert_eq!(found.code.digest().unwrap().to_string(), SHA256);
     assert_eq!(found.code.path().unwrap(), Path::new("/etc/plugins/shell_guard.wasm"));
-    assert_eq!((found.priority, found.enabled, found.mode), (-10, false, Mode::Audit));
+    assert_eq!((found.priority, found.enabled, found.mode), (-10, false, Mode::Observe));
     assert_eq!((found.on_failure, found.stop), (Some(OnFailure::Skip), Stop::Session));
     assert_eq!(found.events, Some([EventKind::BeforeToolCall].into()));
     assert_eq!(found.actions, Some([ActionKind::Shell, ActionKind::WriteFiles].into()));

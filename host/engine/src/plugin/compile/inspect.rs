@@ -33,9 +33,9 @@ pub struct Inspection {
     pub tools: bool,
     /// The grants that the plugin needs, as lines of `[plugin.grants]`.
     pub grants: Vec<String>,
-    /// The grants that the plugin does not need in order to load. Without such a grant, the requests that need it are
-    /// denied. The only optional grant is `http`, because the runtimes of some languages import `wasi:http` even if the
-    /// plugin never uses it.
+    /// The grants that the plugin does not need in order to load. One of them is `http`, because the runtimes of some
+    /// languages import `wasi:http` even if the plugin never uses it; without it, requests are denied. The others are
+    /// grants of a plugin that can find out its grants.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub optional_grants: Vec<String>,
     /// The reason why the file cannot be loaded, if there is one.
@@ -76,8 +76,11 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
             inspection.events = surface.subscriptions.keys().copied().collect();
             inspection.configurable = surface.configure.is_some();
             inspection.tools = surface.tools.is_some();
-            let lines = surface.capabilities.iter().filter_map(|(name, _)| capability::of_contract(name)?.line());
-            inspection.grants = lines.collect();
+            for capability in surface.capabilities.iter().filter_map(|(name, _)| capability::of_contract(name)) {
+                let needed = surface.needs(capability);
+                let lines = if needed { &mut inspection.grants } else { &mut inspection.optional_grants };
+                lines.extend(capability.line());
+            }
             if surface.http.is_some() {
                 inspection.optional_grants.push(http::GRANT.to_owned());
             }

@@ -9,6 +9,7 @@ mod embedder;
 mod embedder_json;
 mod event;
 mod facts;
+mod grants;
 mod labels;
 mod log;
 mod model;
@@ -25,6 +26,7 @@ pub use transcript::{Message, Transcript};
 pub(crate) use effects::Effects;
 pub(crate) use embedder::{Own, OwnCall, OwnCapabilities};
 pub(crate) use event::EventFacts;
+pub(crate) use grants::GRANTS;
 pub(crate) use log::Log;
 pub(crate) use replayed::ReplayedInputs;
 pub(crate) use transcript::NoTranscript;
@@ -110,6 +112,12 @@ pub(crate) trait Interface: Sync {
     /// Returns true if these grants contain the capability.
     fn is_granted(&self, grants: &Grants) -> bool;
 
+    /// Returns true if a component that can find out its grants is loaded without the grant. The functions of the
+    /// capability then check the grant themselves.
+    fn can_be_optional(&self) -> bool {
+        self.version() == VERSION_0_2
+    }
+
     /// Adds the functions of the capability to a linker.
     ///
     /// # Errors
@@ -118,7 +126,7 @@ pub(crate) trait Interface: Sync {
 }
 
 /// The capabilities of the contract.
-const OURS: [&dyn Interface; 8] = [
+const OURS: [&dyn Interface; 9] = [
     &event::Facts,
     &log::Lines,
     &effects::EffectsCapability,
@@ -127,12 +135,13 @@ const OURS: [&dyn Interface; 8] = [
     &model::SideCalls,
     &facts::WorldFacts,
     &labels::SessionLabels,
+    &grants::KnownGrants,
 ];
 
 /// The versions of the contract that this host speaks.
 pub(crate) const VERSIONS: [&str; 2] = [VERSION, VERSION_0_2];
 
-/// The version of the contract that adds `facts` and `labels`.
+/// The version of the contract that adds `facts`, `labels` and `grants`.
 const VERSION_0_2: &str = "0.2.0";
 
 /// Returns the capability of the contract with this name.
@@ -140,13 +149,13 @@ pub(crate) fn of_contract(name: &str) -> Option<&'static dyn Interface> {
     OURS.into_iter().find(|ours| ours.name() == name)
 }
 
-/// The capabilities of the contract that a set of grants contains. Plugins with the same capabilities share a linker.
+/// The capabilities of the contract that a plugin with a set of grants may import. Plugins with the same capabilities share a linker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LinkedCapabilities([bool; OURS.len()]);
 
 impl LinkedCapabilities {
     pub(super) fn by(grants: &Grants) -> Self {
-        Self(OURS.map(|ours| ours.is_granted(grants)))
+        Self(OURS.map(|ours| ours.can_be_optional() || ours.is_granted(grants)))
     }
 }
 
@@ -157,7 +166,7 @@ pub(super) fn link(linker: &mut Linker<Guest>, LinkedCapabilities(given): Linked
 
 /// Implements [`Interface`] for a capability of the contract, with the functions that wasmtime generates from the WIT.
 macro_rules! of_the_contract {
-    ($type:ident = $interface:ident, $name:literal, $line:expr, $granted:expr) => {
+    ($type:ident = $interface:ident, $name:expr, $line:expr, $granted:expr) => {
         $crate::sandbox::capability::of_the_contract!(
             $type = wit::$interface,
             $crate::contract::VERSION,
@@ -166,7 +175,7 @@ macro_rules! of_the_contract {
             $granted
         );
     };
-    ($type:ident = $package:ident::$interface:ident, $version:expr, $name:literal, $line:expr, $granted:expr) => {
+    ($type:ident = $package:ident::$interface:ident, $version:expr, $name:expr, $line:expr, $granted:expr) => {
         impl $crate::sandbox::capability::Interface for $type {
             fn name(&self) -> &str {
                 $name

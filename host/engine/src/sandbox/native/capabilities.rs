@@ -169,6 +169,10 @@ impl Capabilities for OfTheHost {
         }
     }
 
+    fn has_grant(&self, name: &str) -> bool {
+        self.with(|guest| wit_0_2::grants::Host::has(guest, name.to_owned()))
+    }
+
     fn add_label(&self, label: &str) {
         self.with(|guest| guest.add(label.to_owned()));
     }

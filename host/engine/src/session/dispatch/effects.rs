@@ -4,7 +4,7 @@ use super::Dispatch;
 use super::records::{Durability, RecordEffects};
 use crate::approval::ApprovalRequest;
 use crate::audit::{CallRecord, Header, Observed, raw};
-use crate::contract::{Cause, EventKind, Rejection};
+use crate::contract::{Cause, EventKind, Rejection, Shape};
 use crate::locked::locked;
 use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
 use crate::session::not_asked::NotAsked;
@@ -242,6 +242,9 @@ impl Dispatch<'_> {
         // A rejected event has no final value that could contain a change. So only the effects of each plugin's last
         // call are applied.
         let has_value = !self.record.outcome.is_no();
+        // A call that was rejected did not happen. So only the plugins that rejected it can label it.
+        let is_stopped =
+            !has_value && self.record.event.shape() == Shape::Gate && self.record.enforcement.is_enforced();
         let mut held = std::mem::take(&mut self.carried);
         let mut labels = BTreeSet::new();
         for (plugin, pending_effects) in self.chain.iter().zip(&mut self.pending_effects) {
@@ -252,12 +255,13 @@ impl Dispatch<'_> {
                 self.record.calls[call].note_writes(&writes);
                 held.writes.push((Arc::clone(&plugin.shared.name), writes));
             }
+            let has_stopped = self.record.by.iter().any(|by| by == plugin.name());
             let changes = pending_effects.kept.into_iter().map(|kept| (true, kept));
             for (is_change, (call, effects)) in changes.chain(pending_effects.last.map(|last| (false, last))) {
                 let record = &mut self.record.calls[call];
                 record.findings = effects.findings;
-                // A label changes the verdicts of other plugins, and a plugin in the mode `audit` must not do that.
-                if plugin.enforces() {
+                // A label changes the verdicts of other plugins, and a plugin in the mode `observe` must not do that.
+                if plugin.enforces() && (has_stopped || !is_stopped) {
                     record.labels = effects.labels;
                     labels.extend(record.labels.iter().cloned());
                 }

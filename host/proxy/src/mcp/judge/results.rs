@@ -181,7 +181,7 @@ impl Judge {
     /// Records the text that replaces a result, and returns it.
     pub(super) async fn record_substitute(&self, context: AnswerContext<'_>, why: String) -> String {
         let mut event = self.result_event(context, ToolResult::error(why.clone()));
-        event.audit = true;
+        event.observe = true;
         self.ask_host(&event, context.on_wait).await;
         why
     }
@@ -229,13 +229,13 @@ impl Judge {
             let operation = Operation::of(method, &params)
                 .map_err(|_| failed("the parameters of a question of the server cannot be read"))?;
             let mut event = self.event(Point::Request, Some(&operation));
-            event.audit = context.policy.mode == Mode::Audit;
+            event.observe = context.policy.mode == Mode::Observe;
             // With this flag, the host returns a question instead of waiting for a person. A wait would delay this answer and all
             // messages behind it.
             event.asks = true;
             match self.ask_host(&event, context.on_wait).await {
                 ProxyReply::Allowed { notices } => self.notifier.tell_all(&notices),
-                ProxyReply::Ask { questions, .. } if event.audit => self.tell(&reason::asked(&questions)),
+                ProxyReply::Ask { questions, .. } if event.observe => self.tell(&reason::asked(&questions)),
                 ProxyReply::Ask { .. } => return Err(NOT_ASKED.to_owned()),
                 ProxyReply::Changed { arguments } => {
                     let params = operation.write_back(&params, &arguments)?;
@@ -289,7 +289,7 @@ impl Judge {
     fn result_event(&self, context: AnswerContext<'_>, result: ToolResult) -> Event {
         let mut told = self.event(Point::Result, Some(context.operation));
         context.event.clone_into(&mut told.id);
-        told.audit = context.policy.mode == Mode::Audit;
+        told.observe = context.policy.mode == Mode::Observe;
         told.result = Some(result);
         told
     }

@@ -23,7 +23,7 @@ impl Model<'_> {
         Run { decision: model.decision(), replies: model.replies }
     }
 
-    /// Returns the answers that have an effect. A plugin in audit mode is asked, but its answers have no effect.
+    /// Returns the answers that have an effect. A plugin in observe mode is asked, but its answers have no effect.
     fn said(&self) -> impl DoubleEndedIterator<Item = &Reply> {
         self.replies.iter().filter(|reply| self.event.enforces(reply.member))
     }

@@ -1,0 +1,332 @@
+//! Facts that a command line chooses itself. A command chooses them by an option or by a variable in front of its program. An earlier
+//! command of the line sets them for all later commands: `kubectl config use-context prod && kubectl delete pod x`.
+
+use crate::candidate::Candidate;
+use hookhost_conditions::{Fact, Value};
+use shell_guard_rules::arguments::Programs;
+use shell_reader::path::Normal;
+use shell_reader::{Command, PathContext, Word};
+use std::borrow::Cow;
+
+/// The ways in which a command line chooses a fact.
+struct Choice {
+    fact: &'static str,
+    programs: &'static [&'static str],
+    options: &'static [&'static str],
+    variables: &'static [&'static str],
+    /// Variables and options that name other files or servers, so that the host cannot know the fact.
+    files: &'static [&'static str],
+    /// Commands that set the fact for later commands.
+    setters: &'static [Setter],
+    /// The fact on which this one depends. If a command chooses that one, the host cannot know this one.
+    of: Option<&'static str>,
+}
+
+/// A command that sets a fact for later commands.
+struct Setter {
+    program: &'static str,
+    subcommand: &'static str,
+    value: SetValue,
+}
+
+/// The part of a command that is the value it sets.
+enum SetValue {
+    /// The first operand after the subcommand. Without an operand, the command sets nothing.
+    Operand,
+    /// The value of an option, or else the first operand.
+    OptionOrOperand(&'static [&'static str]),
+    /// The value of an option, or else the first operand, unless it is a file.
+    OptionOrBranch(&'static [&'static str]),
+    /// The value of an option. If the command has only operands, its value is unknown.
+    Option(&'static [&'static str]),
+    /// Not in the text, if the command has one of these options.
+    UnknownWith(&'static [&'static str]),
+    /// Not in the text.
+    Unknown,
+}
+
+/// What a command sets.
+enum Setting<'a> {
+    To(&'a Word),
+    /// The branch of this name, if there is no file of this name.
+    ToBranch(&'a Word),
+    Unknown,
+}
+
+const fn set(program: &'static str, subcommand: &'static str, value: SetValue) -> Setter {
+    Setter { program, subcommand, value }
+}
+
+const CHOICES: [Choice; 8] = [
+    Choice {
+        fact: "git.branch",
+        programs: &[],
+        options: &[],
+        variables: &[],
+        files: &["GIT_DIR", "--git-dir"],
+        setters: &[
+            set("git", "switch", SetValue::OptionOrOperand(&["-c", "-C", "--create", "--force-create", "--orphan"])),
+            set("git", "checkout", SetValue::OptionOrBranch(&["-b", "-B", "--orphan"])),
+            set("git", "branch", SetValue::UnknownWith(&["-m", "-M", "--move"])),
+            set("git", "symbolic-ref", SetValue::Unknown),
+            set("git", "stash branch", SetValue::Operand),
+            set("git", "bisect", SetValue::Unknown),
+            set("gh", "pr checkout", SetValue::Unknown),
+        ],
+        of: None,
+    },
+    Choice {
+        fact: "kube.context",
+        programs: &["kubectl", "helm", "k9s", "kustomize", "stern", "skaffold", "argocd"],
+        options: &["--context", "--kube-context"],
+        variables: &["HELM_KUBECONTEXT"],
+        files: &["KUBECONFIG", "--kubeconfig", "--cluster", "--server"],
+        setters: &[
+            set("kubectl", "config use-context", SetValue::Operand),
+            set("kubectl", "config use", SetValue::Operand),
+            set("kubectx", "", SetValue::Operand),
+            set("minikube", "start", SetValue::Unknown),
+            set("kind", "create cluster", SetValue::Unknown),
+            set("gcloud", "container clusters get-credentials", SetValue::Unknown),
+            set("aws", "eks update-kubeconfig", SetValue::Unknown),
+            set("az", "aks get-credentials", SetValue::Unknown),
+        ],
+        of: None,
+    },
+    Choice {
+        fact: "kube.namespace",
+        programs: &["kubectl", "helm", "stern"],
+        options: &["--namespace", "-n"],
+        variables: &["HELM_NAMESPACE"],
+        files: &["KUBECONFIG", "--kubeconfig", "--cluster", "--server"],
+        setters: &[
+            set("kubens", "", SetValue::Operand),
+            set("kubectl", "config set-context", SetValue::Option(&["--namespace"])),
+        ],
+        of: Some("kube.context"),
+    },
+    Choice {
+        fact: "aws.profile",
+        programs: &["aws", "cdk", "sam", "eksctl", "terraform"],
+        options: &["--profile"],
+        variables: &["AWS_PROFILE", "AWS_DEFAULT_PROFILE"],
+        files: &["AWS_CONFIG_FILE"],
+        setters: &[],
+        of: None,
+    },
+    Choice {
+        fact: "aws.account",
+        programs: &[],
+        options: &[],
+        variables: &[],
+        files: &["AWS_CONFIG_FILE", "AWS_ACCESS_KEY_ID", "AWS_ROLE_ARN"],
+        setters: &[],
+        of: Some("aws.profile"),
+    },
+    Choice {
+        fact: "gcloud.project",
+        programs: &["gcloud", "gsutil", "bq"],
+        options: &["--project", "--project_id"],
+        variables: &["CLOUDSDK_CORE_PROJECT"],
+        files: &["CLOUDSDK_CONFIG", "CLOUDSDK_ACTIVE_CONFIG_NAME"],
+        setters: &[
+            set("gcloud", "config set project", SetValue::Operand),
+            set("gcloud", "config configurations activate", SetValue::Unknown),
+        ],
+        of: None,
+    },
+    Choice {
+        fact: "terraform.workspace",
+        programs: &["terraform", "tofu", "terragrunt"],
+        options: &[],
+        variables: &["TF_WORKSPACE"],
+        files: &["TF_DATA_DIR"],
+        setters: &[
+            set("terraform", "workspace select", SetValue::Operand),
+            set("terraform", "workspace new", SetValue::Operand),
+            set("tofu", "workspace select", SetValue::Operand),
+            set("tofu", "workspace new", SetValue::Operand),
+        ],
+        of: None,
+    },
+    Choice {
+        fact: "docker.context",
+        programs: &["docker", "docker-compose"],
+        options: &["--context", "-c"],
+        variables: &["DOCKER_CONTEXT", "DOCKER_HOST"],
+        files: &["DOCKER_CONFIG", "--config", "--host", "-H"],
+        setters: &[set("docker", "context use", SetValue::Operand)],
+        of: None,
+    },
+];
+
+/// Returns the fact that a command, or an earlier command of its line, chooses. Returns `None` if they choose none.
+pub(crate) fn fact<'a>(name: &str, candidate: &'a Candidate<'_>) -> Option<Fact<'a>> {
+    let command = candidate.command?;
+    let choice = CHOICES.iter().find(|choice| choice.fact == name)?;
+    let own = choice.own(command).or_else(|| choice.earlier(command, candidate));
+    let depends = || choice.of.is_some_and(|other| fact(other, candidate).is_some());
+    own.or_else(|| depends().then_some(Fact::Unreadable))
+}
+
+impl Choice {
+    /// Returns the fact that the command itself chooses.
+    fn own<'a>(&self, command: &'a Command) -> Option<Fact<'a>> {
+        let names = |variables: &[&str]| command.environment.iter().find(|(name, _)| variables.contains(&&**name));
+        if !self.programs.is_empty() && !self.programs.contains(&&*command.program) {
+            return None;
+        }
+        if names(self.files).is_some() || option(command, self.files).is_some() {
+            return Some(Fact::Unreadable);
+        }
+        let option = option(command, self.options).map(|value| value.map_or(Fact::Unreadable, Fact::Is));
+        option.or_else(|| names(self.variables).map(|(_, word)| of_word(word)))
+    }
+
+    /// Returns the fact that the last earlier command of the line sets, if one sets it.
+    fn earlier<'a>(&self, command: &'a Command, candidate: &'a Candidate<'_>) -> Option<Fact<'a>> {
+        let subject = candidate.subject?;
+        let (line, before) = subject.before(command)?;
+        let earlier: Vec<&Command> = before.filter(|other| other.place.start <= command.place.start).collect();
+        let set = earlier.into_iter().rev().find_map(|other| {
+            if let Some(value) = self.exported(other) {
+                return Some(if surely_runs(other, command, &line.text, true) { value } else { Fact::Unreadable });
+            }
+            let setting = self.setters.iter().find_map(|setter| setter.setting(other, &subject.rules.programs))?;
+            // A command in another directory is about another repository.
+            let directory = |command| candidate.directory_of(self.fact, Some(command));
+            let is_here = directory(other).is_some_and(|found| directory(command) == Some(found));
+            let is_set = is_here && surely_runs(other, command, &line.text, false);
+            let is_no_file = |word: &Word| candidate.exists(&word.text) == Fact::Is(Value::Bool(false));
+            Some(match setting {
+                Setting::To(word) if is_set => of_word(word),
+                Setting::ToBranch(word) if is_set && is_no_file(word) => of_word(word),
+                _ => Fact::Unreadable,
+            })
+        });
+        // An assignment without a command, or one that the reader does not follow, may change a variable of the environment.
+        let before = line.text.get(..command.place.start).unwrap_or(&line.text);
+        let is_assigned = |name| {
+            let assignment = format!("{name}=");
+            let mut places = before.match_indices(&assignment).map(|(at, _)| before[..at].trim_end_matches(' '));
+            places.any(|head| head.is_empty() || head.ends_with([';', '&', '|', '(', '{', '\n']))
+        };
+        set.or_else(|| self.names().any(is_assigned).then_some(Fact::Unreadable))
+    }
+
+    /// Returns the value that a command such as `export NAME=value` gives to a variable of this fact.
+    fn exported<'a>(&self, command: &'a Command) -> Option<Fact<'a>> {
+        match &*command.program {
+            "export" | "declare" | "typeset" | "set" | "setx" => command.args.iter().find_map(|word| {
+                let (name, value) = word.text.split_once('=').unwrap_or((&word.text, ""));
+                let is_value = word.is_known() && !value.is_empty() && self.variables.contains(&name);
+                self.is_variable(name).then(|| if is_value { Fact::Is(Value::from(value)) } else { Fact::Unreadable })
+            }),
+            "unset" => command.args.iter().any(|word| self.is_variable(&word.text)).then_some(Fact::Unreadable),
+            _ => None,
+        }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.variables.iter().chain(self.files).copied().filter(|name| !name.starts_with('-'))
+    }
+
+    fn is_variable(&self, name: &str) -> bool {
+        self.names().any(|other| other == name)
+    }
+}
+
+impl Setter {
+    /// Returns what a command sets, if it is a command of this kind.
+    fn setting<'a>(&self, command: &'a Command, programs: &Programs) -> Option<Setting<'a>> {
+        if command.program != self.program {
+            return None;
+        }
+        // Files follow.
+        if command.args.iter().any(|word| word.text == "--") {
+            return None;
+        }
+        let arguments = programs.arguments(command);
+        let first = if self.subcommand.is_empty() { 0 } else { arguments.first_after(self.subcommand)? };
+        let operand = arguments.operands.get(first).and_then(|found| command.args.iter().find(|word| *word == *found));
+        let of_option = |options: &[&str]| {
+            let at = command.args.iter().position(|word| options.contains(&&*word.text))?;
+            Some(command.args.get(at + 1).map_or(Setting::Unknown, Setting::To))
+        };
+        match &self.value {
+            SetValue::Operand => operand.map(Setting::To),
+            SetValue::OptionOrOperand(options) => of_option(options).or_else(|| operand.map(Setting::To)),
+            SetValue::OptionOrBranch(options) => of_option(options).or_else(|| operand.map(Setting::ToBranch)),
+            SetValue::Option(options) => of_option(options).or_else(|| operand.map(|_| Setting::Unknown)),
+            SetValue::UnknownWith(options) => arguments.has_one_of(options.iter().copied()).then_some(Setting::Unknown),
+            SetValue::Unknown => Some(Setting::Unknown),
+        }
+    }
+}
+
+/// Returns the value of an option: `Some(None)` if the option is there and its value is unknown.
+fn option<'a>(command: &'a Command, options: &[&str]) -> Option<Option<Value<'a>>> {
+    command.args.iter().enumerate().find_map(|(at, word)| {
+        let option = options.iter().find(|option| word.text.starts_with(**option))?;
+        let rest = &word.text[option.len()..];
+        let value = match rest.strip_prefix('=') {
+            Some(value) => value,
+            None if rest.is_empty() => &*command.args.get(at + 1)?.text,
+            // `-nproduction`
+            None if !option.starts_with("--") => rest,
+            None => return None,
+        };
+        let is_known =
+            word.is_known() && command.args.get(at + 1).is_none_or(|next| !rest.is_empty() || next.is_known());
+        Some(is_known.then(|| Value::from(value)))
+    })
+}
+
+/// Returns the directory in which a command looks for a fact, after options such as `git -C dir`. Returns `None` if it is unknown.
+pub(crate) fn directory<'a>(
+    name: &str,
+    command: &Command,
+    directory: &'a str,
+    context: &PathContext,
+) -> Option<Cow<'a, str>> {
+    let mut directory = Cow::Borrowed(directory);
+    let option = match (&*command.program, name.split('.').next()) {
+        ("git", Some("git")) => "-C",
+        ("terraform" | "tofu", Some("terraform")) => "-chdir",
+        _ => return Some(directory),
+    };
+    let before = command.args.iter().enumerate().take_while(|(at, word)| {
+        word.text.starts_with('-') || (*at > 0 && matches!(&*command.args[at - 1].text, "-C" | "-c"))
+    });
+    for (at, word) in before {
+        let value = match word.text.strip_prefix(option).map(|rest| rest.strip_prefix('=').unwrap_or(rest)) {
+            Some("") => command.args.get(at + 1)?.clone(),
+            Some(value) => word.with_text(value),
+            None => continue,
+        };
+        match context.resolve(&value, Some(&directory)) {
+            Normal::Absolute(path) if value.is_known() => directory = Cow::Owned(path),
+            _ => return None,
+        }
+    }
+    Some(directory)
+}
+
+fn of_word(word: &Word) -> Fact<'_> {
+    if word.is_known() { Fact::Is(Value::from(&*word.text)) } else { Fact::Unreadable }
+}
+
+/// Returns true if a command runs only after an earlier one of the same text has succeeded. If the earlier one cannot fail, it may
+/// also stand at the beginning of the text, before a `;`.
+fn surely_runs(earlier: &Command, command: &Command, text: &str, cannot_fail: bool) -> bool {
+    let (Some(before), Some(between)) =
+        (text.get(..earlier.place.start), text.get(earlier.place.end..command.place.start))
+    else {
+        return false;
+    };
+    let is_plain = earlier.wrappers.is_empty() && !before.contains("||") && !before.trim_end().ends_with('!');
+    let is_first = cannot_fail && before.trim().is_empty();
+    let rest = between.replace("&&", " ");
+    let ends: &[char] = if is_first { &[';', '\n'] } else { &[] };
+    is_plain && !rest.contains(|c| "&|();\n`{}".contains(c) && !ends.contains(&c))
+}
