@@ -27,9 +27,9 @@ use hookhost_conditions::glob::{Comparison, Glob};
 use hookhost_guest::prelude::*;
 use hookhost_guest::state::Scope;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
-use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 
 /// The keys of version 0.1 that `[[rule]]` has replaced.
 const REPLACED: [&str; 4] = ["deny", "ask", "rate", "when"];
@@ -38,18 +38,16 @@ const REPLACED: [&str; 4] = ["deny", "ask", "rate", "when"];
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
-    rule: Vec<RuleConfig>,
+    rule: Vec<Value>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct RuleConfig {
     id: String,
     #[serde(default = "every")]
     tool: String,
-    max_output: Option<usize>,
-    #[serde(flatten)]
-    unknown: BTreeMap<String, IgnoredAny>,
+    max_output: NonZeroUsize,
 }
 
 fn every() -> String {
@@ -77,11 +75,12 @@ impl Plugin for ToolPolicy {
         }
         let mut ids = BTreeSet::new();
         let mut rules = Vec::new();
-        for rule in config.rule {
+        for rule in &config.rule {
+            let rule = Rule::new(rule)?;
             if !ids.insert(rule.id.clone()) {
                 return Err(format!("two rules have the id `{}`: each needs one of its own", rule.id));
             }
-            rules.push(Rule::new(rule)?);
+            rules.push(rule);
         }
         RULES.set(rules);
         Ok(())
@@ -108,19 +107,15 @@ impl Plugin for ToolPolicy {
 }
 
 impl Rule {
-    fn new(config: RuleConfig) -> Result<Self, String> {
-        let wrong = |why: String| format!("rule `{}`: {why}", config.id);
-        if let Some(key) = config.unknown.keys().next() {
-            let is_replaced = REPLACED.contains(&key.as_str());
-            let why =
-                if is_replaced { "belongs into a [[rule]] table: `hookhost update` shows it" } else { "is no key" };
-            return Err(wrong(format!("`{key}` {why}")));
+    fn new(config: &Value) -> Result<Self, String> {
+        let wrong = |why: String| format!("rule `{}`: {why}", config["id"].as_str().unwrap_or("?"));
+        if let Some(key) = REPLACED.iter().find(|key| config.get(**key).is_some()) {
+            return Err(wrong(format!("`{key}` belongs into a [[rule]] table: `hookhost update` shows it")));
         }
-        let max_output = config.max_output.filter(|most| *most > 0);
-        let max_output = max_output.ok_or_else(|| wrong("`max-output` is at least 1".into()))?;
-        let tool =
-            Glob::new(&config.tool).map_err(|error| wrong(format!("`{}` is no pattern: {error}", config.tool)))?;
-        Ok(Self { id: config.id, tool, max_output })
+        let read = serde_json::from_value(config.clone());
+        let RuleConfig { id, tool, max_output } = read.map_err(|error| wrong(error.to_string()))?;
+        let tool = Glob::new(&tool).map_err(|error| wrong(format!("`{tool}` is no pattern: {error}")))?;
+        Ok(Self { id, tool, max_output: max_output.get() })
     }
 
     fn fits(&self, tool: &str) -> bool {

@@ -67,11 +67,14 @@ fn what_a_tool_says_of_dropped_bytes_is_a_part_of_its_result() {
 fn a_wrong_rule_is_one_clear_sentence() {
     for (rules, expected) in [
         (json!([]), "`rule` is empty"),
-        (json!([{"id": "a"}]), "rule `a`: `max-output` is at least 1"),
+        (json!([{"id": "a"}]), "rule `a`: missing field `max-output`"),
         (json!([{"id": "a", "max-output": 1}, {"id": "a", "max-output": 2}]), "two rules have the id `a`"),
         (json!([{"id": "a", "max-output": 1, "tool": "[a"}]), "rule `a`: `[a` is no pattern"),
-        (json!([{"id": "a", "max-output": 0}]), "rule `a`: `max-output` is at least 1"),
-        (json!([{"id": "a", "denny": "x"}]), "rule `a`: `denny` is no key"),
+        (json!([{"id": "a", "max-output": 0}]), "rule `a`: invalid value: integer `0`, expected a nonzero usize"),
+        (
+            json!([{"id": "a", "denny": "x"}]),
+            "rule `a`: unknown field `denny`, expected one of `id`, `tool`, `max-output`",
+        ),
         (
             json!([{"id": "a", "deny": "x"}]),
             "rule `a`: `deny` belongs into a [[rule]] table: `hookhost update` shows it",

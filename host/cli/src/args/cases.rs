@@ -19,7 +19,7 @@ A case file, such as cases/git.toml:
   shell = \"git push -f origin main\"
   outcome = \"rejected\"";
 
-/// Try the examples of your rules, and check that the rules decide what your case files say
+/// Try the examples of your rules, and your case files
 ///
 /// Asks the plugins about the events in the files `cases/*.toml`, each case in a new session, and compares the outcomes. Nobody is asked, and
 /// nothing is recorded.

@@ -62,7 +62,7 @@ pub(super) fn list(as_json: bool) -> Result<Exit, CliError> {
 }
 
 fn ids_in_force() -> Result<BTreeSet<String>, CliError> {
-    let rules = configuration::rules(&configuration::cwd()?)?;
+    let (rules, _) = configuration::rules()?;
     Ok(rules.into_iter().map(|rule| rule.row.id).collect())
 }
 

@@ -97,7 +97,9 @@ impl Plan {
             let places = configuration::places()?;
             let config = configuration::of_file(file, &places)?;
             configuration::install_rules_plugin(&config, &places)?;
-            return Ok(Self { config, not_asked: Vec::new(), files: Vec::new() });
+            let directories = config.rules().iter().filter_map(|rule| rule.origin.file.parent());
+            let directories = directories.map(Path::to_owned).collect();
+            return Ok(Self { config, directories, not_asked: Vec::new(), files: Vec::new() });
         }
         let directory = directory_of_rules(args)?;
         let config = loading::config(&args.configuration, &directory)?;
