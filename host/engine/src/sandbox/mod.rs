@@ -23,7 +23,9 @@ mod ticker;
 mod trap;
 mod virtual_wasi;
 
-pub use inputs::{FactRead, Inputs, ModelAnswer, ModelReply, StateRead, StateUse, TranscriptRead};
+pub use inputs::{
+    FactRead, Inputs, ModelAnswer, ModelReply, SecretsUse, StateRead, StateUse, TextWithSecrets, TranscriptRead,
+};
 
 pub(crate) use fresh_instance::{CallLimits, CallOutcome, Handle, with_deadline};
 pub(crate) use guest::{CallReport, Guest, GuestSetup};
@@ -281,7 +283,7 @@ fn config(instances: InstanceAllocationStrategy) -> Config {
 /// Returns true if a plugin with these grants may wait in a capability: for a model, for a server, for the embedding
 /// program, or for a disk, which may be on a network.
 pub(crate) fn may_wait(grants: &Grants) -> bool {
-    grants.waits_for_others() || grants.has_directories() || !grants.facts.is_empty()
+    grants.waits_for_others() || grants.has_directories() || grants.secrets.is_some() || !grants.facts.is_empty()
 }
 
 /// The sandbox, shared by everything that calls guests.

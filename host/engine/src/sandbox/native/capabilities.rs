@@ -8,7 +8,7 @@ use crate::sandbox::capability::generated_0_2::hookhost::hooks as wit_0_2;
 use crate::sandbox::guest::Guest;
 use crate::sandbox::trap::Limit;
 use hookhost_guest::native::Capabilities;
-use hookhost_guest::{effects, facts, log, model, state, transcript};
+use hookhost_guest::{effects, facts, log, model, secrets, state, transcript};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use wit::effects::Host as _;
@@ -17,6 +17,7 @@ use wit::log::Host as _;
 use wit::state::Host as _;
 use wit::transcript::Host as _;
 use wit_0_2::labels::Host as _;
+use wit_0_2::secrets::Host as _;
 
 /// The capabilities of one call of a native rule. Their functions run on the thread of the call.
 pub(super) struct OfTheHost {
@@ -187,6 +188,20 @@ impl Capabilities for OfTheHost {
 
     fn labels(&self) -> Vec<String> {
         self.with(Guest::list)
+    }
+
+    fn find_secrets(&self, text: &str) -> Vec<secrets::Found> {
+        let found = self.with(|guest| guest.find(text.to_owned()));
+        found.into_iter().map(|one| secrets::Found::new(one.name, one.start as usize..one.end as usize)).collect()
+    }
+
+    fn uncovered_secrets(&self) -> Vec<secrets::Uncovered> {
+        let uncovered = self.with(Guest::list_uncovered);
+        uncovered.into_iter().map(|one| secrets::Uncovered::new(one.name, one.reason)).collect()
+    }
+
+    fn is_secrets_source(&self, path: &str) -> bool {
+        self.with(|guest| guest.is_source(path.to_owned()))
     }
 
     /// Always fails. A native rule does not need this capability, because it can call the program's models directly.
