@@ -43,7 +43,7 @@ pub trait Capabilities {
     fn label_added_at(&self, label: &str) -> Option<u64>;
     fn labels(&self) -> Vec<String>;
     fn find_secrets(&self, text: &str) -> Vec<Found>;
-    fn uncovered_secrets(&self) -> Vec<Uncovered>;
+    fn list_uncovered_secrets(&self) -> Vec<Uncovered>;
     fn is_secrets_source(&self, path: &str) -> bool;
 }
 
@@ -141,6 +141,6 @@ answered!(labels {
 });
 answered!(secrets {
     find = find_secrets(text: &str) -> Vec<Found>;
-    list_uncovered = uncovered_secrets() -> Vec<Uncovered>;
+    list_uncovered = list_uncovered_secrets() -> Vec<Uncovered>;
     is_source = is_secrets_source(path: &str) -> bool;
 });

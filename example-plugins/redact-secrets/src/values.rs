@@ -89,7 +89,8 @@ pub(crate) fn mask(text: &str, counts: &mut Counts) -> Option<String> {
     let found = if grants::has(GRANT) { find(text) } else { Vec::new() };
     let mut masked = String::new();
     let mut copied = 0;
-    for secrets::Found { name, place, .. } in &found {
+    for found in &found {
+        let (name, place) = (&found.name, found.place());
         masked.push_str(text.get(copied..place.start)?);
         masked.push_str(&format!("{OPENING}{KIND}{name}]"));
         *counts.entry(format!("{KIND}{name}")).or_default() += 1;
@@ -104,7 +105,7 @@ pub(crate) fn report_uncovered() {
     if !grants::has(GRANT) {
         return;
     }
-    let uncovered = secrets::uncovered();
+    let uncovered = secrets::list_uncovered();
     let Some(more) = uncovered.len().checked_sub(1) else { return };
     let shown: Vec<String> =
         uncovered.iter().take(MAX_NAMES).map(|one| format!("`{}` {}", one.name, one.reason)).collect();

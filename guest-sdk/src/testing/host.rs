@@ -267,11 +267,16 @@ pub(crate) mod secrets {
     pub(crate) fn find(text: &str) -> Vec<Found> {
         inspect(|host| {
             let places = |(name, value): &(String, String)| {
-                let found = text.match_indices(value).map(|(at, value)| Found::new(name, at..at + value.len()));
+                let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+                let found = text.match_indices(value).map(|(at, value)| Found {
+                    name: name.clone(),
+                    start: place(at),
+                    end: place(at + value.len()),
+                });
                 found.collect::<Vec<_>>()
             };
             let mut found: Vec<Found> = host.secrets.iter().flat_map(places).collect();
-            found.sort_by_key(|found| found.place.start);
+            found.sort_by_key(|found| found.start);
             found
         })
     }

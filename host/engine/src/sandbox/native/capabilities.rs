@@ -192,12 +192,14 @@ impl Capabilities for OfTheHost {
 
     fn find_secrets(&self, text: &str) -> Vec<secrets::Found> {
         let found = self.with(|guest| guest.find(text.to_owned()));
-        found.into_iter().map(|one| secrets::Found::new(one.name, one.start as usize..one.end as usize)).collect()
+        let found_by_plugin = |wit_0_2::secrets::Found { name, start, end }| secrets::Found { name, start, end };
+        found.into_iter().map(found_by_plugin).collect()
     }
 
-    fn uncovered_secrets(&self) -> Vec<secrets::Uncovered> {
+    fn list_uncovered_secrets(&self) -> Vec<secrets::Uncovered> {
         let uncovered = self.with(Guest::list_uncovered);
-        uncovered.into_iter().map(|one| secrets::Uncovered::new(one.name, one.reason)).collect()
+        let by_plugin = |wit_0_2::secrets::Uncovered { name, reason }| secrets::Uncovered { name, reason };
+        uncovered.into_iter().map(by_plugin).collect()
     }
 
     fn is_secrets_source(&self, path: &str) -> bool {
