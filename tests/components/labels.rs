@@ -1,11 +1,13 @@
 //! The standard labels under the profile `developer`, with a rule about them: after a secret was read, nothing leaves.
 
-use crate::profiles::{decided, host};
+use crate::profiles::{builder, decided};
+use hookhost::approval::{Approval, ApprovalRequest};
 use hookhost::config::Digest;
 use hookhost::contract::{ResultSource, ToolOrigin, ToolResult};
 use hookhost::{Host, Session, SessionSpec};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Arc;
 
 const RULE: &str = "
 [[rule]]
@@ -24,6 +26,12 @@ reject = \"Nobody reads the vault\"
 stops = [\"vault/.env\"]
 passes = [\"src/main.rs\"]
 ";
+
+/// Returns a host whose user answers each question with this.
+async fn host(answer: fn() -> Approval) -> Host {
+    let approver = move |_: ApprovalRequest| std::future::ready(answer());
+    builder("developer", RULE).approver(Arc::new(approver)).build().await.expect("a host")
+}
 
 fn open(host: &Host, id: &str) -> Session {
     host.open_session(SessionSpec::new("claude-code", Path::new("/work/project")).id(id)).expect("a session")
@@ -53,7 +61,7 @@ async fn names(host: &Host, session: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn nothing_leaves_a_session_that_has_read_a_secret() {
-    let host = host("developer", RULE).await;
+    let host = host(Approval::yes).await;
     for (at, (tool, arguments)) in [
         ("Read", json!({ "file_path": "/work/project/.env" })),
         ("Bash", json!({ "command": "cat .env" })),
@@ -76,7 +84,7 @@ async fn nothing_leaves_a_session_that_has_read_a_secret() {
 
 #[tokio::test]
 async fn nothing_leaves_a_session_in_which_a_result_contained_a_secret() {
-    let host = host("developer", RULE).await;
+    let host = host(Approval::yes).await;
     let session = open(&host, "s");
     let call = session.tool_call("1", "Bash", &json!({ "command": "make deploy" }), ToolOrigin::Builtin);
     let quiet = ToolResult::text("done");
@@ -88,9 +96,12 @@ async fn nothing_leaves_a_session_in_which_a_result_contained_a_secret() {
 }
 
 #[tokio::test]
-async fn a_read_that_another_plugin_rejects_labels_nothing() {
-    let host = host("developer", RULE).await;
+async fn a_read_that_another_plugin_or_a_person_rejects_labels_nothing() {
+    let host = host(Approval::no).await;
     let session = open(&host, "s");
+    // shell-guard asks about it.
+    let (decision, said) = decided(&session, "Bash", &json!({ "command": "cat .env" })).await;
+    assert_eq!((decision, said.contains("This prints secrets")), ("ask", true), "{said}");
     let (decision, said) = decided(&session, "Read", &json!({ "file_path": "vault/.env" })).await;
     assert_eq!((decision, said.contains("Nobody reads the vault")), ("reject", true), "{said}");
     assert!(names(&host, "s").await.is_empty());

@@ -2,7 +2,7 @@
 
 use hookhost::config::{Code, Config, Layer, Source};
 use hookhost::contract::{Cause, ToolOrigin};
-use hookhost::{Decision, Host, Session, SessionSpec};
+use hookhost::{Decision, Host, HostBuilder, Session, SessionSpec};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ fn text(path: &str) -> String {
 
 /// Opens a session under a profile, with the built components.
 async fn session(profile: &str) -> Session {
-    let host = host(profile, "").await;
+    let host = builder(profile, "").build().await.expect("a host");
     host.open_session(SessionSpec::new("test", Path::new("/work/project"))).expect("a session")
 }
 
-/// Returns a host with the configuration of a profile and further rules, and with the built components.
-pub(crate) async fn host(profile: &str, rules: &str) -> Host {
+/// Returns a builder with the configuration of a profile and further rules, and with the built components.
+pub(crate) fn builder(profile: &str, rules: &str) -> HostBuilder {
     let profile = text(&format!("host/cli/profiles/{profile}.toml"));
     let mut file: toml::Table = format!("{profile}\n{rules}").parse().expect("a profile");
     for entry in file["plugin"].as_array_mut().expect("plugins") {
@@ -39,8 +39,7 @@ pub(crate) async fn host(profile: &str, rules: &str) -> Host {
     let rules = hookhost_tests::plugin("rules");
     let digest = hookhost_tests::digest(&rules).parse().expect("a digest");
     let config = config.with_rules_plugin(Code::File { path: rules, digest }).expect("one entry of this name");
-    let builder = Host::builder(config).cache(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
-    builder.build().await.expect("a host")
+    Host::builder(config).cache(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
 }
 
 /// Whether a call passes as it is, would be asked about, or is rejected. Without a person, a question is answered with no.

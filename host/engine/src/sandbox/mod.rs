@@ -33,6 +33,7 @@ pub(crate) use native::NativeCalls;
 pub(crate) use preopens::{PreopenError, Preopens};
 
 use crate::config::{Entry, Grants};
+use crate::contract::FactName;
 use crate::locked::locked;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
@@ -283,7 +284,11 @@ fn config(instances: InstanceAllocationStrategy) -> Config {
 /// Returns true if a plugin with these grants may wait in a capability: for a model, for a server, for the embedding
 /// program, or for a disk, which may be on a network.
 pub(crate) fn may_wait(grants: &Grants) -> bool {
-    grants.waits_for_others() || grants.has_directories() || grants.secrets.is_some() || !grants.facts.is_empty()
+    use FactName::{AgentVersion, SessionMode, ToolDestructive, ToolOpenWorld, ToolReadOnly};
+    // The sender of an event knows these facts.
+    let is_known = |name| matches!(name, AgentVersion | SessionMode | ToolDestructive | ToolOpenWorld | ToolReadOnly);
+    let reads_files = grants.secrets.is_some() || !grants.facts.iter().all(|name| is_known(*name));
+    grants.waits_for_others() || grants.has_directories() || reads_files
 }
 
 /// The sandbox, shared by everything that calls guests.
