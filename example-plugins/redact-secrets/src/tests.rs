@@ -318,7 +318,7 @@ fn a_person_can_be_asked_about_a_value_and_without_the_grant_nothing_is_looked_f
     configure(json!({ "values": "ask" })).unwrap();
     with_values();
     let call = shell("echo aB3dE5fG7hI9jK1l");
-    assert!(matches!(judged(&call), ToolCallVerdict::Ask(_)));
+    assert!(matches!(judged(&call), ToolCallVerdict::Escalate(_)));
     inspect(|host| host.grants.clear());
     assert_eq!(judged(&call), Verdict::allow());
     assert_eq!(masked("aB3dE5fG7hI9jK1l"), "aB3dE5fG7hI9jK1l");
