@@ -4,6 +4,7 @@ mod frozen;
 mod labels;
 mod path_guard;
 mod profiles;
+mod secrets;
 mod self_defence;
 mod shell_guard;
 mod tool_policy;
