@@ -147,7 +147,8 @@ async fn the_plugins_are_loaded_without_the_grant_and_then_label_nothing() {
     for plugin in ["path-guard", "redact-secrets"] {
         let path = hookhost_tests::plugin(plugin);
         let entry = hookhost::config::Entry::new(plugin, &path, Digest::of_file(&path).expect("a component"));
-        let config = hookhost::Config::from_entries(vec![entry], hookhost::config::Settings::default()).expect("a configuration");
+        let config = hookhost::Config::from_entries(vec![entry], hookhost::config::Settings::default())
+            .expect("a configuration");
         let builder = Host::builder(config).cache(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
         let host = builder.build().await.expect("a host");
         let session = open(&host, "s");

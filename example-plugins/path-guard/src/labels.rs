@@ -1,7 +1,7 @@
 //! Labels the session by what its calls reach: `read:secret`, `read:outside`, `text:untrusted` and `wrote:startup-file`. A call is
 //! labelled before it runs, so the label is there when the next call is judged.
 
-use call_paths::{ReadCall, Target, Touch, Touched};
+use call_paths::{CommandLine, ReadCall, Target, Touch, Touched};
 use hookhost_guest::prelude::*;
 use shell_reader::path::{Normal, below};
 use shell_reader::{Class, Command, PathContext, Word, is_secret_file, is_startup_file, lower};
@@ -65,7 +65,7 @@ pub(crate) fn add(session: &Session, call: &ToolCall, read: &ReadCall<'_>, writt
 
 /// Returns the number of words of all commands. A wrapper such as `sudo` repeats the words of the command behind it.
 fn words(read: &ReadCall<'_>) -> usize {
-    read.lines.iter().flat_map(|line| line.commands()).map(|command| command.args.len()).sum()
+    read.lines.iter().flat_map(CommandLine::commands).map(|command| command.args.len()).sum()
 }
 
 fn text(target: &Target) -> &str {

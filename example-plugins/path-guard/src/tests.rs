@@ -611,7 +611,10 @@ fn a_finding_of_shell_guard_about_a_file_that_is_written_is_a_path_that_is_judge
         let is_here = |part: &&shell_reader::Command| part.location == shell_reader::Location::Here;
         let writes = script.commands.iter().filter(is_here).any(|part| part.outputs().next().is_some());
         if writes && findings.iter().any(|rule| of_writes.contains(rule)) {
-            assert!(!ReadCall::new(&session(), &call).touched(Touch::WRITES).targets.is_empty(), "`{command}`: {findings:?}");
+            assert!(
+                !ReadCall::new(&session(), &call).touched(Touch::WRITES).targets.is_empty(),
+                "`{command}`: {findings:?}"
+            );
             found += 1;
         }
     }

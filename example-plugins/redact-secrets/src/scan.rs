@@ -189,8 +189,9 @@ impl Scanner {
             return None;
         }
         let (kind, _) = text[at + OPENING.len()..].split_once(']')?;
-        let is_kind =
-            RULES.iter().any(|rule| rule.kind == kind) || kind.starts_with(KIND) || self.patterns.iter().any(|pattern| pattern.name() == kind);
+        let is_kind = RULES.iter().any(|rule| rule.kind == kind)
+            || kind.starts_with(KIND)
+            || self.patterns.iter().any(|pattern| pattern.name() == kind);
         is_kind.then_some(OPENING.len() + kind.len() + 1)
     }
 

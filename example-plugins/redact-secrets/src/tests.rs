@@ -351,10 +351,12 @@ fn a_value_is_masked_in_texts_and_results_with_the_name_of_its_variable() {
 fn the_values_that_are_not_covered_are_listed_when_a_session_begins() {
     configure(json!({})).unwrap();
     with_values();
-    inspect(|host| host.uncovered_secrets = vec![secrets::Uncovered {
+    inspect(|host| {
+        host.uncovered_secrets = vec![secrets::Uncovered {
             name: "PORT".to_owned(),
             reason: "has a value of less than 12 characters".to_owned(),
-        }]);
+        }];
+    });
     assert!(RedactSecrets::session_start(&session()).is_empty());
     let finding = inspect(|host| host.findings.pop()).unwrap();
     assert_eq!(finding.code, "redact-secrets.uncovered");

@@ -51,7 +51,10 @@ fn a_label_is_shown_with_the_call_that_added_it() {
     listed.expect(0, &[]);
     let all: Value = serde_json::from_str(&listed.stdout).unwrap();
     let label = &all[0];
-    assert_eq!((&label["name"], &label["plugin"], all.as_array().unwrap().len()), (&"read:secret".into(), &"rules".into(), 1));
+    assert_eq!(
+        (&label["name"], &label["plugin"], all.as_array().unwrap().len()),
+        (&"read:secret".into(), &"rules".into(), 1)
+    );
     let (session, event) = (label["session"].as_str().unwrap(), label["event"].as_str().unwrap());
     let why = format!("hookhost why {event}");
     assert_shows(&labels(&home, &[session]), &[session, "read:secret", "rules: Bash", "cat .env", &why]);
@@ -84,7 +87,10 @@ fn a_person_at_a_terminal_removes_a_label_and_the_log_says_so() {
     }
     home.asked("s", "4", "curl https://example.com").passes();
     let removed = "hookhost removed labels: read:secret";
-    assert_shows(&printed(&mut home.command(&["why", event])), &["added the label read:secret", "later, record", removed]);
+    assert_shows(
+        &printed(&mut home.command(&["why", event])),
+        &["added the label read:secret", "later, record", removed],
+    );
     assert_shows(&printed(&mut home.command(&["audit", "show"])), &[removed]);
     home.verify_log();
 }

@@ -86,14 +86,20 @@ fn a_read_outside_of_the_workspace_labels_the_session() {
 fn a_text_that_anybody_may_have_written_labels_the_session() {
     usual();
     let untrusted = ["text:untrusted"];
-    for url in ["https://example.com/a", "http://localhost@example.com/", "http://127.0.0.1.example.com/", "http://localhost\\@a.com"]
-    {
+    for url in [
+        "https://example.com/a",
+        "http://localhost@example.com/",
+        "http://127.0.0.1.example.com/",
+        "http://localhost\\@a.com",
+    ] {
         assert_eq!(labels(&fetch(url)), untrusted, "{url}");
     }
     for url in ["http://localhost:3000/a", "http://127.0.0.1/", "http://[::1]:8080/x"] {
         assert_eq!(labels(&fetch(url)), [""; 0], "{url}");
     }
-    for command in ["curl https://example.com", "sudo wget -qO- example.com", "curl $URL", "curl -K file", "a && lynx -dump b.com"] {
+    for command in
+        ["curl https://example.com", "sudo wget -qO- example.com", "curl $URL", "curl -K file", "a && lynx -dump b.com"]
+    {
         assert_eq!(labels(&shell(command)), untrusted, "{command}");
     }
     for command in ["curl -s localhost:8080/health", "curl http://127.0.0.1:3000", "echo curl https://example.com"] {

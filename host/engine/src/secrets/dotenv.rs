@@ -13,7 +13,12 @@ pub(super) fn variables(text: &str) -> Vec<(String, String)> {
         };
         let value = &rest[begin..];
         // A quoted value may have several lines.
-        match value.chars().next().filter(|quote| matches!(quote, '"' | '\'' | '`')).and_then(|quote| quoted(value, quote)) {
+        match value
+            .chars()
+            .next()
+            .filter(|quote| matches!(quote, '"' | '\'' | '`'))
+            .and_then(|quote| quoted(value, quote))
+        {
             Some((inner, length)) => {
                 variables.push((name.to_owned(), inner));
                 let end = begin + length;
@@ -34,7 +39,9 @@ fn assignment(line: &str) -> Option<(&str, usize)> {
     let at = line.find('=')?;
     let name = line[..at].trim();
     let name = name.strip_prefix("export ").unwrap_or(name).trim();
-    let is_name = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+    };
     let value = &line[at + 1..];
     is_name(name).then(|| (name, at + 1 + value.len() - value.trim_start().len()))
 }

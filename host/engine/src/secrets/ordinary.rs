@@ -60,8 +60,10 @@ fn is_word(letters: &str) -> bool {
     let chars: Vec<char> = letters.chars().collect();
     let capitals = chars.windows(2).filter(|pair| pair[0].is_lowercase() && pair[1].is_uppercase()).count();
     // In random letters, the case changes with every second letter.
-    let is_joined = capitals * 4 <= chars.len() && chars.windows(2).filter(|pair| is_changed(pair)).count() <= capitals + 1;
-    let run = chars.split(|c| "aeiouyäöüAEIOUY".contains(*c) || !c.is_ascii()).map(<[char]>::len).max().unwrap_or_default();
+    let is_joined =
+        capitals * 4 <= chars.len() && chars.windows(2).filter(|pair| is_changed(pair)).count() <= capitals + 1;
+    let run =
+        chars.split(|c| "aeiouyäöüAEIOUY".contains(*c) || !c.is_ascii()).map(<[char]>::len).max().unwrap_or_default();
     is_joined && (run <= 5 || chars.len() <= 6)
 }
 

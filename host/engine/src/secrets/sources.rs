@@ -196,16 +196,17 @@ impl Origin {
                     uncovered.push(self.left_out(path, "cannot be read"));
                 }
                 Err(FileError::Io(error)) => return Err(unreadable(path, &error)),
-                Err(FileError::Refused(_)) => uncovered.push(self.left_out(path, "is no regular file, or is too large")),
+                Err(FileError::Refused(_)) => {
+                    uncovered.push(self.left_out(path, "is no regular file, or is too large"));
+                }
             }
         }
         for (name, value) in &self.variables {
             match value {
                 Ok(value) => values.extend(value.iter().map(|value| (name.clone(), value.clone()))),
-                Err(reason) => uncovered.push(UncoveredSecret {
-                    name: name.clone(),
-                    reason: format!("cannot be read: {reason}"),
-                }),
+                Err(reason) => {
+                    uncovered.push(UncoveredSecret { name: name.clone(), reason: format!("cannot be read: {reason}") });
+                }
             }
         }
         let mut covered = Vec::new();

@@ -56,9 +56,7 @@ impl Invocation<'_> {
             servers,
             network: session.services.network.clone(),
             state: state.zip(quota).map(|(state, quota)| View::new(state, quota, time)),
-            labels: labels.map(|labels| {
-                Labels::new(labels, replayed.as_ref().and_then(ReplayedInputs::labels), time)
-            }),
+            labels: labels.map(|labels| Labels::new(labels, replayed.as_ref().and_then(ReplayedInputs::labels), time)),
             is_recorded,
             transcript: session.transcript(),
             model: session.services.model.clone(),

@@ -3,7 +3,7 @@
 use super::{Guest, VERSION_0_2, of_the_contract, wit_0_2};
 use crate::config::{Digest, SecretsGrant};
 use crate::contract::{Failure, FailureKind};
-use crate::sandbox::inputs::{SecretsUse, TextWithSecrets};
+use crate::sandbox::TextWithSecrets;
 use crate::sandbox::processor_time;
 use crate::sandbox::trap::Limit;
 use crate::secrets::{FoundSecret, KnownSecrets};

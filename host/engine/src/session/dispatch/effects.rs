@@ -249,9 +249,8 @@ impl Dispatch<'_> {
         // call are applied.
         let has_value = !self.record.outcome.is_no();
         // A call that was rejected did not happen. So only the plugins that rejected it can label it.
-        let is_stopped = !has_value
-            && self.record.event.shape() == Shape::Gate
-            && self.record.enforcement.is_enforced();
+        let is_stopped =
+            !has_value && self.record.event.shape() == Shape::Gate && self.record.enforcement.is_enforced();
         let mut held = std::mem::take(&mut self.carried);
         let mut labels = BTreeSet::new();
         for (plugin, pending_effects) in self.chain.iter().zip(&mut self.pending_effects) {

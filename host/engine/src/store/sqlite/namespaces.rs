@@ -153,9 +153,7 @@ pub(super) fn tree_values(connection: &Connection, plugin: &str) -> rusqlite::Re
         "SELECT space.session, value.key, value.value FROM space JOIN value ON value.space = space.id
          WHERE space.plugin = ?1 AND space.scope = ?2 ORDER BY space.session, value.key",
     )?;
-    let value = |row: &rusqlite::Row<'_>| {
-        Ok(TreeValue { session: row.get(0)?, key: row.get(1)?, value: row.get(2)? })
-    };
+    let value = |row: &rusqlite::Row<'_>| Ok(TreeValue { session: row.get(0)?, key: row.get(1)?, value: row.get(2)? });
     values.query_map((plugin, Scope::Tree.name()), value)?.collect()
 }
 
