@@ -115,10 +115,17 @@ impl Candidate<'_> {
     }
 }
 
+/// The facts that do not depend on what a call does.
+const OF_EVENT: [&str; 11] =
+    ["agent", "session.", "time.", "env.", "user", "server", "tool", "workspace", "arguments", "text", "failed"];
+
 impl Facts for Candidate<'_> {
     fn value(&self, name: &str) -> Fact<'_> {
         if let Some(fact) = chosen::fact(name, self).or_else(|| self.world.given(name)) {
             return fact;
+        }
+        if self.found.unreadable.is_some() && !OF_EVENT.iter().any(|begin| name.starts_with(begin)) {
+            return Fact::Unreadable;
         }
         match name {
             "command" | "program" | "args" | "flags" | "redirects" | "variables" | "wrappers" | "upstream"
@@ -155,6 +162,7 @@ impl Facts for Candidate<'_> {
             },
             ("flag", [Value::String(flag)], _) => match self.subject.zip(self.command) {
                 Some((subject, command)) => Fact::Is(Value::from(subject.has_flag(command, flag))),
+                None if self.found.unreadable.is_some() => Fact::Unreadable,
                 None => Fact::Absent,
             },
             ("written_by_agent" | "created_by_agent", [Value::String(path)], _) => match self.absolute(path) {

