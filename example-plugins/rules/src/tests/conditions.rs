@@ -346,3 +346,35 @@ fn a_command_that_names_another_server_or_configuration_has_an_unreadable_fact()
         stops_and_passes(stops, passes);
     }
 }
+
+#[test]
+fn a_condition_sees_where_a_path_leads_and_not_how_it_is_spelt() {
+    rules(
+        "[[rule]]\nid = \"r\"\non = \"write\"\nunless = 'path.startsWith(\"/tmp/\") || path.startsWith(\"src/\")'\nreject = \"{path}\"\n",
+    );
+    let Session { workspace, .. } = session();
+    stops_and_passes(
+        &["touch /tmp/../etc/hosts", "touch src/../x", "cd src && touch ../x", "touch \"$X/src\"", "touch src/$X/a"],
+        &["touch /tmp/x", "cd /tmp && touch x", "touch ./src/x", "cd src && touch x", "touch a/../src/x"],
+    );
+    assert!(!is_stopped(&shell(&format!("touch {workspace}/src/x"))));
+    assert_eq!(super::refusal(&shell("touch src/../x")).reason, "src/../x");
+    rules(
+        "[[rule]]\nid = \"r\"\non = \"write\"\nwhen = 'path.exists'\nunless = 'created_by_agent(path)'\nreject = \"no\"\n",
+    );
+    stops_and_passes(&[], &["touch src/x"]);
+}
+
+#[test]
+fn the_time_is_unreadable_if_the_time_zone_is_unknown() {
+    rules(&rule("when = 'time.hour == 22 || time.weekday == \"mon\" || time.minute == 13'"));
+    let at = |offset| testing::inspect(|host| host.facts.insert("time.offset".into(), offset));
+    stops_and_passes(&["ls"], &[]);
+    at(facts::Fact::Unreadable("no time zone".into()));
+    stops_and_passes(&["ls"], &[]);
+    // Tuesday, 22:13 in UTC.
+    at(facts::Fact::Number(0));
+    stops_and_passes(&["ls"], &[]);
+    at(facts::Fact::Number(61));
+    stops_and_passes(&[], &["ls"]);
+}
