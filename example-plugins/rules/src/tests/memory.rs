@@ -297,6 +297,14 @@ fn the_past_of_a_store_that_does_not_answer_is_that_which_stops() {
 }
 
 #[test]
+#[should_panic(expected = "the rules cannot remember what happened")]
+fn a_call_fails_if_it_cannot_be_remembered_for_a_count() {
+    rules("[[rule]]\nid = \"r\"\non = \"shell\"\nwhen = 'same_call(2, \"1m\")'\nnote = \"n\"\n");
+    testing::inspect(|host| host.state_error = Some(state::Error::Unavailable("the quota is used up".into())));
+    ask(&shell("ls"));
+}
+
+#[test]
 fn a_mistake_in_a_sequence_is_found_when_the_rule_loads() {
     let tests = "[[rule]]\nid = \"tests-passed\"\non = \"shell\"\nlabel = \"tested\"\n";
     let of = |after: &str| {
