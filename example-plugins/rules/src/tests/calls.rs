@@ -155,6 +155,22 @@ fn only_a_deletion_is_a_deletion() {
 }
 
 #[test]
+fn a_word_that_only_looks_like_a_deletion_is_none() {
+    rules("[[rule]]\nid = \"del\"\non = \"delete\"\nask = \"Delete {path}?\"");
+    stops_and_passes(
+        &["git -C a rm x", "git -c a.b=c clean -fd", "git --git-dir .git --work-tree . rm x"],
+        &["git checkout clean", "git switch -c clean", "git log -- clean", "git commit -m rm"],
+    );
+    let write = |content: &str| json!({ "file_path": "x", "content": content });
+    let written = || Action::WriteFiles(vec!["x".into()]);
+    assert!(!is_stopped(&call("Write", write("delete me"), written())));
+    assert!(!is_stopped(&call("Edit", json!({ "file_path": "x", "new_string": "unlink" }), written())));
+    assert!(!is_stopped(&mcp("web", "search", json!({ "query": "deleted" }))));
+    assert!(is_stopped(&mcp("files", "manage", json!({ "Action": "delete", "path": "x" }))));
+    assert!(is_stopped(&call("memory", json!({ "command": "delete", "path": "x" }), written())));
+}
+
+#[test]
 fn a_deletion_is_judged_by_its_path() {
     rules(
         r#"
