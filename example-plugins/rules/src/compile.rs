@@ -196,7 +196,7 @@ impl CompiledRow {
     }
 }
 
-/// Returns the names of `after`, `since` and `count` that no rule and no label has. A rule of the user can only follow rules of the user:
+/// Returns the names of `after`, `since`, `count` and `has` that no rule and no label has. A rule of the user can only follow rules of the user:
 /// elsewhere, those of a project do not exist.
 fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
@@ -208,12 +208,14 @@ fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
         for (function, name) in row.conditions.past() {
             // A plugin may add a label such as `read:secret`. Any other name that no row has is a misspelt one.
             let may_be_label = || labels().any(|label| label == name) || (name.contains(':') && checks::is_label(name));
-            if ids().any(|id| id == name) || (function == "since" && may_be_label()) {
+            let is_rule = function != "has" && ids().any(|id| id == name);
+            if is_rule || (function != "count" && may_be_label()) {
                 continue;
             }
             let Some(at) = config.rule.iter().position(|layered| layered.row.id == row.id) else { continue };
             let (what, meant) = match function {
                 "count" => ("no rule", vocabulary::nearest(name, others())),
+                "has" => ("no label", vocabulary::nearest(name, labels())),
                 _ => ("neither a rule nor a label", vocabulary::nearest(name, others().chain(labels()))),
             };
             let hint = meant.map_or_else(String::new, |meant| format!(": did you mean `{meant}`?"));
