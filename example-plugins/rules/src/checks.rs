@@ -94,6 +94,12 @@ fn mistake(key: &str, value: &str) -> Option<String> {
         "flags" if !value.starts_with(['-', '/', '+']) => {
             Some(format!("the row can never match, because `{value}` is no option: write `--{value}`, or use `args`"))
         }
+        "flags" if value.contains('*') => {
+            let begin = value.split('*').next().unwrap_or_default();
+            Some(format!(
+                "`flags` has no wildcards: write `when = 'args.exists(arg, arg.startsWith(\"{begin}\"))'` in place of `{value}`"
+            ))
+        }
         "flags" | "text" => None,
         "args" if value.starts_with('-') => Some(format!("`{value}` is an option: write it into `flags`")),
         "args" if value.starts_with('!') => Some("`args` has no exceptions: write a second rule".to_owned()),
@@ -177,6 +183,7 @@ mod tests {
             ("program", "/usr/bin/git push", "write `git`"),
             ("program", "g*t", "only `*` at the end"),
             ("flags", "force", "write `--force`"),
+            ("flags", "-h=prod*", "when = 'args.exists(arg, arg.startsWith(\"-h=prod\"))'"),
             ("args", "-f", "into `flags`"),
             ("args", "!main", "no exceptions"),
             ("args", "[", "is no pattern"),
