@@ -14,6 +14,26 @@ const ENDS_IN_CODE: [char; 8] = ['\'', '"', '`', '(', ')', ' ', '\n', ';'];
 /// Interpreters, which may read the files that their code names.
 const INTERPRETERS: [&str; 9] = ["python", "python2", "python3", "node", "deno", "bun", "perl", "ruby", "php"];
 
+/// Programs that fetch what their operands name, and show it.
+pub const FETCHERS: [&str; 16] = [
+    "curl",
+    "wget",
+    "http",
+    "https",
+    "xh",
+    "aria2c",
+    "axel",
+    "lynx",
+    "w3m",
+    "elinks",
+    "links",
+    "iwr",
+    "irm",
+    "invoke-webrequest",
+    "invoke-restmethod",
+    "httpie",
+];
+
 /// Options whose value is a text for people.
 const MESSAGES: [&str; 8] = ["-m", "--message", "--body", "--title", "--notes", "--subject", "-b", "-t"];
 
