@@ -128,18 +128,22 @@ pub struct Named {
     pub is_called_so: bool,
 }
 
-/// Returns true if a tool moves, renames or removes the paths in its arguments, including everything in directories.
+/// Names of arguments that say what a tool does.
+const ACTIONS: [&str; 5] = ["action", "operation", "command", "method", "op"];
+
+/// Returns true if a tool moves, renames or removes the paths in its arguments, including everything in directories. Any short argument may
+/// say so, because a guard must not overlook it.
 pub fn takes_all(tool: &str, arguments: &Value) -> bool {
-    says(tool, arguments, &TAKING, &TAKING_WORDS)
+    says(tool, arguments, |_| true, &TAKING, &TAKING_WORDS)
 }
 
-/// Returns true if a tool removes the paths in its arguments.
+/// Returns true if a tool removes the paths in its arguments: its name says so, or an argument that says what it does.
 pub fn deletes(tool: &str, arguments: &Value) -> bool {
-    says(tool, arguments, &TAKING[2..], &DELETING_WORDS)
+    says(tool, arguments, |name| ACTIONS.contains(&&*folded(name)), &TAKING[2..], &DELETING_WORDS)
 }
 
-/// Returns true if the name of a tool, or a short argument, has one of these parts or is one of these words.
-fn says(tool: &str, arguments: &Value, parts: &[&str], whole: &[&str]) -> bool {
+/// Returns true if the name of a tool, or a short argument with such a name, has one of these parts or is one of these words.
+fn says(tool: &str, arguments: &Value, is_asked: impl Fn(&str) -> bool, parts: &[&str], whole: &[&str]) -> bool {
     let says = |text: &str| {
         let lower = text.to_ascii_lowercase();
         parts.iter().any(|part| lower.contains(part)) || words(text).iter().any(|word| whole.contains(&&**word))
@@ -147,7 +151,8 @@ fn says(tool: &str, arguments: &Value, parts: &[&str], whole: &[&str]) -> bool {
     let is_verb = |text: &str| text.len() <= 16 && says(text);
     let mut said = says(last_part(tool));
     if let Value::Object(members) = arguments {
-        said |= members.values().filter_map(Value::as_str).any(is_verb);
+        let asked = members.iter().filter(|(name, _)| is_asked(name));
+        said |= asked.filter_map(|(_, value)| value.as_str()).any(is_verb);
     }
     said
 }

@@ -10,7 +10,7 @@ mod touch;
 
 pub use command_line::{CommandLine, Touched, is_and_list};
 pub use patterns::{Patterns, Spellings, Target};
-pub use reading::file_words;
+pub use reading::{FETCHERS, file_words};
 pub use touch::Touch;
 
 use arguments::Named;

@@ -14,6 +14,26 @@ const ENDS_IN_CODE: [char; 8] = ['\'', '"', '`', '(', ')', ' ', '\n', ';'];
 /// Interpreters, which may read the files that their code names.
 const INTERPRETERS: [&str; 9] = ["python", "python2", "python3", "node", "deno", "bun", "perl", "ruby", "php"];
 
+/// Programs that fetch what their operands name, and show it.
+pub const FETCHERS: [&str; 16] = [
+    "curl",
+    "wget",
+    "http",
+    "https",
+    "xh",
+    "aria2c",
+    "axel",
+    "lynx",
+    "w3m",
+    "elinks",
+    "links",
+    "iwr",
+    "irm",
+    "invoke-webrequest",
+    "invoke-restmethod",
+    "httpie",
+];
+
 /// Options whose value is a text for people.
 const MESSAGES: [&str; 8] = ["-m", "--message", "--body", "--title", "--notes", "--subject", "-b", "-t"];
 
@@ -79,18 +99,24 @@ pub fn file_words(command: &Command) -> impl Iterator<Item = &Word> {
 
 /// Returns true if the options in [`MESSAGES`] are texts for people. In `git show -m`, the option has no value.
 fn has_messages(command: &Command) -> bool {
-    let mut words = command.args.iter().map(|word| word.text.as_str());
     match command.program.as_str() {
         "gh" | "glab" => true,
         "git" | "hg" | "jj" => {
-            let mut subcommand = words.next();
-            while let Some(option) = subcommand.filter(|word| word.starts_with('-')) {
-                subcommand = if matches!(option, "-C" | "-c") { words.nth(1) } else { words.next() };
-            }
-            matches!(subcommand, Some("commit" | "ci" | "tag" | "stash" | "merge" | "notes" | "describe"))
+            matches!(subcommand(command), Some("commit" | "ci" | "tag" | "stash" | "merge" | "notes" | "describe"))
         }
         _ => false,
     }
+}
+
+/// Returns the subcommand of Git or a program like it.
+pub(crate) fn subcommand(command: &Command) -> Option<&str> {
+    const WITH_VALUE: [&str; 6] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env"];
+    let mut words = command.args.iter().map(|word| word.text.as_str());
+    let mut subcommand = words.next();
+    while let Some(option) = subcommand.filter(|word| word.starts_with('-')) {
+        subcommand = if WITH_VALUE.contains(&option) { words.nth(1) } else { words.next() };
+    }
+    subcommand
 }
 
 /// Returns the words that a command writes without showing or keeping their content. A file that gets another name can be read under that

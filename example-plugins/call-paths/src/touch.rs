@@ -56,13 +56,13 @@ fn deleted(command: &Command) -> Vec<(Change, Write)> {
 
 /// Returns the files that a simple command deletes.
 fn removed(command: &Command) -> Vec<Write> {
-    let is_git = |wanted: &str| command.program == "git" && command.args.iter().any(|word| word.text == wanted);
+    let subcommand = if command.program == "git" { reading::subcommand(command) } else { None };
     let deletes = match &*lower(&command.program) {
         "rm" | "grm" | "rmdir" | "unlink" | "shred" | "trash" | "srm" | "del" | "erase" | "rd" | "ri"
         | "remove-item" => true,
         // Without an option, these programs do something else.
         "find" | "fd" => command.args.iter().any(|word| word.text == "-delete"),
-        "git" => is_git("rm") || is_git("clean"),
+        "git" => matches!(subcommand, Some("rm" | "clean")),
         "trash-put" | "gio" | "rimraf" | "del-cli" => return operands(command),
         _ => false,
     };
@@ -72,7 +72,7 @@ fn removed(command: &Command) -> Vec<Write> {
     let outputs: Vec<&Word> = command.outputs().collect();
     let mut deleted = command.writes();
     deleted.retain(|write| !outputs.contains(&&write.path));
-    if deleted.is_empty() && is_git("clean") {
+    if deleted.is_empty() && subcommand == Some("clean") {
         deleted.push(Write { path: Word::literal("."), extent: Extent::Whole, supposed: false });
     }
     deleted

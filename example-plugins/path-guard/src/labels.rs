@@ -1,7 +1,7 @@
 //! Labels the session by what its calls reach: `read:secret`, `read:outside`, `text:untrusted` and `wrote:startup-file`. A call is
 //! labelled before it runs, so the label is there when the next call is judged.
 
-use call_paths::{CommandLine, ReadCall, Target, Touch, Touched};
+use call_paths::{CommandLine, FETCHERS, ReadCall, Target, Touch, Touched};
 use hookhost_guest::prelude::*;
 use shell_reader::path::{Normal, below};
 use shell_reader::{Class, Command, PathContext, Word, is_secret_file, is_startup_file, lower};
@@ -9,26 +9,6 @@ use std::collections::BTreeSet;
 
 /// The fact that says whether a tool of an MCP server reaches others than its server.
 const OPEN_WORLD: &str = "tool.open_world";
-
-/// Programs that fetch what their operands name, and show it.
-const FETCHERS: [&str; 16] = [
-    "curl",
-    "wget",
-    "http",
-    "https",
-    "xh",
-    "aria2c",
-    "axel",
-    "lynx",
-    "w3m",
-    "elinks",
-    "links",
-    "iwr",
-    "irm",
-    "invoke-webrequest",
-    "invoke-restmethod",
-    "httpie",
-];
 
 /// Maximum number of words whose files are looked for, because each costs thousands of units of fuel. Calls with more words get the labels
 /// of all that they may read.

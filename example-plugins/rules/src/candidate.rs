@@ -5,8 +5,8 @@ use crate::judge::{Found, Subject};
 use crate::world::World;
 use hookhost_conditions::{Fact, Facts, Value};
 use hookhost_guest::prelude::*;
-use shell_reader::path::Normal;
-use shell_reader::{Command, PathContext, Word};
+use shell_reader::path::{Normal, below};
+use shell_reader::{Command, PathContext, UNKNOWN, Word};
 use std::borrow::Cow;
 
 /// What the matchers of a row have found, with everything that a condition can ask about it.
@@ -46,12 +46,21 @@ impl Candidate<'_> {
 
     /// Returns a path in its absolute form, if it is known.
     fn absolute(&self, path: &str) -> Option<String> {
-        if self.found.path.as_deref() == Some(path) {
+        if self.found.path.as_deref() == Some(path) || self.path().is_some_and(|known| known == path) {
             return self.found.absolute.clone();
         }
         match PathContext::new(&self.session.workspace).spelt(path, Some(self.directory())) {
             Normal::Absolute(path) => Some(path),
             Normal::Below(_) => None,
+        }
+    }
+
+    /// Returns the path that the row is about, however the call spells it: from the workspace, or absolute. Returns `None` if it is unknown.
+    fn path(&self) -> Option<&str> {
+        let absolute = self.found.absolute.as_deref().filter(|path| !path.contains(UNKNOWN))?;
+        match below(absolute, self.session.workspace.trim_end_matches('/')) {
+            Some("") => Some("."),
+            inside => Some(inside.unwrap_or(absolute)),
         }
     }
 
@@ -115,10 +124,17 @@ impl Candidate<'_> {
     }
 }
 
+/// The facts that do not depend on what a call does.
+const OF_EVENT: [&str; 11] =
+    ["agent", "session.", "time.", "env.", "user", "server", "tool", "workspace", "arguments", "text", "failed"];
+
 impl Facts for Candidate<'_> {
     fn value(&self, name: &str) -> Fact<'_> {
         if let Some(fact) = chosen::fact(name, self).or_else(|| self.world.given(name)) {
             return fact;
+        }
+        if self.found.unreadable.is_some() && !OF_EVENT.iter().any(|begin| name.starts_with(begin)) {
+            return Fact::Unreadable;
         }
         match name {
             "command" | "program" | "args" | "flags" | "redirects" | "variables" | "wrappers" | "upstream"
@@ -127,6 +143,9 @@ impl Facts for Candidate<'_> {
             "paths.read" => self.paths(1),
             "paths.deleted" => self.paths(2),
             "url" | "host" if self.found.is_unclear => Fact::Unreadable,
+            "path" if self.found.path.is_some() => {
+                self.path().map_or(Fact::Unreadable, |path| Fact::Is(Value::from(path)))
+            }
             "path" | "url" | "host" | "server" | "tool" => text(self.found.value(name)),
             "path.in_workspace" => self.in_workspace(),
             "arguments" => match self.arguments {
@@ -155,6 +174,7 @@ impl Facts for Candidate<'_> {
             },
             ("flag", [Value::String(flag)], _) => match self.subject.zip(self.command) {
                 Some((subject, command)) => Fact::Is(Value::from(subject.has_flag(command, flag))),
+                None if self.found.unreadable.is_some() => Fact::Unreadable,
                 None => Fact::Absent,
             },
             ("written_by_agent" | "created_by_agent", [Value::String(path)], _) => match self.absolute(path) {

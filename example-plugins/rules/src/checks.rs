@@ -5,7 +5,6 @@ use crate::paths;
 use hookhost_conditions::glob::Glob;
 use hookhost_conditions::vocabulary;
 use hookhost_contract::rule::{MAX_WILDCARDS, Mistake, OneOrMany, RuleOn, RuleRow};
-use serde_json::Value;
 use std::ops::Range;
 
 /// A mistake in a row.
@@ -54,7 +53,7 @@ pub(crate) fn mistakes(row: &RuleRow) -> Vec<Wrong> {
             format!("`{label}` is no label: a label has 1 to 64 lowercase letters, digits and `:`, `-`, `_`, `.`, `/`");
         wrong.push(Wrong::at("label", message));
     }
-    wrong.extend(texts(row).into_iter().flat_map(|(key, text)| unknown_names(&key, text)));
+    wrong.extend(row.texts().into_iter().flat_map(|(key, text)| unknown_names(&key, text)));
     wrong
 }
 
@@ -94,6 +93,12 @@ fn mistake(key: &str, value: &str) -> Option<String> {
         "program" => program_mistake(value),
         "flags" if !value.starts_with(['-', '/', '+']) => {
             Some(format!("the row can never match, because `{value}` is no option: write `--{value}`, or use `args`"))
+        }
+        "flags" if value.contains('*') => {
+            let begin = value.split('*').next().unwrap_or_default();
+            Some(format!(
+                "`flags` has no wildcards: write `when = 'args.exists(arg, arg.startsWith(\"{begin}\"))'` in place of `{value}`"
+            ))
         }
         "flags" | "text" => None,
         "args" if value.starts_with('-') => Some(format!("`{value}` is an option: write it into `flags`")),
@@ -143,37 +148,16 @@ fn pattern_mistake(pattern: &str) -> Option<String> {
         .then(|| format!("the pattern has {wildcards} wildcards, and at most {MAX_WILDCARDS} are possible"))
 }
 
-/// Returns the texts in which names in braces stand for values.
-fn texts(row: &RuleRow) -> Vec<(String, &str)> {
-    let RuleRow { reject, ask, note, remind, instead, change, .. } = row;
-    let keys = [("reject", reject), ("ask", ask), ("note", note), ("remind", remind), ("instead", instead)];
-    let texts = keys.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text.as_deref()?)));
-    let changed = change
-        .iter()
-        .flatten()
-        .flat_map(|(key, value)| strings(value).into_iter().map(move |text| (format!("change.{key}"), text)));
-    texts.chain(changed).collect()
-}
-
 /// Returns the names in the texts of a row that are in the vocabulary of conditions.
 pub(crate) fn facts_in_texts(row: &RuleRow) -> Vec<String> {
     let mut facts: Vec<String> = Vec::new();
-    for (_, text) in texts(row) {
+    for (_, text) in row.texts() {
         let of_text = names(text).map(|(_, name)| name).filter(|name| !NAMES.contains(name));
         facts.extend(of_text.map(str::to_owned));
     }
     facts.sort();
     facts.dedup();
     facts
-}
-
-fn strings(value: &Value) -> Vec<&str> {
-    match value {
-        Value::String(text) => vec![text],
-        Value::Array(values) => values.iter().flat_map(strings).collect(),
-        Value::Object(members) => members.values().flat_map(strings).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
-    }
 }
 
 fn unknown_names(key: &str, text: &str) -> Vec<Wrong> {
@@ -189,7 +173,7 @@ fn unknown_names(key: &str, text: &str) -> Vec<Wrong> {
 
 #[cfg(test)]
 mod tests {
-    use super::{mistake, mistakes};
+    use super::{facts_in_texts, mistake, mistakes};
     use hookhost_contract::rule::RuleRow;
 
     #[test]
@@ -199,6 +183,7 @@ mod tests {
             ("program", "/usr/bin/git push", "write `git`"),
             ("program", "g*t", "only `*` at the end"),
             ("flags", "force", "write `--force`"),
+            ("flags", "-h=prod*", "when = 'args.exists(arg, arg.startsWith(\"-h=prod\"))'"),
             ("args", "-f", "into `flags`"),
             ("args", "!main", "no exceptions"),
             ("args", "[", "is no pattern"),
@@ -229,5 +214,12 @@ mod tests {
         let change = serde_json::from_str(r#"{"a":["{x}"]}"#).unwrap();
         let row = RuleRow { change: Some(change), ..RuleRow::default() };
         assert_eq!(mistakes(&row)[0].key, "change.a");
+    }
+
+    #[test]
+    fn a_change_may_name_facts() {
+        let change = serde_json::from_str(r#"{"a":{"b":["{git.branch} {path}"]},"c":1}"#).unwrap();
+        let row = RuleRow { change: Some(change), note: Some("{kube.context}".into()), ..RuleRow::default() };
+        assert_eq!(facts_in_texts(&row), ["git.branch", "kube.context"]);
     }
 }

@@ -57,6 +57,17 @@ const fn set(program: &'static str, subcommand: &'static str, value: SetValue) -
     Setter { program, subcommand, value }
 }
 
+/// What names another cluster. After a program, an option is only one of this program.
+const KUBE_FILES: [&str; 7] =
+    ["KUBECONFIG", "--kubeconfig", "--cluster", "--server", "kubectl -s", "oc -s", "helm --kube-apiserver"];
+
+/// Options with which a program that is not listed probably chooses a cluster.
+const KUBE_OPTIONS: [&str; 4] = ["--context", "--kube-context", "--kubecontext", "--kubeconfig"];
+
+/// Programs whose option `--context` means something else.
+const OTHER_CONTEXTS: [&str; 10] =
+    ["docker", "docker-compose", "grep", "egrep", "fgrep", "rg", "ag", "ack", "diff", "colordiff"];
+
 const CHOICES: [Choice; 8] = [
     Choice {
         fact: "git.branch",
@@ -77,10 +88,10 @@ const CHOICES: [Choice; 8] = [
     },
     Choice {
         fact: "kube.context",
-        programs: &["kubectl", "helm", "k9s", "kustomize", "stern", "skaffold", "argocd"],
+        programs: &["kubectl", "helm", "k9s", "kustomize", "stern", "skaffold", "argocd", "oc", "flux", "istioctl"],
         options: &["--context", "--kube-context"],
         variables: &["HELM_KUBECONTEXT"],
-        files: &["KUBECONFIG", "--kubeconfig", "--cluster", "--server"],
+        files: &KUBE_FILES,
         setters: &[
             set("kubectl", "config use-context", SetValue::Operand),
             set("kubectl", "config use", SetValue::Operand),
@@ -95,10 +106,10 @@ const CHOICES: [Choice; 8] = [
     },
     Choice {
         fact: "kube.namespace",
-        programs: &["kubectl", "helm", "stern"],
+        programs: &["kubectl", "helm", "stern", "oc", "flux", "istioctl"],
         options: &["--namespace", "-n"],
         variables: &["HELM_NAMESPACE"],
-        files: &["KUBECONFIG", "--kubeconfig", "--cluster", "--server"],
+        files: &KUBE_FILES,
         setters: &[
             set("kubens", "", SetValue::Operand),
             set("kubectl", "config set-context", SetValue::Option(&["--namespace"])),
@@ -128,7 +139,7 @@ const CHOICES: [Choice; 8] = [
         programs: &["gcloud", "gsutil", "bq"],
         options: &["--project", "--project_id"],
         variables: &["CLOUDSDK_CORE_PROJECT"],
-        files: &["CLOUDSDK_CONFIG", "CLOUDSDK_ACTIVE_CONFIG_NAME"],
+        files: &["CLOUDSDK_CONFIG", "CLOUDSDK_ACTIVE_CONFIG_NAME", "--configuration"],
         setters: &[
             set("gcloud", "config set project", SetValue::Operand),
             set("gcloud", "config configurations activate", SetValue::Unknown),
@@ -140,7 +151,7 @@ const CHOICES: [Choice; 8] = [
         programs: &["terraform", "tofu", "terragrunt"],
         options: &[],
         variables: &["TF_WORKSPACE"],
-        files: &["TF_DATA_DIR"],
+        files: &["TF_DATA_DIR", "-state", "--state"],
         setters: &[
             set("terraform", "workspace select", SetValue::Operand),
             set("terraform", "workspace new", SetValue::Operand),
@@ -153,8 +164,8 @@ const CHOICES: [Choice; 8] = [
         fact: "docker.context",
         programs: &["docker", "docker-compose"],
         options: &["--context", "-c"],
-        variables: &["DOCKER_CONTEXT", "DOCKER_HOST"],
-        files: &["DOCKER_CONFIG", "--config", "--host", "-H"],
+        variables: &["DOCKER_CONTEXT"],
+        files: &["DOCKER_HOST", "DOCKER_CONFIG", "--config", "--host", "-H"],
         setters: &[set("docker", "context use", SetValue::Operand)],
         of: None,
     },
@@ -174,7 +185,8 @@ impl Choice {
     fn own<'a>(&self, command: &'a Command) -> Option<Fact<'a>> {
         let names = |variables: &[&str]| command.environment.iter().find(|(name, _)| variables.contains(&&**name));
         if !self.programs.is_empty() && !self.programs.contains(&&*command.program) {
-            return None;
+            let may_choose = self.fact == "kube.context" && !OTHER_CONTEXTS.contains(&&*command.program);
+            return (may_choose && option(command, &KUBE_OPTIONS).is_some()).then_some(Fact::Unreadable);
         }
         if names(self.files).is_some() || option(command, self.files).is_some() {
             return Some(Fact::Unreadable);
@@ -228,7 +240,7 @@ impl Choice {
     }
 
     fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.variables.iter().chain(self.files).copied().filter(|name| !name.starts_with('-'))
+        self.variables.iter().chain(self.files).copied().filter(|name| !name.contains('-'))
     }
 
     fn is_variable(&self, name: &str) -> bool {
@@ -264,22 +276,59 @@ impl Setter {
     }
 }
 
-/// Returns the value of an option: `Some(None)` if the option is there and its value is unknown.
+/// Returns the value of an option: `Some(None)` if the option is there and its value is unknown, or if it has several values.
 fn option<'a>(command: &'a Command, options: &[&str]) -> Option<Option<Value<'a>>> {
-    command.args.iter().enumerate().find_map(|(at, word)| {
-        let option = options.iter().find(|option| word.text.starts_with(**option))?;
-        let rest = &word.text[option.len()..];
-        let value = match rest.strip_prefix('=') {
-            Some(value) => value,
-            None if rest.is_empty() => &*command.args.get(at + 1)?.text,
-            // `-nproduction`
-            None if !option.starts_with("--") => rest,
-            None => return None,
-        };
-        let is_known =
-            word.is_known() && command.args.get(at + 1).is_none_or(|next| !rest.is_empty() || next.is_known());
-        Some(is_known.then(|| Value::from(value)))
-    })
+    let args = own_options(command);
+    let of_program = options.iter().filter_map(|option| match option.split_once(' ') {
+        Some((program, option)) => (command.program == program).then_some(option),
+        None => Some(*option),
+    });
+    let mut values = of_program.flat_map(|option| {
+        args.iter().enumerate().filter_map(move |(at, word)| {
+            let rest = word.text.strip_prefix(option)?;
+            let next = args.get(at + 1);
+            match rest.strip_prefix('=') {
+                Some(value) => Some(word.is_known().then_some(value)),
+                None if rest.is_empty() => next.map(|next| next.is_known().then_some(&*next.text)),
+                // `-nproduction`
+                None if !option.starts_with("--") => Some(word.is_known().then_some(rest)),
+                None => None,
+            }
+        })
+    });
+    let first = values.next()?;
+    Some(first.filter(|_| values.all(|value| value == first)).map(Value::from))
+}
+
+/// Options of Docker that take a value, and that it knows only before its subcommand.
+const OF_DOCKER: [&str; 16] = [
+    "-c",
+    "--context",
+    "-H",
+    "--host",
+    "--config",
+    "-l",
+    "--log-level",
+    "--tlscacert",
+    "--tlscert",
+    "--tlskey",
+    "-f",
+    "--file",
+    "-p",
+    "--project-name",
+    "--env-file",
+    "--project-directory",
+];
+
+/// Returns the words of a command among which its own options are, and not those of a program that it runs.
+fn own_options(command: &Command) -> &[Word] {
+    let is_docker = matches!(&*command.program, "docker" | "docker-compose");
+    let takes_value = |at: usize| at > 0 && OF_DOCKER.contains(&&*command.args[at - 1].text);
+    let is_end = |(at, word): (usize, &Word)| {
+        word.text == "--" || (is_docker && !word.text.starts_with('-') && !takes_value(at))
+    };
+    let end = command.args.iter().enumerate().position(is_end).unwrap_or(command.args.len());
+    &command.args[..end]
 }
 
 /// Returns the directory in which a command looks for a fact, after options such as `git -C dir`. Returns `None` if it is unknown.

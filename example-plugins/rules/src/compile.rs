@@ -188,24 +188,15 @@ impl CompiledRow {
         })
     }
 
-    /// Returns true if only a part of the calls of a kind is what the row is about, and fixed parts of it are known.
-    pub(crate) fn has_hints(&self) -> bool {
-        !self.hints.is_empty()
-    }
-
-    /// Returns true if a text that cannot be read may be a command that the row is about.
+    /// Returns true if a text that cannot be read may be about the row. Without fixed parts, any text may be.
     pub(crate) fn is_hinted_at(&self, text: &str) -> bool {
         let is_of_commands = self.on.contains(&RuleOn::Shell);
-        match self.hints.as_slice() {
-            [] => is_of_commands,
-            hints => {
-                hints.iter().any(|hint| if is_of_commands { has_word(text, hint) } else { text.contains(&**hint) })
-            }
-        }
+        let is_in = |hint: &String| if is_of_commands { has_word(text, hint) } else { text.contains(&**hint) };
+        self.hints.is_empty() || self.hints.iter().any(is_in)
     }
 }
 
-/// Returns the names of `after`, `since` and `count` that no rule and no label has. A rule of the user can only follow rules of the user:
+/// Returns the names of `after`, `since`, `count` and `has` that no rule and no label has. A rule of the user can only follow rules of the user:
 /// elsewhere, those of a project do not exist.
 fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
@@ -217,12 +208,14 @@ fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
         for (function, name) in row.conditions.past() {
             // A plugin may add a label such as `read:secret`. Any other name that no row has is a misspelt one.
             let may_be_label = || labels().any(|label| label == name) || (name.contains(':') && checks::is_label(name));
-            if ids().any(|id| id == name) || (function == "since" && may_be_label()) {
+            let is_rule = function != "has" && ids().any(|id| id == name);
+            if is_rule || (function != "count" && may_be_label()) {
                 continue;
             }
             let Some(at) = config.rule.iter().position(|layered| layered.row.id == row.id) else { continue };
             let (what, meant) = match function {
                 "count" => ("no rule", vocabulary::nearest(name, others())),
+                "has" => ("no label", vocabulary::nearest(name, labels())),
                 _ => ("neither a rule nor a label", vocabulary::nearest(name, others().chain(labels()))),
             };
             let hint = meant.map_or_else(String::new, |meant| format!(": did you mean `{meant}`?"));
@@ -235,7 +228,8 @@ fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
     mistakes
 }
 
-/// Returns the fixed parts of the most telling matcher of a row.
+/// Returns the fixed parts of the most telling matcher of a row. Returns none if one of its values has no fixed part, or if it has only
+/// exceptions.
 fn hints(row: &RuleRow) -> Vec<String> {
     let program = |program: &String| program.split(' ').next().unwrap_or_default().to_owned();
     let matchers = [&row.path, &row.host, &row.url, &row.flags, &row.args];
@@ -243,7 +237,6 @@ fn hints(row: &RuleRow) -> Vec<String> {
         return row.program.iter().map(program).collect();
     }
     let fixed = |pattern: &String| {
-        let pattern = if pattern.starts_with('!') { "" } else { pattern };
         pattern
             .split(['*', '?', '[', ']'])
             .max_by_key(|part| part.len())
@@ -251,8 +244,10 @@ fn hints(row: &RuleRow) -> Vec<String> {
             .trim_matches('/')
             .to_owned()
     };
-    let hints = matchers.into_iter().find(|matcher| !matcher.is_empty()).into_iter().flat_map(|matcher| matcher.iter());
-    hints.map(fixed).filter(|hint| !hint.is_empty()).collect()
+    let values =
+        matchers.into_iter().find(|matcher| !matcher.is_empty()).into_iter().flat_map(|matcher| matcher.iter());
+    let hints: Vec<String> = values.filter(|value| !value.starts_with('!')).map(fixed).collect();
+    if hints.iter().any(String::is_empty) { Vec::new() } else { hints }
 }
 
 /// Returns true if a text has a word, not as a part of a longer name. `*` at the end of the word stands for any ending.

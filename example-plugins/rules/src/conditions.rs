@@ -46,7 +46,7 @@ impl Conditions {
     /// Returns the names of the rules and labels about whose past a condition asks, each with the function that asks.
     pub(crate) fn past(&self) -> impl Iterator<Item = (&str, &str)> {
         self.used().filter_map(|used| match used {
-            Use::Function(Function { name: function @ ("count" | "since"), .. }, Some(name)) => {
+            Use::Function(Function { name: function @ ("count" | "since" | "has"), .. }, Some(name)) => {
                 Some((*function, name.as_str()))
             }
             _ => None,

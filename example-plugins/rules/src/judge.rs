@@ -531,11 +531,14 @@ impl<'a> Subject<'a> {
             return None;
         }
         let why = self.unreadable_line(row).or_else(|| self.unreadable_arguments(row))?;
-        Some(Found { unreadable: Some(why), ..self.found(row) })
+        self.admitted(row, Found { unreadable: Some(why), ..self.found(row) }, None)
     }
 
     /// Returns the reason why a command that may be about the row cannot be read.
     fn unreadable_line(&self, row: &CompiledRow) -> Option<String> {
+        if !row.on.iter().any(|on| is_kind(on, "shell")) {
+            return None;
+        }
         let files = row.on.iter().filter_map(paths::touch).filter_map(|touch| self.files[touch].get());
         let of_files = files.filter_map(|files| files.unreadable.as_deref()).next();
         self.read.lines.iter().filter(|line| line.is_certain).find_map(|line| {
@@ -551,8 +554,7 @@ impl<'a> Subject<'a> {
             Action::Other(kind) if !kind.is_empty() => kind,
             _ => return None,
         };
-        let is_hinted_at = !row.has_hints() || row.is_hinted_at(&self.call.arguments);
-        let is_about = is_hinted_at && row.on.iter().any(|on| is_kind(on, kind));
+        let is_about = row.is_hinted_at(&self.call.arguments) && row.on.iter().any(|on| is_kind(on, kind));
         is_about.then(|| "the arguments of the call cannot be read".to_owned())
     }
 }

@@ -103,12 +103,7 @@
 //! read an address differently, such as `https://a\@b`, it has several hosts: a rule applies if one of them matches, and an exception must
 //! hold for all of them.
 //!
-//! # What is not seen
-//!
-//! The plugin reads only the text of a command. It does not see what a script or an unknown program does, a file that a program reads
-//! without naming it (`grep -r KEY .`), an alias of a file (a symbolic link), or a request of a package manager. The hosts of Git's remotes
-//! are unknown. A host in another alphabet differs from its Punycode form. If somebody may try to circumvent the rules, also run the agent
-//! in a sandbox.
+//! `docs/rules.md` says what is not seen.
 
 mod answer;
 mod apply;

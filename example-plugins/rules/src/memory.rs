@@ -53,16 +53,14 @@ impl Memory {
     }
 
     fn note(self, key: &str, what: u64, most: usize) {
-        let Ok(known) = state::get_json::<Vec<Occurrence>>(Scope::Tree, key) else { return };
-        let mut known = known.unwrap_or_default();
+        let mut known: Vec<Occurrence> = stored(state::get_json(Scope::Tree, key)).unwrap_or_default();
         if known.iter().any(|occurrence| occurrence.of == self.of) {
             return;
         }
         known.push(Occurrence { at: moment(), of: self.of, what });
         let excess = known.len().saturating_sub(most);
         known.drain(..excess);
-        // A store that does not answer makes the functions unreadable, so nothing is lost here.
-        let _ = state::set_json(Scope::Tree, key, &known);
+        stored(state::set_json(Scope::Tree, key, &known));
     }
 
     /// Answers a function of the vocabulary about what happened. A store that does not answer is unreadable.
@@ -116,10 +114,18 @@ impl Memory {
 /// Returns the time of the event, or a later one if something was already remembered at that time. So each thing that is remembered has a
 /// time of its own, and conditions can tell which came first.
 fn moment() -> u64 {
-    let last = state::get_json::<u64>(Scope::Tree, LAST).ok().flatten();
+    let last: Option<u64> = stored(state::get_json(Scope::Tree, LAST));
     let moment = last.map_or(0, |last| last + 1).max(event::time());
-    let _ = state::set_json(Scope::Tree, LAST, &moment);
+    stored(state::set_json(Scope::Tree, LAST, &moment));
     moment
+}
+
+/// Returns the answer of the store.
+///
+/// # Panics
+/// Panics if the store does not answer, so that the host decides as after any failure. If the call passed, later counts would be too low.
+fn stored<T>(answer: Result<T, state::Error>) -> T {
+    answer.unwrap_or_else(|error| panic!("the rules cannot remember what happened: {error:?}"))
 }
 
 fn key_of(rule: &str) -> String {

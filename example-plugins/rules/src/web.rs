@@ -1,27 +1,12 @@
 //! Finds the requests of a call, and compares them with `url` and `host`.
 
 use crate::names::Names;
-use call_paths::{ReadCall, file_words, patch};
+use call_paths::{FETCHERS, ReadCall, file_words, patch};
 use hookhost_conditions::url::Address;
 use hookhost_guest::prelude::*;
 use shell_guard_rules::arguments::Programs;
 use shell_reader::{Command, UNKNOWN, Word, lower};
 
-/// Programs that fetch each of their operands.
-const FETCHERS: [&str; 12] = [
-    "curl",
-    "wget",
-    "http",
-    "https",
-    "xh",
-    "aria2c",
-    "axel",
-    "iwr",
-    "irm",
-    "invoke-webrequest",
-    "invoke-restmethod",
-    "lynx",
-];
 /// Programs whose first operand is a host, each with the letters of its options that take a value.
 const CONNECTING: [(&[&str], &str); 5] = [
     (&["ssh", "autossh", "sftp", "mosh"], "BbcDEeFIiJLlmOopQRSWw"),
@@ -34,6 +19,29 @@ const CONNECTING: [(&[&str], &str); 5] = [
 const COPYING: [&str; 2] = ["scp", "rsync"];
 /// Subcommands of Git that use the network.
 const GIT: [&str; 5] = ["push", "pull", "fetch", "clone", "ls-remote"];
+/// Programs that ask a server for the names among their operands.
+const RESOLVING: [&str; 3] = ["dig", "nslookup", "host"];
+/// Programs of a service, each with its host and the subcommands that use no network.
+const SERVICES: [(&str, &str, &[&str]); 3] = [
+    ("gh", "github.com", &["auth status", "alias", "completion", "config", "help", "version"]),
+    ("glab", "gitlab.com", &["auth status", "alias", "completion", "config", "help", "version"]),
+    ("aws", "amazonaws.com", &["configure", "help"]),
+];
+/// Commands that send something to a server that the text does not name.
+const SENDING: [(&str, &str); 12] = [
+    ("git", "remote update"),
+    ("npm", "publish"),
+    ("pnpm", "publish"),
+    ("yarn", "publish"),
+    ("yarn", "npm publish"),
+    ("cargo", "publish"),
+    ("poetry", "publish"),
+    ("uv", "publish"),
+    ("twine", "upload"),
+    ("gem", "push"),
+    ("docker", "login"),
+    ("podman", "login"),
+];
 /// Begins a file of bash that is a connection.
 const SOCKETS: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
 
@@ -90,7 +98,34 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
         if is_clone {
             return;
         }
-    } else {
+    } else if RESOLVING.contains(&program) {
+        let names = command.args.iter().map(|word| word.text.trim_start_matches('@')).filter(|name| name.contains('.'));
+        found.extend(names.map(Address::of_place));
+    } else if let Some((_, host, local)) = SERVICES.iter().find(|(name, ..)| *name == program) {
+        if arguments.operands.is_empty() || local.iter().any(|words| arguments.first_after(words).is_some()) {
+            return;
+        }
+        found.push(Address::of_place(host));
+    } else if matches!(program, "docker" | "podman") && arguments.first_after("push").is_some() {
+        // `docker push registry.example.com/a/b`. Without a host, the image is one of Docker Hub.
+        let image = arguments.first_after("push").and_then(|at| arguments.operands.get(at));
+        found.extend(image.map(|image| match image.text.split_once('/') {
+            Some((host, _)) if !image.is_known() || host.contains(['.', ':']) => Address::of_place(host),
+            _ => Address::of_place("docker.io"),
+        }));
+    } else if program == "openssl" && arguments.first_after("s_client").is_some() {
+        found.extend(value(&command.args, "-connect").map(Address::of_place));
+    } else if program == "socat" {
+        let place = |word: &Word| {
+            let (kind, rest) = word.text.split_once(':')?;
+            let kind = kind.to_ascii_uppercase();
+            let is_remote =
+                ["TCP", "UDP", "OPENSSL", "SSL", "SCTP", "SOCKS", "PROXY"].iter().any(|begin| kind.starts_with(begin));
+            (is_remote && !kind.contains("LISTEN") && !kind.ends_with("-L")).then(|| Address::of_place(rest))
+        };
+        found.extend(command.args.iter().filter_map(place));
+        return;
+    } else if !SENDING.iter().any(|(name, words)| *name == program && arguments.first_after(words).is_some()) {
         return;
     }
     // The address is in a file, a setting or a variable.

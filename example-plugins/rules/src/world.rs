@@ -40,9 +40,9 @@ impl World for OfEvent {
             return std::env::var(variable).map_or(Fact::Absent, |value| Fact::Is(Value::from(value)));
         }
         match name {
-            "time.hour" => Fact::Is(Value::from(Time::now().hour)),
-            "time.minute" => Fact::Is(Value::from(Time::now().minute)),
-            "time.weekday" => Fact::Is(Value::from(Time::now().weekday)),
+            "time.hour" => Time::now().map_or(Fact::Unreadable, |time| Fact::Is(Value::from(time.hour))),
+            "time.minute" => Time::now().map_or(Fact::Unreadable, |time| Fact::Is(Value::from(time.minute))),
+            "time.weekday" => Time::now().map_or(Fact::Unreadable, |time| Fact::Is(Value::from(time.weekday))),
             _ => match facts::read(name, Some(at)) {
                 HostFact::Absent => Fact::Absent,
                 HostFact::Unreadable(_) => Fact::Unreadable,
@@ -70,13 +70,14 @@ struct Time {
 }
 
 impl Time {
-    /// Returns the local time of the event.
-    fn now() -> Self {
-        let offset = match facts::read("time.offset", None) {
-            HostFact::Number(minutes) => minutes,
-            _ => 0,
-        };
-        Self::of(event::time().saturating_add_signed(offset.saturating_mul(60_000)))
+    /// Returns the local time of the event, if the time zone is known.
+    fn now() -> Option<Self> {
+        match facts::read("time.offset", None) {
+            HostFact::Number(minutes) => {
+                Some(Self::of(event::time().saturating_add_signed(minutes.saturating_mul(60_000))))
+            }
+            _ => None,
+        }
     }
 
     /// Returns the time of a number of milliseconds since the Unix epoch, which was a Thursday.

@@ -185,6 +185,19 @@ impl RuleRow {
         all.into_iter().filter(|(_, values)| !values.is_empty())
     }
 
+    /// Returns the texts in which names in braces stand for values, each with the path of its key: `change.a`.
+    #[must_use]
+    pub fn texts(&self) -> Vec<(String, &str)> {
+        let Self { reject, ask, note, remind, instead, change, .. } = self;
+        let keys = [("reject", reject), ("ask", ask), ("note", note), ("remind", remind), ("instead", instead)];
+        let texts = keys.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text.as_deref()?)));
+        let changed = change
+            .iter()
+            .flatten()
+            .flat_map(|(key, value)| strings(value).into_iter().map(move |text| (format!("change.{key}"), text)));
+        texts.chain(changed).collect()
+    }
+
     /// Returns true if the row depends on something besides its matchers.
     #[must_use]
     pub fn has_conditions(&self) -> bool {
@@ -196,6 +209,16 @@ impl RuleRow {
     pub fn needs_examples(&self) -> bool {
         let stops = self.reject.is_some() || self.ask.is_some();
         stops && (self.matchers().next().is_some() || self.has_conditions())
+    }
+}
+
+fn strings(value: &serde_json::Value) -> Vec<&str> {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(values) => values.iter().flat_map(strings).collect(),
+        Value::Object(members) => members.values().flat_map(strings).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
     }
 }
 

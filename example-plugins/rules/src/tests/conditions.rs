@@ -291,3 +291,90 @@ fn a_condition_sees_what_runs_and_feeds_a_command() {
     rules(&rule("program = \"sudo\""));
     stops_and_passes(&["sudo ls", "true && sudo -n make"], &["ls sudo"]);
 }
+
+#[test]
+fn only_the_own_options_of_a_program_choose_a_fact() {
+    let docker = "[[rule]]\nid = \"r\"\non = \"shell\"\nprogram = \"docker\"\nwhen = 'docker.context == \"prod\"'\nreject = \"no\"\n";
+    rule_with_facts(docker, &[("docker.context", "prod")]);
+    stops_and_passes(
+        &[
+            "docker exec db sh -c 'drop all'",
+            "docker run -c 512 alpine x",
+            "docker build -c 512 .",
+            "docker --log-level debug exec db sh -c x",
+            "docker --context dev --context prod ps",
+        ],
+        &["docker --context dev ps", "docker -l debug -c dev ps", "docker -c dev run -c 512 alpine x"],
+    );
+    let kube = |condition: &str| {
+        format!("[[rule]]\nid = \"r\"\non = \"shell\"\nprogram = \"kubectl\"\nwhen = '{condition}'\nreject = \"no\"\n")
+    };
+    rule_with_facts(&kube("kube.context.startsWith(\"prod\")"), &[("kube.context", "prod-eu")]);
+    stops_and_passes(
+        &["kubectl exec web -- tool --context dev", "kubectl delete pod x --context dev --context prod-eu"],
+        &["kubectl --context dev exec web -- tool --context prod-eu", "kubectl get x --context dev --context=dev"],
+    );
+    rule_with_facts(&kube("kube.namespace == \"prod\""), &[("kube.namespace", "prod")]);
+    stops_and_passes(&["kubectl exec web -- head -n 5 /x"], &["kubectl -n web exec web -- head -n 5 /x"]);
+}
+
+#[test]
+fn a_command_that_names_another_server_or_configuration_has_an_unreadable_fact() {
+    let rule =
+        |fact: &str| format!("[[rule]]\nid = \"r\"\non = \"shell\"\nwhen = '{fact} == \"prod\"'\nreject = \"no\"\n");
+    for (fact, stops, passes) in [
+        ("gcloud.project", &["gcloud --configuration other compute ssh x"][..], &["gcloud compute ssh x"][..]),
+        (
+            "kube.context",
+            &[
+                "kubectl -s https://1.2.3.4 get pods",
+                "helm --kube-apiserver=https://x upgrade a b",
+                "oc --context prod delete x",
+                "flux --context=prod suspend x",
+                "velero backup delete x --kubecontext prod",
+                "kubectl-neat --context prod",
+                "frobnicate --kubeconfig other",
+            ],
+            &["stern -s 5m x", "oc --context dev get x", "grep --context 3 x y", "docker --context x ps"],
+        ),
+        ("kube.namespace", &["istioctl --context other analyze"], &["istioctl -n dev analyze"]),
+        ("terraform.workspace", &["terraform apply -state=other.tfstate"], &["terraform apply -auto-approve"]),
+        ("docker.context", &["DOCKER_HOST=tcp://1.2.3.4 docker ps"], &["docker ps"]),
+    ] {
+        rules(&rule(fact));
+        set(fact, "dev");
+        stops_and_passes(stops, passes);
+    }
+}
+
+#[test]
+fn a_condition_sees_where_a_path_leads_and_not_how_it_is_spelt() {
+    rules(
+        "[[rule]]\nid = \"r\"\non = \"write\"\nunless = 'path.startsWith(\"/tmp/\") || path.startsWith(\"src/\")'\nreject = \"{path}\"\n",
+    );
+    let Session { workspace, .. } = session();
+    stops_and_passes(
+        &["touch /tmp/../etc/hosts", "touch src/../x", "cd src && touch ../x", "touch \"$X/src\"", "touch src/$X/a"],
+        &["touch /tmp/x", "cd /tmp && touch x", "touch ./src/x", "cd src && touch x", "touch a/../src/x"],
+    );
+    assert!(!is_stopped(&shell(&format!("touch {workspace}/src/x"))));
+    assert_eq!(super::refusal(&shell("touch src/../x")).reason, "src/../x");
+    rules(
+        "[[rule]]\nid = \"r\"\non = \"write\"\nwhen = 'path.exists'\nunless = 'created_by_agent(path)'\nreject = \"no\"\n",
+    );
+    stops_and_passes(&[], &["touch src/x"]);
+}
+
+#[test]
+fn the_time_is_unreadable_if_the_time_zone_is_unknown() {
+    rules(&rule("when = 'time.hour == 22 || time.weekday == \"mon\" || time.minute == 13'"));
+    let at = |offset| testing::inspect(|host| host.facts.insert("time.offset".into(), offset));
+    stops_and_passes(&["ls"], &[]);
+    at(facts::Fact::Unreadable("no time zone".into()));
+    stops_and_passes(&["ls"], &[]);
+    // Tuesday, 22:13 in UTC.
+    at(facts::Fact::Number(0));
+    stops_and_passes(&["ls"], &[]);
+    at(facts::Fact::Number(61));
+    stops_and_passes(&[], &["ls"]);
+}

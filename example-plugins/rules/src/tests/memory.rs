@@ -109,6 +109,19 @@ fn a_rule_can_count_only_rules_that_there_are_and_only_a_valid_label_is_added() 
 }
 
 #[test]
+fn a_condition_can_ask_only_about_a_label_that_there_may_be() {
+    let tainted = "[[rule]]\nid = \"t\"\non = \"read\"\nlabel = \"tainted\"\n";
+    let with = |label: &str| {
+        let asking = format!("[[rule]]\nid = \"r\"\non = \"web\"\nwhen = 'has(\"{label}\")'\nnote = \"n\"\n");
+        try_rules(&(tainted.to_owned() + &asking)).err().unwrap_or_default().iter().map(ToString::to_string).collect()
+    };
+    let wrong: Vec<String> = with("tianted");
+    assert_eq!(wrong, ["`1`: `r` asks about `tianted`, which is no label: did you mean `tainted`?"]);
+    assert_eq!(with("t").len(), 1, "a rule is no label");
+    assert_eq!((with("tainted"), with("read:secret")), (Vec::new(), Vec::new()));
+}
+
+#[test]
 fn a_call_that_is_rejected_adds_no_label() {
     let reject = "[[rule]]\nid = \"b\"\non = \"shell\"\nprogram = \"rm\"\nreject = \"no\"\n";
     rules(&format!("[[rule]]\nid = \"a\"\non = \"shell\"\nlabel = \"x\"\n{reject}"));
@@ -294,6 +307,14 @@ fn the_past_of_a_store_that_does_not_answer_is_that_which_stops() {
         testing::inspect(|host| host.state_error = Some(state::Error::Unavailable("disk".into())));
         assert!(is_stopped(&shell("ls")), "{after}");
     }
+}
+
+#[test]
+#[should_panic(expected = "the rules cannot remember what happened")]
+fn a_call_fails_if_it_cannot_be_remembered_for_a_count() {
+    rules("[[rule]]\nid = \"r\"\non = \"shell\"\nwhen = 'same_call(2, \"1m\")'\nnote = \"n\"\n");
+    testing::inspect(|host| host.state_error = Some(state::Error::Unavailable("the quota is used up".into())));
+    ask(&shell("ls"));
 }
 
 #[test]

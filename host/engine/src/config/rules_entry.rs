@@ -167,8 +167,7 @@ impl Rule {
 /// Returns the names that the conditions and the texts of a row use.
 fn names(row: &RuleRow) -> Vec<String> {
     let mut names: Vec<String> = uses(row).into_iter().map(|(name, _)| name).collect();
-    let texts = [&row.reject, &row.ask, &row.note, &row.remind, &row.instead].into_iter().flatten();
-    for text in texts {
+    for (_, text) in row.texts() {
         let in_braces = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
         names.extend(in_braces.map(|(name, _)| name.to_owned()));
     }
@@ -238,12 +237,20 @@ mod tests {
 
     #[test]
     fn the_plugin_may_read_the_facts_and_variables_that_the_rules_name() {
-        let text = "[[rule]]\nid = 'a'\non = 'shell'\nwhen = 'git.branch == env.BASE && env.CI == null'\nnote = 'in {aws.profile}'";
+        let text = "[[rule]]\nid = 'a'\non = 'shell'\nwhen = 'git.branch == env.BASE && env.CI == null'\nnote = 'in {aws.profile}'
+            [[rule]]\nid = 'b'\non = 'shell'\nchange = { command = 'x --in {kube.context}' }";
         let config = parsed(text).with_rules_plugin(code()).unwrap();
         let Grants { facts, env, .. } = &config.entry(Entry::RULES).unwrap().grants;
         assert_eq!(
             *facts,
-            [FactName::TimeOffset, FactName::GitBranch, FactName::PathExists, FactName::AwsProfile].into()
+            [
+                FactName::TimeOffset,
+                FactName::GitBranch,
+                FactName::PathExists,
+                FactName::AwsProfile,
+                FactName::KubeContext
+            ]
+            .into()
         );
         assert_eq!(*env, ["BASE", "CI"]);
     }

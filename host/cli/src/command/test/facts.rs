@@ -1,4 +1,5 @@
-//! The facts of an event: those that its case gives, and the time. Every other fact is absent, on every machine.
+//! The facts of an event: those that its case gives, and the time, which is UTC unless the case gives an offset. Every other fact is absent,
+//! on every machine.
 
 use crate::nearest::nearest;
 use hookhost::Clock;
@@ -74,7 +75,8 @@ impl CaseFacts {
 
     /// Returns the facts for the host.
     pub(super) fn given(&self) -> Arc<GivenFacts> {
-        Arc::new(GivenFacts { facts: self.facts.clone(), variables: self.variables.clone() })
+        let utc = std::iter::once((FactName::TimeOffset, Fact::Number(0)));
+        Arc::new(GivenFacts { facts: utc.chain(self.facts.clone()).collect(), variables: self.variables.clone() })
     }
 }
 
