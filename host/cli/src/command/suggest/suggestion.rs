@@ -151,7 +151,7 @@ fn setting(plugin: &str, code: Option<&str>) -> String {
                 "in [plugin.config] of shell-guard, for every command of this rule: answers = {{ \"rule:{code}\" = \"allow\" }}"
             )
         }
-        _ => format!("no row can answer the plugin {plugin}: see its settings in docs/plugin-settings.md"),
+        _ => format!("no rule can answer the plugin {plugin}: see its settings in docs/plugin-settings.md"),
     }
 }
 
