@@ -100,8 +100,9 @@ impl Condition<'_> {
     fn texts(&self) -> Result<Texts, String> {
         let literal = |is_start, is_end| Ok(Texts { texts: vec![self.pattern.to_owned()], is_start, is_end });
         match self.operator {
-            "regex_match" => expression::texts(self.pattern)
-                .ok_or_else(|| "its expression is more than literal texts: write it with `matches` in `when`".to_owned()),
+            "regex_match" => expression::texts(self.pattern).ok_or_else(|| {
+                "its expression is more than literal texts: write it with `matches` in `when`".to_owned()
+            }),
             "contains" => literal(false, false),
             "starts_with" => literal(true, false),
             "ends_with" => literal(false, true),
