@@ -108,8 +108,8 @@ fn what_has_no_equal_and_what_differs_is_named_with_its_line() {
     let said = user.run(["import", "claude-code"]).stderr;
     for text in [
         ".claude/settings.json:4: permissions.defaultMode\n    it is a setting of the agent and no rule about calls",
-        ".claude/settings.json:5: allow Bash(npm test)\n    a row allows nothing; the agent goes on applying its own rule",
-        ".claude/settings.json:12: deny Bash(make > log)\n    a row compares neither redirections nor variables",
+        ".claude/settings.json:5: allow Bash(npm test)\n    a rule of hookhost allows nothing; the agent goes on applying its own rule",
+        ".claude/settings.json:12: deny Bash(make > log)\n    a rule compares neither redirections nor variables",
         ".claude/settings.json:11: deny Bash(git * main)\n    stricter: it compares the words",
         ".claude/settings.json:8: deny Bash(rm -rf:*)\n    stricter: it finds `-rf` anywhere in the command",
         ".claude/settings.json:13: deny Read(./.env)\n    stricter: it stops this name in every directory",
@@ -153,7 +153,7 @@ for x in ["a"]:
     for text in [
         "team.rules:2: prefix_rule( pattern",
         "stricter: it also stops `git -C a push`, which the original lets pass",
-        "team.rules:10: prefix_rule(pattern = [\"ls\"], decision = \"allow\")\n    a row allows nothing",
+        "team.rules:10: prefix_rule(pattern = [\"ls\"], decision = \"allow\")\n    a rule of hookhost allows nothing",
         "team.rules:11: for x in",
     ] {
         assert!(ended.stderr.contains(text), "{text:?} is not in\n{}", ended.stderr);
@@ -280,7 +280,7 @@ fn a_narrow_rule_and_a_wide_one_are_both_kept_and_an_equal_one_is_named() {
     let said = imported(&user, "claude-code").stderr;
     assert!(said.contains("7 rules of Claude Code imported"), "{said}");
     assert!(
-        said.contains("ask Bash(git push:*)\n    the row `claude-code.bash-git-push` already stops this"),
+        said.contains("ask Bash(git push:*)\n    the rule `claude-code.bash-git-push` already stops this"),
         "{said}"
     );
     judges(
@@ -298,7 +298,7 @@ fn a_narrow_rule_and_a_wide_one_are_both_kept_and_an_equal_one_is_named() {
 fn a_new_file_gets_the_tables_and_no_file_is_replaced() {
     let user = user_with(&[(".claude/settings.json", CLAUDE_CODE)]);
     user.run(["import", "claude-code", "-o", "rules.toml"])
-        .expect(0, &["put the tables of rules.toml into your hookhost.toml, or into the project's"]);
+        .expect(0, &["put the rules of rules.toml into your hookhost.toml, or into the project's"]);
     let text = std::fs::read_to_string(user.project().join("rules.toml")).unwrap();
     assert!(
         text.starts_with(

@@ -87,7 +87,7 @@ fn what_was_always_allowed_becomes_an_exception_of_the_rule_that_asked() {
 }
 
 #[test]
-fn what_was_always_rejected_becomes_a_rule_for_exactly_that() {
+fn what_was_always_rejected_becomes_a_rule() {
     let user = User::new();
     user.configure(ASKING);
     for branch in ["a", "b", "c"] {
@@ -101,6 +101,20 @@ fn what_was_always_rejected_becomes_a_rule_for_exactly_that() {
     user.configure(&ended.stdout);
     user.run(["dispatch", "--shell", "git push --force origin main"]).expect(3, &[]);
     user.run(["dispatch", "--shell", "git push origin main"]).expect(0, &[]);
+}
+
+#[test]
+fn operands_that_all_rejected_commands_share_are_part_of_the_rule() {
+    let user = User::new();
+    user.configure(ASKING);
+    (0..3).for_each(|_| call(&user, "Bash", &json!({ "command": "git push -u origin main" })));
+    harmless(&user, 60);
+    let ended = suggest(&user, "denied", &[]);
+    let expected = "\nprogram = \"git push\"\nflags = \"-u\"\nargs = \"main\"\n";
+    assert!(ended.stdout.contains(expected), "{}", ended.stdout);
+    user.configure(&ended.stdout);
+    user.run(["dispatch", "--shell", "git push -u origin main"]).expect(3, &[]);
+    user.run(["dispatch", "--shell", "git push -u origin topic"]).expect(0, &[]);
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub(crate) fn mistakes(row: &RuleRow) -> Vec<Wrong> {
         }
         let is_excepted = |value: &String| value.starts_with('!') || values.contains(&format!("!{value}"));
         if values.iter().any(|value| !value.starts_with('!')) && values.iter().all(is_excepted) {
-            wrong.push(Wrong::at(key, "the row can never match, because each pattern is also an exception"));
+            wrong.push(Wrong::at(key, "the rule can never match, because each pattern is also an exception"));
         }
     }
     for (at, on) in row.on.iter().enumerate() {
@@ -63,11 +63,13 @@ fn sequence_mistakes(row: &RuleRow) -> Vec<Wrong> {
     for (at, name) in row.after.iter().enumerate() {
         let key = format!("after.{at}");
         if *name == row.id {
-            wrong.push(Wrong::at(&key, "the row can never match, because it comes only after itself"));
+            wrong.push(Wrong::at(&key, "the rule can never match, because it comes only after itself"));
         }
         if row.after.contains(&format!("!{name}")) {
-            wrong
-                .push(Wrong::at(&key, format!("the row can never match, because it also comes only without `{name}`")));
+            wrong.push(Wrong::at(
+                &key,
+                format!("the rule can never match, because it also comes only without `{name}`"),
+            ));
         }
     }
     if let Some(within) = row.within.as_ref().filter(|within| vocabulary::seconds(within).is_none()) {
@@ -92,7 +94,7 @@ fn mistake(key: &str, value: &str) -> Option<String> {
     match key {
         "program" => program_mistake(value),
         "flags" if !value.starts_with(['-', '/', '+']) => {
-            Some(format!("the row can never match, because `{value}` is no option: write `--{value}`, or use `args`"))
+            Some(format!("the rule can never match, because `{value}` is no option: write `--{value}`, or use `args`"))
         }
         "flags" if value.contains('*') => {
             let begin = value.split('*').next().unwrap_or_default();
@@ -105,13 +107,13 @@ fn mistake(key: &str, value: &str) -> Option<String> {
         "args" if value.starts_with('!') => Some("`args` has no exceptions: write a second rule".to_owned()),
         "path" => pattern_mistake(pattern).or_else(|| path_mistake(pattern)),
         "host" if pattern.contains(['/', '@']) => {
-            Some(format!("the row can never match, because `{pattern}` is no host: write only the name, or use `url`"))
+            Some(format!("the rule can never match, because `{pattern}` is no host: write only the name, or use `url`"))
         }
         "url" if value.starts_with('!') => {
             Some("`url` has no exceptions: use `host`, or write a second rule".to_owned())
         }
         "url" if !pattern.contains("://") && !pattern.starts_with('*') => Some(format!(
-            "the row can never match, because a URL begins with its scheme: write `https://{pattern}` or `*://{pattern}`"
+            "the rule can never match, because a URL begins with its scheme: write `https://{pattern}` or `*://{pattern}`"
         )),
         _ => pattern_mistake(pattern),
     }
@@ -124,7 +126,7 @@ fn program_mistake(program: &str) -> Option<String> {
     }
     if name.contains(['/', '\\']) {
         let file = name.rsplit(['/', '\\']).next().unwrap_or_default();
-        return Some(format!("the row can never match, because a program has no directory here: write `{file}`"));
+        return Some(format!("the rule can never match, because a program has no directory here: write `{file}`"));
     }
     let is_middle = name.trim_end_matches('*').contains(['*', '?', '[']);
     is_middle.then(|| "only `*` at the end of the program is a wildcard here".to_owned())

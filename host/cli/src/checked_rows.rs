@@ -82,7 +82,7 @@ impl CheckedRows {
             {
                 let row = self.kept.remove(at);
                 if row.is_moved || self.has_equal(&row, earlier) {
-                    self.refused.insert(row.number, format!("the row `{earlier}` already stops this"));
+                    self.refused.insert(row.number, format!("the rule `{earlier}` already stops this"));
                 } else {
                     first.insert(0, CheckedRow { is_moved: true, ..row });
                 }

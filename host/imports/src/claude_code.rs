@@ -48,11 +48,11 @@ fn draft(rule: &str, owner: Owner) -> Result<Draft, String> {
         ("Agent" | "Task", None) => Ok(Draft::about([RuleOn::Spawn])),
         ("WebFetch", Some(specifier)) => match specifier.strip_prefix("domain:") {
             Some(host) => Ok(Draft::about_host(host)),
-            None => Err("a row about requests compares the host: `domain:NAME`".to_owned()),
+            None => Err("a rule about requests compares the host: `domain:NAME`".to_owned()),
         },
         (tool, Some(pattern)) if READING.contains(&tool) => of_path(&RuleOn::Read, tool, pattern, slash),
         (tool, Some(pattern)) if EDITING.contains(&tool) => of_path(&RuleOn::Write, tool, pattern, slash),
-        (tool, Some(_)) => Err(format!("a row compares no arguments of the tool `{tool}`")),
+        (tool, Some(_)) => Err(format!("no matcher is about the arguments of `{tool}`: compare `arguments` in `when`")),
         (tool, None) => match tool.strip_prefix("mcp__") {
             Some(name) => {
                 let (server, tool) = name.split_once("__").unwrap_or((name, "*"));
@@ -133,9 +133,9 @@ mod tests {
         let named: Vec<String> =
             import.omissions.iter().map(|omission| format!("{} — {}", omission.written, omission.why)).collect();
         let expected = [
-            "settings.json:2: allow Bash(npm test) — a row allows nothing",
+            "settings.json:2: allow Bash(npm test) — a rule of hookhost allows nothing",
             "settings.json:3: ask Agent(Explore) — ",
-            "Bash(make > log) — a row compares neither",
+            "Bash(make > log) — a rule compares neither",
             "deny Edit(/x) — `/` is the directory",
             "Skill(deploy) — ",
             "WebFetch(x) — ",

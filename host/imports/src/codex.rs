@@ -51,7 +51,7 @@ pub(crate) fn read(files: &[SourceFile]) -> Result<Import, Unreadable> {
 impl<'a> PrefixRule<'a> {
     fn of(call: &'a Call<'a>) -> Result<Self, String> {
         if call.name != "prefix_rule" {
-            return Err(format!("`{}` is no `prefix_rule`, and no row says the same", call.name));
+            return Err(format!("`{}` is no `prefix_rule`, and no rule says the same", call.name));
         }
         let mut rule = Self {
             pattern: &[],

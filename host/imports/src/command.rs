@@ -54,15 +54,15 @@ pub(crate) fn shape(text: &str) -> Result<CommandShape, String> {
         return Err(format!("it is no command: {why}"));
     }
     if !script.is_single {
-        return Err("it is more than one simple command, and a row is about one".to_owned());
+        return Err("it is more than one simple command, and a rule is about one".to_owned());
     }
     if script.commands.iter().any(|command| !command.redirects.is_empty() || !command.environment.is_empty()) {
-        return Err("a row compares neither redirections nor variables of a command".to_owned());
+        return Err("a rule compares neither redirections nor variables of a command".to_owned());
     }
     let first = text.split_whitespace().next().unwrap_or_default();
     let name = first.rsplit('/').next().unwrap_or_default();
     let own = script.commands.iter().find(|command| command.program.eq_ignore_ascii_case(name));
-    let command = own.ok_or_else(|| format!("a row sees the program that `{name}` runs, and not `{name}` itself"))?;
+    let command = own.ok_or_else(|| format!("a rule sees the program that `{name}` runs, and not `{name}` itself"))?;
     let programs = PROGRAMS.as_ref().ok_or("the table of programs cannot be read")?;
     shape_of(command, programs).ok_or_else(|| "it contains a part that only the shell knows".to_owned())
 }
@@ -116,7 +116,7 @@ pub(crate) fn draft(text: &str, ending: Ending) -> Result<Draft, String> {
         return Err("it contains a part that only the shell knows".to_owned());
     }
     if text.contains(['?', '[', '~']) {
-        return Err("a row compares the words of a command, and not the shell's patterns".to_owned());
+        return Err("a rule compares the words of a command, and not the shell's patterns".to_owned());
     }
     if text.contains('*') {
         return with_wildcards(text, ending);

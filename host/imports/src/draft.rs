@@ -9,7 +9,7 @@ use hookhost_contract::rule::{ExampleTable, MAX_EXAMPLES, MAX_TEXT, OneOrMany, R
 pub(crate) const ANY: &str = "any";
 
 /// The reason why a rule that allows has no row.
-pub(crate) const ALLOWS: &str = "a row allows nothing; the agent goes on applying its own rule";
+pub(crate) const ALLOWS: &str = "a rule of hookhost allows nothing; the agent goes on applying its own rule";
 
 /// A row without an answer.
 #[derive(Clone, Debug, Default)]

@@ -97,7 +97,7 @@ fn programs(row: &RuleRow) -> Result<&[String], &'static str> {
     if row.flags.is_empty() && row.args.is_empty() {
         Ok(&row.program)
     } else {
-        Err("the agent compares words in their order, and the row finds options and operands in any order")
+        Err("the agent compares words in their order, and the rule finds options and operands in any order")
     }
 }
 

@@ -174,10 +174,10 @@ impl Policy {
 
     fn drafts(&self) -> Result<Vec<Draft>, String> {
         if let Some(key) = &self.unknown {
-            return Err(format!("it holds only under its `{key}`, which a row cannot compare for Gemini CLI"));
+            return Err(format!("it holds only under its `{key}`, which a rule cannot compare for Gemini CLI"));
         }
         if self.arguments.is_some() {
-            return Err("a row compares no arguments as JSON: write it with `path`, `host` or `program`".to_owned());
+            return Err("no matcher is about arguments as JSON: write it with `path`, `host`, `program`, or `arguments` in `when`".to_owned());
         }
         if self.is_of_shell() {
             return self.of_shell();
@@ -203,7 +203,7 @@ impl Policy {
         }
         if let Some(expression) = &self.expression {
             let found =
-                texts(expression).ok_or("its expression is more than literal texts, and a row compares words")?;
+                texts(expression).ok_or("its expression is more than literal texts, and a rule compares words")?;
             for text in found.texts {
                 let mut draft = command::draft(&text.replace('*', " "), Ending::Words)?;
                 draft.differs("narrower: the end of the expression is the end of a word");
@@ -225,7 +225,7 @@ fn of_tool(tool: &str) -> Result<Draft, String> {
             let (server, tool) = name.split_once('_').ok_or("its name has no tool: `mcp_SERVER_TOOL`")?;
             Ok(Draft::about_mcp(Some(server), Some(tool)))
         }
-        None if tool == "*" => Err("a row about all tools would stop everything that the agent does".to_owned()),
+        None if tool == "*" => Err("a rule about all tools would stop everything that the agent does".to_owned()),
         None => Ok(Draft::about_tools([tool])),
     }
 }

@@ -7,7 +7,7 @@ use crate::draft::{Answer, Decision, Draft, Source, command as in_command, list,
 use crate::expression::{self, Texts};
 use crate::front_matter::{self, FrontMatter};
 use crate::import::{Import, SourceFile, Unreadable};
-use hookhost_contract::rule::{OneOrMany, RuleOn};
+use hookhost_contract::rule::{ExampleTable, OneOrMany, RuleExample, RuleOn};
 use shell_reader::is_known_program;
 
 const SOURCE: Source = Source { name: "hookify", title: "hookify" };
@@ -60,18 +60,18 @@ fn drafts(matter: &FrontMatter<'_>, answer: Answer) -> Result<Vec<Draft>, String
     let [condition] = conditions.as_slice() else {
         return Err(match conditions.len() {
             0 => "it has no condition, so hookify never applies it".to_owned(),
-            _ => "it has several conditions, and a row cannot combine them".to_owned(),
+            _ => "it has several conditions: combine them in `when`".to_owned(),
         });
     };
     match (event, condition.field) {
         ("bash" | "all", "command") => of_shell(condition),
         ("file" | "all", "file_path") => of_files(condition),
         ("prompt", "user_prompt" | "content" | "prompt") => of_prompt(condition, answer),
-        ("file", _) => Err("a row about files compares the path, and not the new text".to_owned()),
+        ("file", "new_text" | "content") => of_new_text(condition),
         ("stop", _) => {
-            Err("a row about the end of a task compares no text, so it would never let a task end".to_owned())
+            Err("a rule about the end of a task compares no text, so it would never let a task end".to_owned())
         }
-        (event, field) => Err(format!("a row cannot compare `{field}` at the event `{event}`")),
+        (event, field) => Err(format!("a rule cannot compare `{field}` at the event `{event}`")),
     }
 }
 
@@ -100,13 +100,14 @@ impl Condition<'_> {
     fn texts(&self) -> Result<Texts, String> {
         let literal = |is_start, is_end| Ok(Texts { texts: vec![self.pattern.to_owned()], is_start, is_end });
         match self.operator {
-            "regex_match" => expression::texts(self.pattern)
-                .ok_or_else(|| "its expression is more than literal texts, and a row compares words".to_owned()),
+            "regex_match" => expression::texts(self.pattern).ok_or_else(|| {
+                "its expression is more than literal texts: write it with `matches` in `when`".to_owned()
+            }),
             "contains" => literal(false, false),
             "starts_with" => literal(true, false),
             "ends_with" => literal(false, true),
             "equals" => literal(true, true),
-            other => Err(format!("a row has no `{other}`")),
+            other => Err(format!("a rule has no `{other}`")),
         }
     }
 }
@@ -177,18 +178,39 @@ fn of_files(condition: &Condition<'_>) -> Result<Vec<Draft>, String> {
     Ok(vec![draft])
 }
 
-fn of_prompt(condition: &Condition<'_>, answer: Answer) -> Result<Vec<Draft>, String> {
+fn of_new_text(condition: &Condition<'_>) -> Result<Vec<Draft>, String> {
+    let mut draft = of_text(RuleOn::Write, condition)?;
+    draft.row.stops = draft.row.text.iter().map(|text| written(format!("a {text} b"))).collect();
+    draft.row.passes = vec![written("hello".to_owned())];
+    draft.differs("stricter: it also compares the old text, and commands that write a file");
+    Ok(vec![draft])
+}
+
+/// Returns an example of a row about the text that is written into a file.
+fn written(text: String) -> RuleExample {
+    let path = Some("notes.txt".to_owned());
+    RuleExample::Table(Box::new(ExampleTable { path, text: Some(text), ..ExampleTable::default() }))
+}
+
+/// Makes a row about parts of a text, without examples.
+fn of_text(on: RuleOn, condition: &Condition<'_>) -> Result<Draft, String> {
     let found = condition.texts()?;
     if found.is_start || found.is_end || found.texts.iter().any(|text| text.contains('*')) {
-        return Err("a row about prompts compares parts of the text, wherever they are".to_owned());
+        return Err("a rule about a text compares parts of it, wherever they are".to_owned());
     }
-    let mut draft = Draft::about([RuleOn::Prompt]);
-    draft.stops(found.texts.iter().map(|text| format!("please {text} now")));
-    draft.passes(["hello".to_owned()]);
+    let mut draft = Draft::about([on]);
     draft.row.text = OneOrMany(found.texts);
     if condition.operator == "regex_match" {
         draft.differs("narrower: it compares upper and lower case");
     }
+    Ok(draft)
+}
+
+fn of_prompt(condition: &Condition<'_>, answer: Answer) -> Result<Vec<Draft>, String> {
+    let mut draft = of_text(RuleOn::Prompt, condition)?;
+    let stops: Vec<String> = draft.row.text.iter().map(|text| format!("please {text} now")).collect();
+    draft.stops(stops);
+    draft.passes(["hello".to_owned()]);
     if answer != Answer::Remind {
         draft.differs("stricter: hookify itself blocks no prompt");
     }
@@ -228,6 +250,7 @@ mod tests {
                 "event: prompt⏎conditions:⏎  - field: user_prompt⏎    operator: contains⏎    pattern: deploy",
                 "prompt text=deploy remind",
             ),
+            (r"event: file⏎pattern: console\.log⏎action: block", "write text=console.log reject"),
         ] {
             let import = import(&matter.replace('⏎', "\n"));
             let found = import.rows.first().unwrap_or_else(|| panic!("{matter}: {:?}", import.omissions));
@@ -244,7 +267,8 @@ mod tests {
         for (matter, part) in [
             ("event: bash\npattern: push --force\naction: block", "no known program"),
             ("event: bash\npattern: rm [a-z]+", "literal texts"),
-            ("event: file\npattern: console\\.log", "not the new text"),
+            ("event: file\npattern: ^import", "wherever"),
+            ("event: file\nconditions:\n - field: old_text\n   pattern: x", "cannot compare `old_text`"),
             ("event: stop\npattern: .*", "end of a task"),
             ("event: bash\ncolour: red\npattern: rm", "`colour` is unknown"),
             ("event: bash", "no condition"),

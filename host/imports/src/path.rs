@@ -31,7 +31,7 @@ pub(crate) fn draft(on: &RuleOn, pattern: &str, slash: Slash) -> Result<Draft, S
     }
     if pattern.contains(['{', '}', '\\']) || pattern.starts_with('!') {
         return Err(
-            "a row has no braces, backslashes and `!` in patterns of paths: write one rule for each path".to_owned()
+            "a rule has no braces, backslashes and `!` in patterns of paths: write one rule for each path".to_owned()
         );
     }
     let path = rooted(pattern, slash, &mut draft)?;
@@ -68,7 +68,7 @@ fn rooted(pattern: &str, slash: Slash, draft: &mut Draft) -> Result<String, Stri
     let anywhere = below.strip_prefix("**/").filter(|name| !name.contains('/')).unwrap_or(below);
     if anywhere.contains("../") {
         return Err(
-            "it leaves the directory in which the agent starts, and a row does not know that directory".to_owned()
+            "it leaves the directory in which the agent starts, and a rule does not know that directory".to_owned()
         );
     }
     Ok(if anywhere == below { of_project(anywhere, draft) } else { anywhere.to_owned() })

@@ -186,12 +186,11 @@ fn summary(format: &Format, rows: &[Imported], omissions: &[Omission], written: 
     let _ =
         writeln!(text, "{rules} of {} imported, {different} with a difference; {omitted} not imported", format.title);
     if !rows.is_empty() {
-        let tables =
-            written.map_or_else(|| "these tables".to_owned(), |path| format!("the tables of {}", path.display()));
-        output::next_step(
-            &mut text,
-            &format!("put {tables} into your hookhost.toml, or into the project's; they apply from the next call"),
-        );
+        let from = written.map_or_else(|| "these rules".to_owned(), |path| format!("the rules of {}", path.display()));
+        // A project's file can have no reminders.
+        let reminds = rows.iter().any(|row| row.proposal.row.remind.is_some());
+        let files = if reminds { "your hookhost.toml" } else { "your hookhost.toml, or into the project's" };
+        output::next_step(&mut text, &format!("put {from} into {files}; they apply from the next call"));
     }
     text
 }

@@ -20,7 +20,7 @@ pub(super) async fn run(args: &RemoveRuleArgs) -> Result<Exit, CliError> {
     refuse_projects(&rule, &places, "removes")?;
     if Owner::of(&rule, &places) == Owner::Profile {
         let why =
-            format!("the rule {} is of the profile: a row with its id in your own hookhost.toml replaces it", args.id);
+            format!("the rule {} is of the profile: a rule with its id in your own hookhost.toml replaces it", args.id);
         return Err(CliError::usage(why).advise(format!("hookhost rule off {} --for 8h", quoted(&args.id))));
     }
     loading::check_without(&rule).await?;

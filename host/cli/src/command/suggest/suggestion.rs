@@ -7,7 +7,7 @@ use crate::tally::RuleName;
 use hookhost::config::Config;
 use hookhost::contract::rule::{OneOrMany, RuleExample, RuleOn, RuleRow};
 use hookhost::contract::{Action, Asker};
-use hookhost_imports::{shapes, slug};
+use hookhost_imports::{CommandShape, shapes, slug};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of real calls that are shown and become examples.
@@ -69,10 +69,11 @@ pub(super) fn suggestions(
     found
 }
 
-/// Proposes a rule that rejects exactly what a person always rejected.
+/// Proposes a rule that rejects what a person always rejected.
 fn rejection(rule: &RuleName, subject: &Subject, answers: &Answers) -> Suggestion {
     let examples = examples(&answers.calls);
-    let words = subject.in_words();
+    let operands = if matches!(subject, Subject::Command { .. }) { operands(&answers.calls) } else { Vec::new() };
+    let words = std::iter::once(subject.in_words()).chain(operands.iter().cloned()).collect::<Vec<_>>().join(" ");
     let why = format!("`{}` asked about {words}: {} times no, never yes", shown(rule), answers.answered.no);
     let mut row = RuleRow { id: format!("suggested.{}", slug(&words, MAX_SLUG)), ..RuleRow::default() };
     row.reject = Some(format!("people here always reject this: {}", words.replace('{', "(").replace('}', ")")));
@@ -84,8 +85,12 @@ fn rejection(rule: &RuleName, subject: &Subject, answers: &Answers) -> Suggestio
             // A row has any of its flags, so the longest says most.
             let flag = flags.iter().max_by_key(|flag| flag.len());
             row.flags = OneOrMany(flag.cloned().into_iter().collect());
+            // A row has any of its operands, and the last one usually says what the command changes.
+            let operand = operands.last();
+            row.args = OneOrMany(operand.map(|operand| literal(operand)).into_iter().collect());
             let parent = program.rsplit_once(' ').map(|(parent, _)| format!("{parent} another"));
-            flag.map(|_| program.clone()).into_iter().chain(parent).chain([format!("echo '{program}'")]).collect()
+            let bare = flag.or(operand).map(|_| program.clone());
+            bare.into_iter().chain(parent).chain([format!("echo '{program}'")]).collect()
         }
         Subject::Read(path) | Subject::Write(path) => {
             row.on = one(if matches!(subject, Subject::Read(_)) { RuleOn::Read } else { RuleOn::Write });
@@ -146,7 +151,7 @@ fn setting(plugin: &str, code: Option<&str>) -> String {
                 "in [plugin.config] of shell-guard, for every command of this rule: answers = {{ \"rule:{code}\" = \"allow\" }}"
             )
         }
-        _ => format!("no row can answer the plugin {plugin}: see its settings in docs/plugin-settings.md"),
+        _ => format!("no rule can answer the plugin {plugin}: see its settings in docs/plugin-settings.md"),
     }
 }
 
@@ -189,8 +194,20 @@ fn excepted(row: &RuleRow, allowed: &[(&Subject, &Answers)], calls: &[PastCall])
 
 /// Returns the command of a call, as conditions see it.
 fn command(past: &PastCall) -> Option<String> {
+    shape(past).map(|shape| shape.text)
+}
+
+/// Returns the operands of the commands, if all have the same.
+fn operands(calls: &[PastCall]) -> Vec<String> {
+    let mut all: BTreeSet<Vec<String>> =
+        calls.iter().map(|past| shape(past).map(|shape| shape.operands).unwrap_or_default()).collect();
+    if all.len() == 1 { all.pop_first().unwrap_or_default() } else { Vec::new() }
+}
+
+/// Returns the first simple command of a call.
+fn shape(past: &PastCall) -> Option<CommandShape> {
     let Action::Shell(shell) = &past.call.action else { return None };
-    Some(shapes(&shell.command)?.into_iter().next()?.text)
+    shapes(&shell.command)?.into_iter().next()
 }
 
 /// Returns different real calls.
