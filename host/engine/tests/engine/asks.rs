@@ -257,7 +257,8 @@ async fn a_yes_for_the_session_waives_no_rejection() {
     let is_over = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&is_over);
     let once = move |_: &ToolCall| asked.load(Ordering::Relaxed).then(|| Refusal::new("once is enough"));
-    let (person, host) = always(vec![Entry::from_rule("once", once)]).await;
+    let person = Arc::new(Always::default());
+    let host = builder(asking_config(vec![])).rule("once", once).approver(person.clone()).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     passes(&session, "make").await;
     is_over.store(true, Ordering::Relaxed);
