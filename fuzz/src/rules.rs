@@ -4,13 +4,14 @@ use hookhost_contract::rule::{ExampleTable, LayeredRow, OneOrMany, RuleExample, 
 use hookhost_guest::facts::Fact;
 use hookhost_guest::prelude::*;
 use hookhost_guest::testing;
-use rules::Rules;
+use rules::RuleSet;
 
 /// The words with which a line can begin: those of rules first.
-const WORDS: [&str; 38] = [
+const WORDS: [&str; 40] = [
     "rule", "on", "program", "flags", "args", "path", "url", "host", "server", "tool", "text", "when", "unless",
     "reject", "ask", "note", "remind", "change", "redact", "label", "instead", "observe", "stops", "passes", "example",
     "project", "shell", "write", "read", "delete", "fetch", "mcp", "call", "prompt", "result", "say", "done", "fact",
+    "after", "within",
 ];
 
 /// Reads lines, judges the events among them twice, and compares the outcomes with what always holds. A line begins with one of [`WORDS`].
@@ -19,20 +20,20 @@ pub fn rules(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut script = Script::default();
     text.lines().take(200).for_each(|line| script.add(line));
-    if !script.configure(&script.rows) {
-        return;
-    }
-    let outcomes = script.outcomes();
-    assert_eq!(outcomes, script.outcomes(), "an event is judged the same twice");
-    for layered in &script.rows {
-        script.assert_rejects(&layered.row);
-    }
+    let Some(rules) = script.compiled(&script.rows) else { return };
+    let outcomes = script.outcomes(&rules);
+    assert_eq!(outcomes, script.outcomes(&rules), "an event is judged the same twice");
+    script.rows.iter().for_each(|layered| assert_rejects(&rules, &layered.row));
     let is_observed = |layered: &&LayeredRow| layered.row.observe;
     let asks_for_counts = script.rows.iter().any(|layered| format!("{layered:?}").contains("count("));
     if script.rows.iter().any(|layered| layered.row.observe) && !asks_for_counts {
         let others: Vec<LayeredRow> = script.rows.iter().filter(|layered| !is_observed(layered)).cloned().collect();
-        assert!(script.configure(&others), "a rule that is only observed is needed by no other");
-        assert_eq!(effects(&outcomes), effects(&script.outcomes()), "a rule that is only observed has an effect");
+        let others = script.compiled(&others).expect("a rule that is only observed is needed by no other");
+        assert_eq!(
+            effects(&outcomes),
+            effects(&script.outcomes(&others)),
+            "a rule that is only observed has an effect"
+        );
     }
 }
 
@@ -106,18 +107,16 @@ impl Script {
         }
     }
 
-    /// Configures the plugin. Returns false if a row has a mistake.
-    fn configure(&self, rows: &[LayeredRow]) -> bool {
+    /// Compiles rows. Returns `None` if one has a mistake.
+    fn compiled(&self, rows: &[LayeredRow]) -> Option<RuleSet> {
         testing::prime(|_| {});
-        let Err(message) = Rules::configure(RulesConfig { rule: rows.to_vec() }) else { return true };
-        for line in message.lines() {
-            let mistake = hookhost_contract::rule::Mistake::parse(line).unwrap_or_else(|| panic!("no mistake: {line}"));
-            assert!(mistake.row < rows.len(), "{line}");
-        }
-        false
+        let compiled = RuleSet::compile(&RulesConfig { rule: rows.to_vec() });
+        let mistakes = compiled.as_ref().err().into_iter().flatten();
+        mistakes.for_each(|mistake| assert!(mistake.row < rows.len() && !mistake.message.is_empty(), "{mistake}"));
+        compiled.ok()
     }
 
-    fn outcomes(&self) -> Vec<Outcome> {
+    fn outcomes(&self, rules: &RuleSet) -> Vec<Outcome> {
         testing::prime(|host| {
             for (name, value) in &self.facts {
                 let fact = match (value.as_str(), value.parse()) {
@@ -128,31 +127,31 @@ impl Script {
                 host.facts.insert(name.clone(), fact);
             }
         });
-        self.events.iter().map(judged).collect()
+        self.events.iter().map(|event| judged(rules, event)).collect()
     }
+}
 
-    /// Tests that the calls of a row's `stops` are rejected.
-    fn assert_rejects(&self, row: &RuleRow) {
-        if row.reject.is_none() || row.observe || row.when.is_some() || row.unless.is_some() {
-            return;
-        }
-        testing::prime(|_| {});
-        for example in &row.stops {
-            let RuleExample::Text(text) = example else { continue };
-            let Some(on) = row.on.first() else { continue };
-            let event = match on {
-                RuleOn::Shell => Event::Call(shell(text)),
-                RuleOn::Write => Event::Call(call("Write", text, Action::WriteFiles(vec![text.clone()]))),
-                RuleOn::Read => Event::Call(call("Read", text, Action::ReadFile(text.clone()))),
-                RuleOn::Web => Event::Call(call("WebFetch", text, Action::Fetch(text.clone()))),
-                RuleOn::Mcp => Event::Call(mcp(text)),
-                RuleOn::Prompt => Event::Prompt(text.clone()),
-                RuleOn::Text => Event::Text(text.clone()),
-                _ => continue,
-            };
-            let Outcome { verdict, .. } = judged(&event);
-            assert!(verdict.contains("Verdict::Reject("), "`{}` lets its own example `{text}` pass: {verdict}", row.id);
-        }
+/// Tests that the calls of a row's `stops` are rejected.
+fn assert_rejects(rules: &RuleSet, row: &RuleRow) {
+    if row.reject.is_none() || row.observe || !row.after.is_empty() || row.when.is_some() || row.unless.is_some() {
+        return;
+    }
+    testing::prime(|_| {});
+    for example in &row.stops {
+        let RuleExample::Text(text) = example else { continue };
+        let Some(on) = row.on.first() else { continue };
+        let event = match on {
+            RuleOn::Shell => Event::Call(shell(text)),
+            RuleOn::Write => Event::Call(call("Write", text, Action::WriteFiles(vec![text.clone()]))),
+            RuleOn::Read => Event::Call(call("Read", text, Action::ReadFile(text.clone()))),
+            RuleOn::Web => Event::Call(call("WebFetch", text, Action::Fetch(text.clone()))),
+            RuleOn::Mcp => Event::Call(mcp(text)),
+            RuleOn::Prompt => Event::Prompt(text.clone()),
+            RuleOn::Text => Event::Text(text.clone()),
+            _ => continue,
+        };
+        let Outcome { verdict, .. } = judged(rules, &event);
+        assert!(verdict.contains("Verdict::Reject("), "`{}` lets its own example `{text}` pass: {verdict}", row.id);
     }
 }
 
@@ -174,6 +173,8 @@ fn set(row: &mut RuleRow, key: &str, value: &str) {
         "server" => row.server.0.push(value.into()),
         "tool" => row.tool.0.push(value.into()),
         "text" => row.text.0.push(value.into()),
+        "after" => row.after.0.push(value.into()),
+        "within" => row.within = text(),
         "when" => row.when = text(),
         "unless" => row.unless = text(),
         "reject" => row.reject = text(),
@@ -195,17 +196,17 @@ fn of_words(words: &str) -> OneOrMany<RuleOn> {
     OneOrMany(words.split_whitespace().map(RuleOn::from).collect())
 }
 
-fn judged(event: &Event) -> Outcome {
+fn judged(rules: &RuleSet, event: &Event) -> Outcome {
     let session = testing::session();
     let verdict = match event {
-        Event::Call(call) => format!("{:?}", Rules::before_tool_call(&session, call)),
+        Event::Call(call) => format!("{:?}", rules.verdict(&session, call)),
         Event::Result(call, text) => {
             let result = ToolResult { text: text.clone(), raw: None, is_error: false };
-            format!("{:?}", Rules::after_tool_call(&session, call, &result, ResultSource::Tool))
+            format!("{:?}", rules.result_verdict(&session, call, &result))
         }
-        Event::Prompt(text) => format!("{:?}", Rules::prompt_submit(&session, text)),
-        Event::Text(text) => format!("{:?}", Rules::finalize_content(&session, text)),
-        Event::Done => format!("{:?}", Rules::task_complete(&session, &testing::completion("done"))),
+        Event::Prompt(text) => format!("{:?}", rules.text_verdict(&session, &RuleOn::Prompt, text)),
+        Event::Text(text) => format!("{:?}", rules.text_verdict(&session, &RuleOn::Text, text)),
+        Event::Done => format!("{:?}", rules.completion_verdict(&session, &testing::completion("done"))),
     };
     testing::inspect(|host| Outcome {
         verdict,

@@ -74,8 +74,8 @@
 //! # Capabilities
 //!
 //! Each capability of a plugin is a module: [`event`], [`log`], [`effects`], [`state`], [`transcript`], [`model`], [`facts`],
-//! [`labels`] and [`grants`]. A component imports only the capabilities that its code uses. The allowlist must grant all but the first
-//! three and [`grants`]. The last three belong to version 0.2 of the contract, which is a draft; a component that uses none of them is one
+//! [`labels`], [`secrets`] and [`grants`]. A component imports only the capabilities that its code uses. The allowlist must grant all but the first
+//! three and [`grants`]. The last four belong to version 0.2 of the contract, which is a draft; a component that uses none of them is one
 //! of version 0.1.
 //!
 //! # Compile errors
@@ -133,7 +133,7 @@ pub mod testing;
 mod verdict;
 
 pub use call::{Tool, parse};
-pub use capabilities::{effects, event, facts, grants, labels, log, model, state, transcript};
+pub use capabilities::{effects, event, facts, grants, labels, log, model, secrets, state, transcript};
 pub use configured::{Configured, NoConfig};
 /// The contract's types, from `wit/0.1/types.wit`.
 pub use generated::v0_1::types;

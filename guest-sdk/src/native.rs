@@ -7,6 +7,7 @@ use crate::capabilities::effects::{Finding, Reminder};
 use crate::capabilities::facts::Fact;
 use crate::capabilities::log::Level;
 use crate::capabilities::model::{Error as ModelError, Request};
+use crate::capabilities::secrets::{Found, Uncovered};
 use crate::capabilities::state::{Error as StateError, Scope};
 use crate::capabilities::transcript::Message;
 use crate::configured;
@@ -41,6 +42,9 @@ pub trait Capabilities {
     fn has_label(&self, label: &str) -> bool;
     fn label_added_at(&self, label: &str) -> Option<u64>;
     fn labels(&self) -> Vec<String>;
+    fn find_secrets(&self, text: &str) -> Vec<Found>;
+    fn list_uncovered_secrets(&self) -> Vec<Uncovered>;
+    fn is_secrets_source(&self, path: &str) -> bool;
 }
 
 thread_local! {
@@ -134,4 +138,9 @@ answered!(labels {
     has = has_label(label: &str) -> bool;
     added_at = label_added_at(label: &str) -> Option<u64>;
     list = labels() -> Vec<String>;
+});
+answered!(secrets {
+    find = find_secrets(text: &str) -> Vec<Found>;
+    list_uncovered = list_uncovered_secrets() -> Vec<Uncovered>;
+    is_source = is_secrets_source(path: &str) -> bool;
 });

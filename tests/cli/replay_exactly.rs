@@ -157,10 +157,13 @@ fn event(at: usize, numbers: &mut Numbers) -> (EventKind, Value) {
     match numbers.below(20) {
         0 => (EventKind::PromptSubmit, json!({ "prompt": text })),
         1 => (EventKind::FinalizeContent, json!({ "content": text })),
-        2 => (EventKind::TaskComplete, json!({ "completion": { "status": "success", "turns": 1, "subtype": "" } })),
+        2 => (
+            EventKind::TaskComplete,
+            json!({ "completion": { "status": "success", "turns": 1, "input-tokens": 1, "output-tokens": 1 } }),
+        ),
         3 => {
             let result = json!({ "text": text, "is-error": false });
-            let source = "executed";
+            let source = "tool";
             (EventKind::AfterToolCall, json!({ "call": bash("ls"), "tool-result": result, "source": source }))
         }
         4 => {
@@ -215,6 +218,7 @@ async fn record(user: &User, log: &std::path::Path) -> Recorded {
     let clock_of_host: Arc<dyn Clock> = clock.clone();
     let host = Host::builder(config).cache(cache).store(log).clock(clock_of_host).build().await.unwrap();
     let (mut numbers, mut recorded, mut parent) = (Numbers(7), Recorded::new(), None::<Session>);
+    let mut matched = BTreeSet::new();
     for at in 0..SESSIONS {
         let mut spec = SessionSpec::new("claude-code", &user.project());
         if let Some(parent) = parent.take_if(|_| at % 2 == 1) {
@@ -236,12 +240,15 @@ async fn record(user: &User, log: &std::path::Path) -> Recorded {
             let settled = session.dispatch_event(kind, payload.clone(), options).await.expect("a payload");
             for call in &settled.record.calls {
                 assert_eq!(call.failure, None, "{payload}");
+                matched.extend(call.findings.iter().map(|finding| finding.code.clone()));
             }
             recorded.insert(settled.record.id.clone(), (payload, settled.record.outcome.is_no()));
         }
         parent = Some(session);
     }
     host.flush().await.unwrap();
+    let ids = RULES.lines().filter_map(|line| line.strip_prefix("id = \"")?.strip_suffix('"').map(str::to_owned));
+    assert_eq!(matched, ids.collect::<BTreeSet<String>>(), "each rule matches");
     recorded
 }
 
@@ -257,16 +264,20 @@ async fn ten_thousand_events_have_the_same_outcome_again_and_a_changed_rule_name
     // The world is another one now.
     user.write(".git/HEAD", "ref: refs/heads/elsewhere\n");
 
-    let ended = user.run(["replay", &log.to_string_lossy()]);
-    ended.expect(0, &[]);
-    let all = format!("{EVENTS} events: {EVENTS} the same, 0 different, 0 not replayable\n");
-    assert_eq!(ended.stdout, all, "{}", ended.stdout.chars().take(4_000).collect::<String>());
-
     let changed = RULES.replace("tool = \"!list_*\"", "tool = \"!get_*\"").replace("db/list_a", "db/get_a");
     user.write("changed.toml", changed);
-    let ended = user.run(["replay", &log.to_string_lossy(), "--with", "changed.toml", "--json"]);
-    assert_eq!(ended.code, Some(6), "{}", ended.stderr);
-    let lines = ended.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let log = &*log.to_string_lossy();
+    let (again, with) = std::thread::scope(|scope| {
+        let again = scope.spawn(|| user.run(["replay", log]));
+        let with = user.run(["replay", log, "--with", "changed.toml", "--json"]);
+        (again.join().unwrap(), with)
+    });
+    again.expect(0, &[]);
+    let all = format!("{EVENTS} events: {EVENTS} the same, 0 different, 0 not replayable\n");
+    assert_eq!(again.stdout, all, "{}", again.stdout.chars().take(4_000).collect::<String>());
+
+    assert_eq!(with.code, Some(6), "{}", with.stderr);
+    let lines = with.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let differences: Vec<Value> = lines.filter(|line| line["type"] == "difference").collect();
     let named: BTreeSet<String> =
         differences.iter().map(|line| line["recorded"]["id"].as_str().unwrap().to_owned()).collect();

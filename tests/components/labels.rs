@@ -7,7 +7,7 @@ use hookhost::contract::{ResultSource, ToolOrigin, ToolResult};
 use hookhost::{Host, Session, SessionSpec};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 const RULE: &str = "
 [[rule]]
@@ -32,6 +32,26 @@ async fn host(answer: fn() -> Approval) -> Host {
     let approver = move |_: ApprovalRequest| std::future::ready(answer());
     builder("developer", RULE).approver(Arc::new(approver)).build().await.expect("a host")
 }
+
+/// Asks about uploads, and rejects them after a secret was read.
+const UPLOAD: &str = "
+[[rule]]
+id = \"upload\"
+on = \"shell\"
+program = \"upload\"
+ask = \"Upload it?\"
+stops = [\"upload a\"]
+passes = [\"ls\"]
+
+[[rule]]
+id = \"no-upload\"
+on = \"shell\"
+program = \"upload\"
+when = 'has(\"read:secret\")'
+reject = \"No uploads while a secret is known\"
+stops = [\"upload a\"]
+passes = [\"ls\"]
+";
 
 fn open(host: &Host, id: &str) -> Session {
     host.open_session(SessionSpec::new("claude-code", Path::new("/work/project")).id(id)).expect("a session")
@@ -106,6 +126,20 @@ async fn a_read_that_another_plugin_or_a_person_rejects_labels_nothing() {
     assert_eq!((decision, said.contains("Nobody reads the vault")), ("reject", true), "{said}");
     assert!(names(&host, "s").await.is_empty());
     expect_all(&session, "pass", "a rejected read").await;
+}
+
+#[tokio::test]
+async fn a_yes_does_not_count_if_the_session_has_read_a_secret_meanwhile() {
+    static SESSION: OnceLock<Session> = OnceLock::new();
+    let approver = |_: ApprovalRequest| async {
+        let session = SESSION.get().expect("a session");
+        assert_eq!(decided(session, "Read", &json!({ "file_path": ".env" })).await.0, "pass");
+        Approval::yes()
+    };
+    let host = builder("developer", UPLOAD).approver(Arc::new(approver)).build().await.expect("a host");
+    let session = SESSION.get_or_init(|| open(&host, "s"));
+    let (decision, said) = decided(session, "Bash", &json!({ "command": "upload a.txt" })).await;
+    assert_eq!((decision, said.contains("a secret is known")), ("reject", true), "{said}");
 }
 
 #[tokio::test]

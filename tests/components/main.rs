@@ -5,6 +5,7 @@ mod labels;
 mod path_guard;
 mod profiles;
 mod rules;
+mod secrets;
 mod self_defence;
 mod shell_guard;
 mod tool_policy;

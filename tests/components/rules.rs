@@ -1,10 +1,12 @@
 //! The component `rules` in a host: what the work of rules is bounded by, in numbers and in patterns.
 
-use hookhost::config::{Code, Config, Layer, Source};
+use hookhost::config::{Code, Config, Digest, Entry, Layer, Rule, Source};
 use hookhost::contract::ToolOrigin;
 use hookhost::{Decision, Host, Session, SessionSpec};
+use hookhost_contract::rule::{LayeredRow, RulesConfig};
 use serde_json::json;
 use std::fmt::Write as _;
+use std::num::NonZeroU64;
 use std::path::Path;
 
 /// Opens a session under the rules of a file.
@@ -78,6 +80,25 @@ async fn a_thousand_rules_with_examples_load_and_judge() {
     }
 }
 
+/// `configure` has 2 000 000 000 units of fuel. Each example is read once, so the cost grows with the number of rules.
+#[tokio::test]
+async fn the_fuel_of_examples_grows_with_the_number_of_rules() {
+    for (rules, fuel) in [(250, 300_000_000), (1_000, 1_000_000_000)] {
+        let config = Config::parse(&ordinary(rules), &Source::new("/h.toml", Layer::User), &[]).expect("rules");
+        let layered = |rule: &Rule| LayeredRow { of_project: false, row: rule.row.clone() };
+        let rows = RulesConfig { rule: config.rules().iter().map(layered).collect() };
+        let mut entry = crate::shell_guard::entry("rules", json!(rows));
+        let code = Code::File { path: hookhost_tests::plugin("rules"), digest: Digest::of_bytes(b"") };
+        let config = config.with_rules_plugin(code).expect("one entry of this name");
+        entry.grants = config.entry(Entry::RULES).expect("an entry").grants.clone();
+        entry.limits.fuel = NonZeroU64::new(fuel).expect("a number");
+        let session = crate::shell_guard::session(entry, None).await;
+        let (word, call) = crate::shell_guard::judged(&session, "cargo test --workspace").await;
+        println!("{rules} rules: fuel {}", call.fuel);
+        assert_eq!((word.as_str(), call.failure), ("allow", None));
+    }
+}
+
 /// Returns the message about a file that does not load. It is short.
 async fn refused(text: &str) -> String {
     let Err(message) = session(text).await else { panic!("loaded") };
@@ -96,6 +117,21 @@ async fn a_rule_that_an_earlier_one_shadows_is_found_among_many() {
 async fn too_many_rules_get_one_sentence_about_their_number() {
     let message = refused(&ordinary(10_000)).await;
     assert_eq!(message.matches("there are more than 1000 rules in these files").count(), 1, "{message}");
+}
+
+#[tokio::test]
+async fn examples_that_take_too_much_work_get_one_sentence() {
+    let examples = |from: usize| {
+        let example = |at| format!("'{} && deploy --force x{}'", "cd a; (ls -l) | grep x".repeat(40), from + at);
+        (0..32).map(example).collect::<Vec<_>>().join(", ")
+    };
+    let rule = |at| {
+        let stops = examples(at);
+        format!("[[rule]]\nid = 'r{at}'\non = 'shell'\nargs = 'x*'\nask = 'no'\nstops = [{stops}]\npasses = ['ls']\n")
+    };
+    let message = refused(&(0..300).map(rule).collect::<String>()).await;
+    let sentence = "300 rules with their examples are too much: write fewer rules, or shorter examples";
+    assert!(message.ends_with(sentence), "{message}");
 }
 
 #[tokio::test]

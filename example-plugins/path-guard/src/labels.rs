@@ -1,7 +1,7 @@
 //! Labels the session by what its calls reach: `read:secret`, `read:outside`, `text:untrusted` and `wrote:startup-file`. A call is
 //! labelled before it runs, so the label is there when the next call is judged.
 
-use call_paths::{ReadCall, Target, Touch, Touched};
+use call_paths::{CommandLine, ReadCall, Target, Touch, Touched};
 use hookhost_guest::prelude::*;
 use shell_reader::path::{Normal, below};
 use shell_reader::{Class, Command, PathContext, Word, is_secret_file, is_startup_file, lower};
@@ -30,6 +30,10 @@ const FETCHERS: [&str; 16] = [
     "httpie",
 ];
 
+/// Maximum number of words whose files are looked for, because each costs thousands of units of fuel. Calls with more words get the labels
+/// of all that they may read.
+const MAX_WORDS: usize = 1_000;
+
 /// Adds the labels that a call deserves, if the plugin has the grant.
 pub(crate) fn add(session: &Session, call: &ToolCall, read: &ReadCall<'_>, written: &Touched) {
     if !grants::has("labels") {
@@ -37,7 +41,11 @@ pub(crate) fn add(session: &Session, call: &ToolCall, read: &ReadCall<'_>, writt
     }
     let (context, from) = (PathContext::new(&session.workspace), PathContext::new(&session.cwd));
     let mut found = BTreeSet::new();
-    let touched = read.touched(Touch::READS);
+    let is_long = words(read) > MAX_WORDS;
+    if is_long {
+        found.extend(["read:secret", "read:outside"]);
+    }
+    let touched = if is_long { Touched::default() } else { read.touched(Touch::READS) };
     for (path, target) in &touched.targets {
         if is_secret_file(text(target)) {
             found.insert("read:secret");
@@ -53,6 +61,11 @@ pub(crate) fn add(session: &Session, call: &ToolCall, read: &ReadCall<'_>, writt
         found.insert("text:untrusted");
     }
     found.into_iter().for_each(labels::add);
+}
+
+/// Returns the number of words of all commands. A wrapper such as `sudo` repeats the words of the command behind it.
+fn words(read: &ReadCall<'_>) -> usize {
+    read.lines.iter().flat_map(CommandLine::commands).map(|command| command.args.len()).sum()
 }
 
 fn text(target: &Target) -> &str {

@@ -15,6 +15,7 @@
 //!   { name = "staff-id", regex = 'ACME-[0-9]{8}' },
 //!   { name = "build-key", regex = 'key is (?<secret>\S+)' },    # a group `secret` is masked alone
 //! ]
+//! values = "ask"                  # about a call with the value of a secret; the default is "reject"
 //! ```
 //!
 //! A secret becomes `[redacted: github-token]`. If the format has a published prefix (`ghp_`), the prefix stays before the mark. No byte of
@@ -27,6 +28,15 @@
 //! an ending like `password`, `secret`, `token` or `api_key`. The value must be random enough, and must not be a placeholder or a path.
 //!
 //! With the grant `labels`, the session gets the label `read:secret` when the result of a tool contained a secret.
+//!
+//! # Secrets by value
+//!
+//! With the grant `secrets`, the plugin also knows the values of the project's secrets: those in its `.env*` files, and in the variables
+//! that the grant names. It rejects a call whose arguments contain such a value (a request, a command, a call of an MCP server, a written
+//! file), unless the call only writes the files from which the values come. In results and texts, it masks the values. The host finds the
+//! values, also split over lines, percent-encoded, in base64 and in hexadecimal digits. Neither the plugin nor the log gets them. At the
+//! beginning of a session, a finding lists the values that are not covered: those of less than 12 characters, and ordinary words, numbers,
+//! paths and addresses.
 //!
 //! Limits: a secret of an unknown format is recognised only if a name stands beside it. A secret that a tool has encoded or split over
 //! several lines is not recognised. Streamed text comes line by line, so the body of a private key in streamed text is recognised by its
@@ -41,6 +51,7 @@ mod scan;
 mod shape;
 mod strength;
 mod value;
+mod values;
 
 use hookhost_guest::prelude::*;
 use scan::{Config, Counts, Scanner};
@@ -63,6 +74,16 @@ impl Plugin for RedactSecrets {
     fn configure(config: Config) -> Result<(), String> {
         SCANNER.set(Scanner::new(config)?);
         Ok(())
+    }
+
+    // The finding is about the session, so it is reported once.
+    fn session_start(_session: &Session) -> Vec<Task> {
+        values::report_uncovered();
+        Vec::new()
+    }
+
+    fn before_tool_call(_session: &Session, call: &ToolCall) -> ToolCallVerdict {
+        values::judge(call, SCANNER.get().on_value)
     }
 
     fn after_tool_call(
@@ -112,8 +133,14 @@ impl Plugin for RedactSecrets {
 fn report(counts: &Counts, place: &str) {
     for (kind, count) in counts {
         let (value, was) = if *count == 1 { ("value", "was") } else { ("values", "were") };
-        let explanation = format!("{count} {value} of the kind `{kind}` {was} masked in {place}");
-        let finding = Finding::new(format!("redact-secrets.{kind}"), Severity::Warning, explanation);
+        let (code, explanation) = match kind.strip_prefix(values::KIND) {
+            Some(name) => (values::CODE.to_owned(), format!("the value of `{name}` was masked in {place}")),
+            None => {
+                let explanation = format!("{count} {value} of the kind `{kind}` {was} masked in {place}");
+                (format!("redact-secrets.{kind}"), explanation)
+            }
+        };
+        let finding = Finding::new(code, Severity::Warning, explanation);
         effects::report(&finding.action("masked").details(&json!({ "kind": kind, "count": count })));
     }
 }

@@ -4,6 +4,7 @@
 use crate::patterns::{Configured, Pattern};
 use crate::rules::{ASSIGNED, Before, RULES, Rule, is_secret_name};
 use crate::strength;
+use crate::values::{self, KIND, OnValue};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,10 +16,11 @@ pub struct Config {
     disable: Vec<String>,
     keep: Vec<String>,
     patterns: Vec<Configured>,
+    values: OnValue,
 }
 
 /// The beginning of a mark. The kind and a bracket follow.
-const OPENING: &str = "[redacted: ";
+pub(crate) const OPENING: &str = "[redacted: ";
 
 /// Number of masked secrets by kind.
 pub(crate) type Counts = BTreeMap<String, usize>;
@@ -30,6 +32,8 @@ pub(crate) struct Scanner {
     beginnings: Beginnings,
     patterns: Vec<Pattern>,
     keep: Vec<String>,
+    /// The answer to a call that contains the value of a secret.
+    pub(crate) on_value: OnValue,
 }
 
 /// The possible beginnings of matches. A test of two bytes excludes most positions of a text.
@@ -107,13 +111,14 @@ impl Scanner {
         let rules: Vec<Rule> = RULES.iter().filter(is_wanted).copied().collect();
         let beginnings = Beginnings::new(&rules);
         let patterns = config.patterns.iter().map(Pattern::new).collect::<Result<_, _>>()?;
-        Ok(Self { rules, beginnings, patterns, keep: config.keep })
+        Ok(Self { rules, beginnings, patterns, keep: config.keep, on_value: config.values })
     }
 
     /// Returns the text with its secrets masked, or `None` if the text contains no secrets.
     pub(crate) fn mask(&self, text: &str, counts: &mut Counts) -> Option<String> {
-        let known = self.mask_known(text, counts);
-        let mut masked = known.unwrap_or_default();
+        let values = values::mask(text, counts);
+        let known = self.mask_known(values.as_deref().unwrap_or(text), counts);
+        let mut masked = known.or(values).unwrap_or_default();
         let mut changed = !masked.is_empty();
         for pattern in &self.patterns {
             let is_kept = |value: &str| self.is_kept(value);
@@ -184,8 +189,9 @@ impl Scanner {
             return None;
         }
         let (kind, _) = text[at + OPENING.len()..].split_once(']')?;
-        let is_kind =
-            RULES.iter().any(|rule| rule.kind == kind) || self.patterns.iter().any(|pattern| pattern.name() == kind);
+        let is_kind = RULES.iter().any(|rule| rule.kind == kind)
+            || kind.starts_with(KIND)
+            || self.patterns.iter().any(|pattern| pattern.name() == kind);
         is_kind.then_some(OPENING.len() + kind.len() + 1)
     }
 

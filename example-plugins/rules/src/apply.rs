@@ -21,7 +21,7 @@ const COMMAND: &str = "command";
 impl RuleSet {
     /// Judges a call. After a change, all rows are compared with the changed call. Only the host can tell what changed arguments of a tool
     /// that it knows mean, so it asks again about them.
-    pub(crate) fn verdict(&self, session: &Session, call: &ToolCall) -> ToolCallVerdict {
+    pub fn verdict(&self, session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let memory = Memory::of(&call.id);
         let world = OfEvent(memory);
         if self.keeps_calls {
@@ -63,7 +63,7 @@ impl RuleSet {
     }
 
     /// Judges a prompt or a final text.
-    pub(crate) fn text_verdict(&self, session: &Session, on: &RuleOn, text: &str) -> TextVerdict {
+    pub fn text_verdict(&self, session: &Session, on: &RuleOn, text: &str) -> TextVerdict {
         let memory = Memory::of(&event::id());
         let spoken = Spoken { world: &OfEvent(memory), session, on, text, call: None, failed: false };
         match self.redacted(spoken, None, memory) {
@@ -74,7 +74,7 @@ impl RuleSet {
     }
 
     /// Judges the result of a tool.
-    pub(crate) fn result_verdict(&self, session: &Session, call: &ToolCall, result: &ToolResult) -> ToolResultVerdict {
+    pub fn result_verdict(&self, session: &Session, call: &ToolCall, result: &ToolResult) -> ToolResultVerdict {
         if self.keeps_files {
             // What is not remembered is not the agent's, so nothing is lost.
             let _ = files::note_after(call);
@@ -96,7 +96,7 @@ impl RuleSet {
     }
 
     /// Judges the end of a task. A rejection makes the agent continue.
-    pub(crate) fn completion_verdict(&self, session: &Session, completion: &Completion) -> CompletionVerdict {
+    pub fn completion_verdict(&self, session: &Session, completion: &Completion) -> CompletionVerdict {
         if completion.status != "success" {
             return Verdict::allow();
         }

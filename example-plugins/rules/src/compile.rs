@@ -15,7 +15,7 @@ use shell_reader::lower;
 
 /// The rows of a configuration.
 #[derive(Debug)]
-pub(crate) struct RuleSet {
+pub struct RuleSet {
     pub(crate) rows: Vec<CompiledRow>,
     pub(crate) programs: Programs,
     /// The numbers of the rows about commands of each program, by its name in lower case.
@@ -71,7 +71,7 @@ impl RuleSet {
     ///
     /// # Errors
     /// Returns all mistakes, in the order of the rows.
-    pub(crate) fn compile(config: &RulesConfig) -> Result<Self, Vec<Mistake>> {
+    pub fn compile(config: &RulesConfig) -> Result<Self, Vec<Mistake>> {
         if config.rule.len() > MAX_USER_ROWS + MAX_PROJECT_ROWS {
             let message = format!("there are {} rules, and at most {MAX_USER_ROWS} are possible", config.rule.len());
             return Err(vec![Wrong::at("", message).in_row(MAX_USER_ROWS)]);

@@ -128,7 +128,9 @@ mod status;
 mod web;
 mod world;
 
-use compile::RuleSet;
+/// The rules, for the fuzzer, which drops them. The plugin never does.
+#[doc(hidden)]
+pub use compile::RuleSet;
 use hookhost_contract::rule::{Mistake, RuleOn, RulesConfig};
 use hookhost_guest::prelude::*;
 

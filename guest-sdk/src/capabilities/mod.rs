@@ -9,5 +9,6 @@ pub mod grants;
 pub mod labels;
 pub mod log;
 pub mod model;
+pub mod secrets;
 pub mod state;
 pub mod transcript;

@@ -5,6 +5,7 @@ use crate::capabilities::effects::{Finding, Reminder};
 use crate::capabilities::facts::Fact;
 use crate::capabilities::log::Level;
 use crate::capabilities::model::{Error as ModelError, Request};
+use crate::capabilities::secrets::{Found, Uncovered};
 use crate::capabilities::state::{Error as StateError, Scope};
 use crate::capabilities::transcript::Message;
 use std::cell::RefCell;
@@ -38,6 +39,12 @@ pub struct Host {
     pub grants: BTreeSet<String>,
     /// The labels of the session, each with the time at which it was added (in milliseconds since the Unix epoch).
     pub labels: BTreeMap<String, u64>,
+    /// The values of secrets, each with the name of its variable.
+    pub secrets: Vec<(String, String)>,
+    /// The values that are not covered.
+    pub uncovered_secrets: Vec<Uncovered>,
+    /// The files from which the values come.
+    pub secrets_files: BTreeSet<String>,
     /// Lines written so far.
     pub log: Vec<(Level, String)>,
     /// Findings reported so far.
@@ -63,6 +70,9 @@ impl Default for Host {
             facts: BTreeMap::new(),
             grants: BTreeSet::new(),
             labels: BTreeMap::new(),
+            secrets: Vec::new(),
+            uncovered_secrets: Vec::new(),
+            secrets_files: BTreeSet::new(),
             log: Vec::new(),
             findings: Vec::new(),
             reminders: Vec::new(),
@@ -247,6 +257,36 @@ pub(crate) mod labels {
 
     pub(crate) fn added_at(label: &str) -> Option<u64> {
         inspect(|host| host.labels.get(label).copied())
+    }
+}
+
+pub(crate) mod secrets {
+    use super::{Found, Uncovered, inspect};
+
+    /// Finds only values as they are written.
+    pub(crate) fn find(text: &str) -> Vec<Found> {
+        inspect(|host| {
+            let places = |(name, value): &(String, String)| {
+                let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+                let found = text.match_indices(value).map(|(at, value)| Found {
+                    name: name.clone(),
+                    start: place(at),
+                    end: place(at + value.len()),
+                });
+                found.collect::<Vec<_>>()
+            };
+            let mut found: Vec<Found> = host.secrets.iter().flat_map(places).collect();
+            found.sort_by_key(|found| found.start);
+            found
+        })
+    }
+
+    pub(crate) fn list_uncovered() -> Vec<Uncovered> {
+        inspect(|host| host.uncovered_secrets.clone())
+    }
+
+    pub(crate) fn is_source(path: &str) -> bool {
+        inspect(|host| host.secrets_files.contains(path))
     }
 }
 

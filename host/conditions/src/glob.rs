@@ -158,9 +158,12 @@ struct Matching<'a> {
     is_word: bool,
     text: &'a str,
     comparison: Comparison,
-    /// An offset in the pattern, and the offset at which its literal text was found last.
-    found: Cell<(usize, usize)>,
+    /// Where the literal text at an offset of the pattern was found last.
+    found: Cell<Place>,
 }
+
+/// An offset in the pattern, and an offset in the text.
+type Place = (usize, usize);
 
 /// Where a `*` can end.
 enum End {
@@ -176,7 +179,7 @@ impl<'a> Matching<'a> {
         let (mut pattern, mut at) = (0, 0);
         // Where to continue if something does not fit: after the last `*`, which then matches one character more, or after the last `**`,
         // which then matches one directory more. An earlier wildcard could not match more than these.
-        let (mut any, mut directories): (Option<(usize, usize)>, Option<(usize, usize)>) = (None, None);
+        let (mut any, mut directories): (Option<Place>, Option<Place>) = (None, None);
         loop {
             let next = match self.token(pattern) {
                 None if at == self.text.len() || (covers && self.text[at..].starts_with('/')) => return true,

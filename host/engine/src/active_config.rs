@@ -7,7 +7,7 @@
 
 use crate::audit::LoadedPlugin;
 use crate::config::{Code, Config, Digest, Enforcement, Entry, Layer, Settings};
-use crate::contract::{EventKind, ToolSpec};
+use crate::contract::{EventKind, FailureKind, ToolSpec};
 use crate::engine::Engine;
 use crate::locked::locked;
 #[cfg(feature = "cache")]
@@ -328,6 +328,15 @@ fn with_positions(error: LoadError, entry: &Entry, config: &Config) -> LoadError
     match &error {
         LoadError::Refused { message, .. } if entry.judges_rows => {
             config.rule_problems(message).map_or(error, LoadError::InvalidRules)
+        }
+        // The limits of this call are not those of the entry.
+        LoadError::Failed { name, failure }
+            if entry.judges_rows && (failure.kind.is_timeout() || failure.kind == FailureKind::OutOfMemory) =>
+        {
+            let count = config.rules().len();
+            let message =
+                format!("{count} rules with their examples are too much: write fewer rules, or shorter examples");
+            LoadError::Refused { name: name.clone(), message }
         }
         _ => error,
     }

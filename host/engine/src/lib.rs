@@ -61,6 +61,7 @@
 //! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
 //! | `failure_policy` | the consequences of a failed call |
 //! | [`facts`] | facts about the world of an agent, which the host reads for plugins |
+//! | `secrets` | the values of a project's secrets, which the host finds in texts |
 //! | [`native`] | native rules: plugins that are part of the program |
 //! | [`config`] | the configuration: which plugins may load, and how |
 //! | [`schema`] | JSON Schemas of tools, bounded and compiled |
@@ -127,6 +128,7 @@ pub mod replay;
 mod runtime;
 mod sandbox;
 pub mod schema;
+mod secrets;
 pub mod session;
 mod state;
 pub mod store;

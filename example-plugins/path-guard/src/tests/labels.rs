@@ -58,6 +58,14 @@ fn a_call_that_reads_a_file_of_secrets_labels_the_session() {
 }
 
 #[test]
+fn a_command_with_too_many_words_counts_as_reading_all_it_may_read() {
+    configure(json!({ "protected": ["infra/**"] })).unwrap();
+    let many = format!("cat{}", " a".repeat(1_001));
+    assert_eq!(labels(&shell(&many)), ["read:outside", "read:secret"]);
+    assert_eq!(labels(&shell(&format!("cat{}", " a".repeat(1_000)))), [""; 0]);
+}
+
+#[test]
 fn a_read_outside_of_the_workspace_labels_the_session() {
     usual();
     for path in ["/etc/hosts", "../other/x", "~/notes.txt"] {

@@ -11,7 +11,7 @@ Examples:
   hookhost session labels
   hookhost session list --json | jq -r '.[] | select(.status == \"error\").id'";
 
-/// List, show, resume or remove sessions of hookhost's own agent, and the labels of all agents' sessions
+/// List, show, resume or remove sessions; show and remove labels
 #[derive(Debug, Args)]
 #[command(after_help = SESSION_EXAMPLES)]
 pub(crate) struct SessionArgs {

@@ -85,7 +85,7 @@ fn grant_in_words(grant: &str, value: &Value) -> String {
 /// Returns the grants under the keys of the configuration file. Grants that are not given are absent.
 pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
     let Grants { state, read_dirs, write_dirs, env, http, model, transcript, approve, audit, .. } = grants;
-    let Grants { capabilities, facts, labels, clock, random, .. } = grants;
+    let Grants { capabilities, facts, labels, secrets, clock, random, .. } = grants;
     let mut granted = Map::new();
     if let Some(state) = state {
         granted.insert("state".into(), json!({ "quota": state.quota }));
@@ -105,6 +105,9 @@ pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
     }
     if !facts.is_empty() {
         granted.insert("facts".into(), json!(facts));
+    }
+    if let Some(secrets) = secrets {
+        granted.insert("secrets".into(), json!(secrets));
     }
     if let Some(model) = model {
         granted.insert("model".into(), json!({ "name": model.name, "max-calls": model.max_calls }));

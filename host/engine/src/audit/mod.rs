@@ -32,7 +32,10 @@ pub use verify::{Flaw, Report};
 
 pub use crate::config::CodeId;
 pub use crate::contract::bytes::Bytes;
-pub use crate::sandbox::{FactRead, Inputs, ModelAnswer, ModelReply, StateRead, StateUse, TranscriptRead};
+pub use crate::sandbox::{
+    FactRead, Inputs, ModelAnswer, ModelReply, SecretsUse, StateRead, StateUse, TextWithSecrets, TranscriptRead,
+};
+pub use crate::secrets::{FoundSecret, UncoveredSecret};
 pub use crate::state::Scope;
 
 pub(crate) use hash_chain::{BEFORE_THE_FIRST, Stored, next, other_version};

@@ -325,7 +325,8 @@ pub struct ApprovalRecord {
     pub outcome: OutcomeKind,
     /// The answer.
     pub answer: Answered,
-    /// True if the state, reminders and findings in the event's record take effect. False if they are discarded.
+    /// True if the state, reminders and findings in the event's record take effect. False if they are discarded. Labels
+    /// take effect only if the event is also not rejected.
     #[serde(default)]
     pub effects_hold: bool,
     /// Redacted parts, as in [`EventRecord::redacted`].

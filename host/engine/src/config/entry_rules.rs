@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{
-    Code, Entry, Grants, Limits,
+    Code, Entry, Grants, Limits, SecretsGrant,
     paths::{expand, shorten},
     quantity::{Count32, Count64, Handles, Instances, Memory, Size, TableElements, Tables, UpToAnHour},
     server::Server,
@@ -76,12 +76,17 @@ fn limits(limits: &Limits, broken: &mut BrokenRules) {
 }
 
 fn grants(grants: &Grants, broken: &mut BrokenRules) {
-    let Grants { env, http, capabilities, state, model, read_dirs, write_dirs, .. } = grants;
+    let Grants { env, http, capabilities, state, model, read_dirs, write_dirs, secrets, .. } = grants;
     env.iter().for_each(|name| broken.check(&["grants", "env"], env_rule(name)));
     http.iter().for_each(|host| broken.check(&["grants", "http"], Server::parse(host).map(drop)));
     capabilities.iter().for_each(|name| broken.check(&["grants", "capabilities"], name_rule(name)));
     if let Some(state) = state {
         broken.check(&["grants", "state", "quota"], Size::new(state.quota.get() as u64).map(drop));
+    }
+    if let Some(secrets) = secrets {
+        let mut check = |key, result| broken.check(&["grants", "secrets", key], result);
+        secrets.files.iter().for_each(|file| check("files", SecretsGrant::check_file(file)));
+        secrets.variables.iter().for_each(|name| check("variables", env_rule(name)));
     }
     if model.as_ref().is_some_and(|model| model.name.is_empty()) {
         broken.check(&["grants", "model", "name"], Err("the name of a model must not be empty".to_owned()));

@@ -17,6 +17,7 @@ use super::{
     rules_section::RulesSection,
     tree::{Key, Node, Table, Value, join},
 };
+use crate::contract::rule::MAX_USER_ROWS;
 
 /// The origin of a configuration text. The origin determines the meaning of relative paths in the text.
 #[derive(Clone, Debug)]
@@ -164,7 +165,9 @@ fn sections_of(
             }
             "rule" => {
                 let nodes = array_of_tables(&key, &node, "rules", &mut problems);
-                let rules = nodes.iter().filter_map(|node| Rule::read(node, origin(node, source), &mut problems));
+                // One rule too many is a mistake, so further ones need not be read.
+                let nodes = nodes.iter().take(MAX_USER_ROWS + 1);
+                let rules = nodes.filter_map(|node| Rule::read(node, origin(node, source), &mut problems));
                 parsed.rules = rules.collect();
             }
             "rules" => parsed.rules_section = RulesSection::read(&node, source, is_rule_file, &mut problems),

@@ -3,12 +3,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     num::{NonZeroU32, NonZeroUsize},
-    path::PathBuf,
+    path::{Component, Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
 use crate::contract::FactName;
+use crate::secrets::Sources;
 
 use super::quantity::{Count32, Size};
 
@@ -54,6 +55,8 @@ pub struct Grants {
     pub facts: BTreeSet<FactName>,
     /// `labels = true`: the plugin may read and add the labels of the session.
     pub labels: bool,
+    /// `secrets = { files = [".env*"], variables = [] }`: the plugin may find the values of the project's secrets in texts.
+    pub secrets: Option<SecretsGrant>,
     /// `approve = true`: the plugin's verdict `approve` waives the questions of the configuration. If the entry is in a
     /// project's file, the verdict waives only the questions of project files.
     pub approve: bool,
@@ -118,6 +121,46 @@ impl StateGrant {
     #[must_use]
     pub fn new(quota: NonZeroUsize) -> Self {
         Self { quota }
+    }
+}
+
+/// The grant to find the values of the project's secrets in texts. The plugin does not get the values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SecretsGrant {
+    /// `files`: paths of files with lines `NAME=value`, relative to the workspace. The last component may contain `*`, which
+    /// does not match examples such as `.env.example`. The default is `[".env*"]`.
+    pub files: Vec<String>,
+    /// `variables`: names of environment variables of the agent.
+    pub variables: Vec<String>,
+}
+
+impl Default for SecretsGrant {
+    fn default() -> Self {
+        Self { files: vec![".env*".to_owned()], variables: Vec::new() }
+    }
+}
+
+impl SecretsGrant {
+    pub(crate) fn sources(&self) -> Sources<'_> {
+        Sources { files: &self.files, variables: &self.variables }
+    }
+
+    /// Checks the path of a file.
+    ///
+    /// # Errors
+    /// Returns the broken rule in one sentence.
+    pub(crate) fn check_file(file: &str) -> Result<(), String> {
+        let path = Path::new(file);
+        let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
+        let directory = path.parent().and_then(Path::to_str).unwrap_or_default();
+        if file.is_empty() || !is_below || directory.contains('*') {
+            return Err(format!(
+                "`{file}` is no path in the workspace: name a file such as `.env` or `web/.env*`, with `*` only in its name"
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -171,7 +171,10 @@ impl Config {
     #[must_use]
     pub fn without_rules(mut self, is_left_out: impl Fn(&Rule) -> bool) -> Self {
         let (left_out, mut kept): (Vec<Rule>, Vec<Rule>) = self.rules.drain(..).partition(&is_left_out);
-        let is_asked_about = |rule: &Rule| kept.iter().any(|other| other.asks_about(&rule.row.id));
+        let is_asked_about = |rule: &Rule| {
+            let names = [Some(&rule.row.id), rule.row.label.as_ref()];
+            kept.iter().any(|other| names.into_iter().flatten().any(|name| other.asks_about(name)))
+        };
         let mut observed: Vec<Rule> = left_out.into_iter().filter(is_asked_about).collect();
         observed.iter_mut().for_each(|rule| rule.row.observe = true);
         kept.append(&mut observed);

@@ -112,7 +112,7 @@ pub use entry::{Entry, Layer, Mode, Origin};
 pub(crate) use entry_rules::name_rule;
 pub use error::ConfigError;
 pub use file::Source;
-pub use grants::{Grants, ModelGrant, StateGrant};
+pub use grants::{Grants, ModelGrant, SecretsGrant, StateGrant};
 pub use limits::Limits;
 pub use merged::Config;
 pub use narrowing::ActionKind;

@@ -22,11 +22,11 @@ pub(super) fn aws_profile(process: &dyn AgentProcess, at: &Path) -> Found {
     Ok(None)
 }
 
-/// Returns the account of the profile: `sso_account_id`, or the account in `role_arn`. Returns `None` if keys in the
-/// environment replace the profile, because the files do not say to which account the keys belong.
+/// Returns the account of the profile: `sso_account_id`, or the account in `role_arn`. The account is unknown if keys in
+/// the environment replace the profile.
 pub(super) fn aws_account(process: &dyn AgentProcess, at: &Path) -> Found {
     if set(process, "AWS_ACCESS_KEY_ID")?.is_some() {
-        return Ok(None);
+        return Err("`AWS_ACCESS_KEY_ID` replaces the profile".to_owned());
     }
     let Some(profile) = aws_profile(process, at)? else { return Ok(None) };
     let Some(path) = place(process, at, "AWS_CONFIG_FILE", ".aws/config")? else { return Ok(None) };

@@ -1,6 +1,6 @@
 //! The facts of one event. A fact is read when a plugin asks for it, and at most once.
 
-use super::agent::AgentContext;
+use super::agent::{AgentContext, AgentProcess};
 use super::{cloud, file, flag, git, kube, text, tools};
 use crate::contract::{Fact, FactName, Session};
 use crate::locked::locked;
@@ -74,9 +74,19 @@ impl FactReader {
         }
     }
 
+    /// Returns the session of the event.
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Returns the agent's process.
+    pub(crate) fn process(&self) -> &dyn AgentProcess {
+        self.agent.process()
+    }
+
     fn source(&self, name: FactName, at: &Path) -> Fact {
         let AgentContext { mode, version, tool, .. } = &self.agent;
-        let process = self.agent.process();
+        let process = self.process();
         text(match name {
             FactName::PathExists => return flag(file::exists(at)),
             FactName::PathIsTracked => return flag(git::is_tracked(at)),

@@ -30,11 +30,11 @@ struct DockerConfig {
     current_context: String,
 }
 
-/// Returns the context of `docker`, in the order in which `docker` looks for it: `DOCKER_HOST` replaces all contexts,
-/// then `DOCKER_CONTEXT`, then `config.json`.
+/// Returns the context of `docker`, in the order in which `docker` looks for it: `DOCKER_CONTEXT`, then `config.json`.
+/// The context is unknown if `DOCKER_HOST` names a server, which replaces all contexts.
 pub(super) fn docker_context(process: &dyn AgentProcess, at: &Path) -> Found {
     if set(process, "DOCKER_HOST")?.is_some() {
-        return Ok(Some(DEFAULT.to_owned()));
+        return Err("`DOCKER_HOST` names a server in place of a context".to_owned());
     }
     if let Some(context) = set(process, "DOCKER_CONTEXT")? {
         return Ok(Some(context));

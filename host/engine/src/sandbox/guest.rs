@@ -14,6 +14,7 @@ use crate::callback::Waiters;
 use crate::config::{Grants, Limits, Server};
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::Inputs;
+use crate::secrets::KnownSecrets;
 use crate::state::{Labels, Reads, View, Writes};
 use std::collections::BTreeSet;
 use std::sync::{Arc, atomic::AtomicU32};
@@ -33,6 +34,8 @@ pub(crate) struct Guest {
     pub(super) asked_bytes: usize,
     /// Size of the recorded facts, in bytes.
     pub(super) fact_bytes: usize,
+    /// The secrets of the project, after their first use.
+    pub(super) secrets: Option<Arc<KnownSecrets>>,
     pub(super) log: Log,
     pub(super) limiter: MemoryLimiter,
     /// Time for which the guest has computed.
@@ -166,6 +169,7 @@ impl Guest {
             recorded_bytes: 0,
             asked_bytes: 0,
             fact_bytes: 0,
+            secrets: None,
             log: Log::with_capacity(limits.log.get()),
             limiter: MemoryLimiter {
                 memory: limits.memory.get(),

@@ -1,8 +1,10 @@
 //! The inputs that a call gets from outside its event. They are recorded, and a replay gives them to the plugin again.
 
 use super::capability::{CapabilityAnswer, Message, ModelRequest};
+use crate::config::Digest;
 use crate::contract::bytes::Bytes;
 use crate::contract::{Fact, FactName};
+use crate::secrets::{FoundSecret, UncoveredSecret};
 use crate::state::{Read, Reads, Scope};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -31,6 +33,9 @@ pub struct Inputs {
     /// it was added, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, u64>>,
+    /// The secrets that the call found, if it looked for secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<SecretsUse>,
 }
 
 /// A fact that a call read.
@@ -45,6 +50,30 @@ pub struct FactRead {
     pub at: Option<String>,
     /// The fact.
     pub value: Fact,
+}
+
+/// The secrets that a call found. The record contains their names and places, and no value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+#[non_exhaustive]
+pub struct SecretsUse {
+    /// The texts with secrets, in the order in which the call looked at them. Texts without secrets are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<TextWithSecrets>,
+    /// The values that are not covered, if the call asked for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uncovered: Option<Vec<UncoveredSecret>>,
+}
+
+/// A text in which a call found secrets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct TextWithSecrets {
+    /// SHA-256 of the text.
+    pub text: Digest,
+    /// The secrets with their places in the text.
+    pub found: Vec<FoundSecret>,
 }
 
 /// The state that a call used. The values are the values before the event.
@@ -122,9 +151,9 @@ impl Inputs {
     /// Returns true if the call read nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let Self { state, model, capabilities, transcript, facts, labels } = self;
+        let Self { state, model, capabilities, transcript, facts, labels, secrets } = self;
         let is_silent = model.is_empty() && capabilities.is_empty() && facts.is_empty();
-        is_silent && state.is_none() && transcript.is_none() && labels.is_none()
+        is_silent && state.is_none() && transcript.is_none() && labels.is_none() && secrets.is_none()
     }
 }
 

@@ -23,7 +23,9 @@ mod ticker;
 mod trap;
 mod virtual_wasi;
 
-pub use inputs::{FactRead, Inputs, ModelAnswer, ModelReply, StateRead, StateUse, TranscriptRead};
+pub use inputs::{
+    FactRead, Inputs, ModelAnswer, ModelReply, SecretsUse, StateRead, StateUse, TextWithSecrets, TranscriptRead,
+};
 
 pub(crate) use fresh_instance::{CallLimits, CallOutcome, Handle, with_deadline};
 pub(crate) use guest::{CallReport, Guest, GuestSetup};
@@ -285,7 +287,8 @@ pub(crate) fn may_wait(grants: &Grants) -> bool {
     use FactName::{AgentVersion, SessionMode, ToolDestructive, ToolOpenWorld, ToolReadOnly};
     // The sender of an event knows these facts.
     let is_known = |name| matches!(name, AgentVersion | SessionMode | ToolDestructive | ToolOpenWorld | ToolReadOnly);
-    grants.waits_for_others() || grants.has_directories() || !grants.facts.iter().all(|name| is_known(*name))
+    let reads_files = grants.secrets.is_some() || !grants.facts.iter().all(|name| is_known(*name));
+    grants.waits_for_others() || grants.has_directories() || reads_files
 }
 
 /// The sandbox, shared by everything that calls guests.

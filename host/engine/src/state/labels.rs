@@ -106,7 +106,11 @@ impl Labels {
         (self.before, self.added)
     }
 
-    fn before(&mut self) -> Result<&BTreeMap<String, Time>, LabelError> {
+    /// Returns the labels before the event, with the times at which they were added.
+    ///
+    /// # Errors
+    /// If the state cannot be read.
+    pub(crate) fn before(&mut self) -> Result<&BTreeMap<String, Time>, LabelError> {
         match &mut self.before {
             Some(before) => Ok(before),
             unread => {

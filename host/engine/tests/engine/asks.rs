@@ -7,7 +7,7 @@ use hookhost::config::{Entry, Layer, Origin};
 use hookhost::contract::{Action, Asker, Cause, OutcomeKind, Refusal, ToolCall, ToolOrigin, ToolResult};
 use hookhost::replay::replay;
 use hookhost::store::Log;
-use hookhost::{Config, Decision, Host, RecordedOutcome, Session};
+use hookhost::{Config, Decision, Host, RecordedOutcome, Rule, Session};
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -256,9 +256,9 @@ async fn a_yes_for_the_session_waives_no_rejection() {
     // It lets one call pass.
     let is_over = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&is_over);
-    let once = move |_: &ToolCall| asked.load(Ordering::Relaxed).then(|| Refusal::new("once is enough"));
-    let person = Arc::new(Always::default());
-    let host = builder(asking_config(vec![])).rule("once", once).approver(person.clone()).build().await.unwrap();
+    let once = move || asked.load(Ordering::Relaxed).then(|| Refusal::new("once is enough"));
+    let rule = Rule::new().before_tool_call(move |_, _| once());
+    let (person, host) = always(vec![Entry::from_rule("once", rule)]).await;
     let session = host.open_session(spec()).unwrap();
     passes(&session, "make").await;
     is_over.store(true, Ordering::Relaxed);

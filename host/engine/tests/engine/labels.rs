@@ -172,7 +172,7 @@ async fn a_session_that_is_resumed_after_its_reported_end_still_has_its_labels()
     let host = recorder.build().await.unwrap();
     let session = open(&host, "s", None);
     let _ = said(&session, "add a").await;
-    session.session_end(hookhost::contract::Usage::default()).await;
+    let _ = session.session_end(hookhost::contract::Usage::default()).await;
     drop(session);
     assert_eq!(said(&open(&host, "s", None), "list").await, r#"["a"]"#);
     assert_eq!(said(&open(&host, "new", None), "list").await, "[]");

@@ -171,6 +171,11 @@ impl PastVerdicts {
         total
     }
 
+    /// Returns the number of calls that were judged by a fact that transcripts do not contain.
+    pub(crate) fn in_doubt(&self) -> u64 {
+        self.in_doubt.0
+    }
+
     /// Returns the rules, the most frequent first.
     pub(super) fn frequent_rules(&self) -> Vec<(&RuleKey, &RuleCalls)> {
         let mut rules: Vec<_> = self.rules.iter().collect();
@@ -263,6 +268,7 @@ mod tests {
             outcome,
             rule: RuleName { by: "guard".into(), code: Some(code.into()) },
             reason: Some("no".into()),
+            unknown_facts: Vec::new(),
         }
     }
 

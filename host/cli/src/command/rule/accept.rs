@@ -66,9 +66,19 @@ async fn put_into_force(proposal: &Proposal, options: AcceptOptions) -> Result<E
     let verdicts = verdicts.inspect_err(|error| {
         output::note(&output::notice(&format!("the past was not tried: {}", error.message())));
     });
-    if let Ok(verdicts) = &verdicts {
-        output::note(&past_text(verdicts));
-        check_past(verdicts, options, &name)?;
+    match &verdicts {
+        Ok(verdicts) => {
+            output::note(&past_text(verdicts));
+            check_past(verdicts, options, &name)?;
+        }
+        Err(_) if options.yes && !options.insist => {
+            let why =
+                anyhow!("the past was not tried, and nobody is asked: nothing was written, and the proposal waits");
+            return Err(CliError::new(Exit::Rejected, why)
+                .advise(format!("hookhost rule accept {name}, in a terminal"))
+                .advise(format!("hookhost rule accept {name} --yes --insist, if that is what you want")));
+        }
+        Err(_) => {}
     }
     let refused = || {
         CliError::new(Exit::Rejected, anyhow!("not accepted: nothing was written, and the proposal waits"))
@@ -125,7 +135,8 @@ fn past_text(verdicts: &PastVerdicts) -> String {
 /// Refuses rules that would have stopped many calls, unless the person insists.
 fn check_past(verdicts: &PastVerdicts, options: AcceptOptions, name: &str) -> Result<(), CliError> {
     let CallCounts { calls, rejected, asked, .. } = verdicts.total();
-    let stopped = rejected + asked;
+    // Of a fact that transcripts do not contain, it is unknown whether the rule would have applied.
+    let stopped = (rejected + asked).saturating_sub(verdicts.in_doubt());
     if options.insist || stopped.saturating_mul(MIN_CALLS_PER_STOP) <= calls {
         return Ok(());
     }

@@ -60,6 +60,7 @@ fn full() -> EventRecord {
             }),
             facts: vec![FactRead { name: FactName::GitRemote, at: None, value: Fact::Text(text()) }],
             labels: None,
+            secrets: None,
         },
         wrote_dropped: 0,
         wrote: vec![StateWrite {

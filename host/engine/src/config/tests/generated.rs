@@ -7,8 +7,8 @@ use proptest::{collection, option, prelude::*, sample};
 use super::{entry, parse};
 use crate::{
     config::{
-        ActionKind, Config, Digest, Entry, Grants, Layer, Limits, Mode, ModelGrant, OnFailure, Source, StateGrant,
-        raw::RawEntry,
+        ActionKind, Config, Digest, Entry, Grants, Layer, Limits, Mode, ModelGrant, OnFailure, SecretsGrant, Source,
+        StateGrant, raw::RawEntry,
     },
     contract::{EventKind, FactName, Stop},
 };
@@ -36,7 +36,9 @@ fn grants() -> impl Strategy<Value = Grants> {
     let lists =
         (capabilities, collection::vec("[A-Z_]{1,6}", 0..3), collection::vec("[a-z]{1,6}(:[1-9][0-9]{0,3})?", 0..3));
     let facts = collection::btree_set(sample::select(FactName::ALL), 0..3);
-    (state, directories("r"), directories("w"), lists, (model, facts), any::<[bool; 6]>()).prop_map(
+    let names = (collection::vec("[.a-z]{0,3}[a-z]{1,3}\\*?", 0..3), collection::vec("[A-Z_]{1,6}", 0..3));
+    let secrets = option::of(names.prop_map(|(files, variables)| SecretsGrant { files, variables }));
+    (state, directories("r"), directories("w"), lists, (model, facts), any::<[bool; 6]>(), secrets).prop_map(
         |(
             state,
             read_dirs,
@@ -44,6 +46,7 @@ fn grants() -> impl Strategy<Value = Grants> {
             (capabilities, env, http),
             (model, facts),
             [transcript, labels, approve, audit, clock, random],
+            secrets,
         )| Grants {
             state,
             read_dirs,
@@ -55,6 +58,7 @@ fn grants() -> impl Strategy<Value = Grants> {
             transcript,
             facts,
             labels,
+            secrets,
             approve,
             audit,
             clock,

@@ -18,6 +18,7 @@ impl interface::Host for Guest {
         let grants = &self.given.grants;
         Ok(match name.as_str() {
             "labels" => grants.labels,
+            "secrets" => grants.secrets.is_some(),
             name => FactName::from_name(name).is_some_and(|name| grants.facts.contains(&name)),
         })
     }

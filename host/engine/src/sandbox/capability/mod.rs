@@ -14,6 +14,7 @@ mod labels;
 mod log;
 mod model;
 mod replayed;
+mod secrets;
 mod state;
 mod transcript;
 
@@ -126,7 +127,7 @@ pub(crate) trait Interface: Sync {
 }
 
 /// The capabilities of the contract.
-const OURS: [&dyn Interface; 9] = [
+const OURS: [&dyn Interface; 10] = [
     &event::Facts,
     &log::Lines,
     &effects::EffectsCapability,
@@ -136,12 +137,13 @@ const OURS: [&dyn Interface; 9] = [
     &facts::WorldFacts,
     &labels::SessionLabels,
     &grants::KnownGrants,
+    &secrets::ProjectSecrets,
 ];
 
 /// The versions of the contract that this host speaks.
 pub(crate) const VERSIONS: [&str; 2] = [VERSION, VERSION_0_2];
 
-/// The version of the contract that adds `facts`, `labels` and `grants`.
+/// The version of the contract that adds `facts`, `labels`, `grants` and `secrets`.
 const VERSION_0_2: &str = "0.2.0";
 
 /// Returns the capability of the contract with this name.

@@ -1,8 +1,10 @@
 //! The recorded inputs of a call, which a replay gives to the plugin again.
 
 use super::{CapabilityAnswer, CapabilityCall, CapabilityReply, Message, ModelRequest, Transcript};
+use crate::config::Digest;
 use crate::contract::{Fact, FactName};
-use crate::sandbox::{FactRead, Inputs, ModelAnswer, ModelReply, TranscriptRead};
+use crate::sandbox::{FactRead, Inputs, ModelAnswer, ModelReply, SecretsUse, TranscriptRead};
+use crate::secrets::{FoundSecret, UncoveredSecret};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,6 +16,7 @@ pub(crate) struct ReplayedInputs {
     transcript: Option<TranscriptRead>,
     facts: Vec<FactRead>,
     labels: Option<BTreeMap<String, u64>>,
+    secrets: Option<SecretsUse>,
     /// True if the call asked for something that was not recorded.
     missed: AtomicBool,
 }
@@ -26,6 +29,7 @@ impl ReplayedInputs {
             transcript: inputs.transcript,
             facts: inputs.facts,
             labels: inputs.labels,
+            secrets: inputs.secrets,
             missed: AtomicBool::new(false),
         }
     }
@@ -72,6 +76,29 @@ impl ReplayedInputs {
     /// Returns the recorded labels, if the call used labels.
     pub(crate) fn labels(&self) -> Option<BTreeMap<String, u64>> {
         self.labels.clone()
+    }
+
+    /// Returns the recorded secrets of a text.
+    pub(super) fn found(&self, text: &str) -> Vec<FoundSecret> {
+        let Some(used) = &self.secrets else {
+            self.miss();
+            return Vec::new();
+        };
+        if used.texts.is_empty() {
+            return Vec::new();
+        }
+        let digest = Digest::of_bytes(text.as_bytes());
+        let recorded = used.texts.iter().find(|recorded| recorded.text == digest);
+        recorded.map(|recorded| recorded.found.clone()).unwrap_or_default()
+    }
+
+    /// Returns the recorded values that are not covered.
+    pub(super) fn uncovered(&self) -> Vec<UncoveredSecret> {
+        let recorded = self.secrets.as_ref().and_then(|used| used.uncovered.clone());
+        recorded.unwrap_or_else(|| {
+            self.miss();
+            Vec::new()
+        })
     }
 
     /// Returns true if the call asked for something that was not recorded. In that case the verdict of the replay may

@@ -8,7 +8,7 @@ use crate::sandbox::capability::generated_0_2::hookhost::hooks as wit_0_2;
 use crate::sandbox::guest::Guest;
 use crate::sandbox::trap::Limit;
 use hookhost_guest::native::Capabilities;
-use hookhost_guest::{effects, facts, log, model, state, transcript};
+use hookhost_guest::{effects, facts, log, model, secrets, state, transcript};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use wit::effects::Host as _;
@@ -17,6 +17,7 @@ use wit::log::Host as _;
 use wit::state::Host as _;
 use wit::transcript::Host as _;
 use wit_0_2::labels::Host as _;
+use wit_0_2::secrets::Host as _;
 
 /// The capabilities of one call of a native rule. Their functions run on the thread of the call.
 pub(super) struct OfTheHost {
@@ -187,6 +188,22 @@ impl Capabilities for OfTheHost {
 
     fn labels(&self) -> Vec<String> {
         self.with(Guest::list)
+    }
+
+    fn find_secrets(&self, text: &str) -> Vec<secrets::Found> {
+        let found = self.with(|guest| guest.find(text.to_owned()));
+        let found_by_plugin = |wit_0_2::secrets::Found { name, start, end }| secrets::Found { name, start, end };
+        found.into_iter().map(found_by_plugin).collect()
+    }
+
+    fn list_uncovered_secrets(&self) -> Vec<secrets::Uncovered> {
+        let uncovered = self.with(Guest::list_uncovered);
+        let by_plugin = |wit_0_2::secrets::Uncovered { name, reason }| secrets::Uncovered { name, reason };
+        uncovered.into_iter().map(by_plugin).collect()
+    }
+
+    fn is_secrets_source(&self, path: &str) -> bool {
+        self.with(|guest| guest.is_source(path.to_owned()))
     }
 
     /// Always fails. A native rule does not need this capability, because it can call the program's models directly.

@@ -101,6 +101,12 @@ impl HeldEffects {
         self.reminders.into_iter().filter(holds).map(|held| held.reminder).collect()
     }
 
+    /// Returns the effects without labels.
+    pub(super) fn without_labels(mut self) -> Self {
+        self.writes.retain(|(plugin, _)| **plugin != *LABELS);
+        self
+    }
+
     /// Returns the effects that the next dispatch of the same value takes over. Reminders of last calls are left out,
     /// because in that dispatch each plugin has a new last call.
     pub(super) fn carried(self) -> Self {

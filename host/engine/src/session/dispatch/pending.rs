@@ -16,7 +16,7 @@ use crate::session::not_asked::NotAsked;
 use crate::session::notice::{Notice, NoticeKind};
 use crate::session::recorded_outcome::RecordedOutcome;
 use crate::session::shared_questions::QuestionGone;
-use crate::state::{Found, Source};
+use crate::state::{Found, Labels, Source};
 use crate::store::{QuestionChange, StoreError};
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
@@ -317,6 +317,8 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         // Writes that depend on an older state would overwrite later writes.
         let effects_hold = self.state_is_as_it_was();
         let held = if effects_hold { std::mem::take(&mut self.held) } else { HeldEffects::default() };
+        // The call did not happen, so it labels nothing.
+        let held = held.without_labels();
         let answer = self.answer(answered.clone(), OutcomeKind::Rejected, effects_hold);
         let answer = match self.record_answer(&answer, held, Durability::Now).await {
             Ok(()) => answer,
@@ -440,7 +442,14 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         // since then.
         let depends = |call: &CallRecord| was_tripped(call) || call.inputs.transcript.is_some();
         let is_repeatable = self.record.not_replayable.is_empty() && !self.record.calls.iter().any(depends);
-        is_repeatable && self.state_is_as_it_was()
+        is_repeatable && self.state_is_as_it_was() && self.labels_are_as_they_were()
+    }
+
+    /// Returns true if the labels that the plugins have read are unchanged.
+    fn labels_are_as_they_were(&self) -> bool {
+        let mut now = Labels::new(self.session.labels(self.session.services.now()), None, 0);
+        let mut read = self.record.calls.iter().filter_map(|call| call.inputs.labels.as_ref());
+        read.all(|then| now.before().is_ok_and(|now| now == then))
     }
 
     /// Returns true if the state that the plugins have read is unchanged.
