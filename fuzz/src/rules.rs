@@ -25,8 +25,11 @@ pub fn rules(bytes: &[u8]) {
     assert_eq!(outcomes, script.outcomes(&rules), "an event is judged the same twice");
     script.rows.iter().for_each(|layered| assert_rejects(&rules, &layered.row));
     let is_observed = |layered: &&LayeredRow| layered.row.observe;
-    let asks_for_counts = script.rows.iter().any(|layered| format!("{layered:?}").contains("count("));
-    if script.rows.iter().any(|layered| layered.row.observe) && !asks_for_counts {
+    let names_others = |layered: &LayeredRow| {
+        let row = format!("{layered:?}");
+        !layered.row.after.is_empty() || row.contains("count(") || row.contains("since(")
+    };
+    if script.rows.iter().any(|layered| layered.row.observe) && !script.rows.iter().any(names_others) {
         let others: Vec<LayeredRow> = script.rows.iter().filter(|layered| !is_observed(layered)).cloned().collect();
         let others = script.compiled(&others).expect("a rule that is only observed is needed by no other");
         assert_eq!(
