@@ -351,8 +351,9 @@ mod tests {
 
     #[test]
     fn the_texts_of_a_call_are_what_it_writes() {
-        let arguments = json!({ "file_path": "new.rs", "old_string": "gone", "new_string": "here", "edits": [{ "oldText": "gone", "newText": "too" }] });
-        assert_eq!(texts(&arguments), "too\nhere");
+        let arguments = json!({ "file_path": "new.rs", "old_string": "gone", "new_string": "here" });
+        assert_eq!(texts(&arguments), "here");
+        assert_eq!(texts(&json!({ "edits": [{ "oldText": "gone", "newText": "here" }] })), "here");
         let patch =
             json!({ "input": "*** Begin Patch\n*** Update File: a.rs\n@@\n-gone\n+here\n kept\n*** End Patch" });
         assert_eq!(texts(&patch), "here");

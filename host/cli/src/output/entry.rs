@@ -211,6 +211,7 @@ mod tests {
         given.capabilities.insert("customers".into());
         given.facts.insert(hookhost::contract::FactName::GitBranch);
         given.labels = true;
+        given.secrets = Some(hookhost::config::SecretsGrant::default());
         given.read_dirs = [("/policy".to_owned(), "/home/me/policy".into())].into();
         given.write_dirs = [("/out".to_owned(), "/home/me/out".into())].into();
         (given.transcript, given.approve, given.audit) = (true, true, true);

@@ -23,6 +23,7 @@
 //! | `entry` | `[[plugin]]` |
 //! | `entry_rules` | the rules of an entry that the types do not express |
 //! | `raw` | `[[plugin]]` as parsed, before it is checked |
+//! | `source` | the file that a text comes from |
 //! | `place` | positions in the text of a file |
 //! | `problem` | mistakes in a file, formatted like the messages of a compiler |
 //! | `error` | the reasons why a configuration cannot be read |
@@ -94,6 +95,7 @@ mod rules_entry;
 mod rules_section;
 mod server;
 mod settings;
+mod source;
 #[cfg(feature = "config-file")]
 mod toml;
 mod tree;
@@ -111,7 +113,6 @@ pub use discover::{Discovered, Found, Inert, InertFile, UnapprovedChange};
 pub use entry::{Entry, Layer, Mode, Origin};
 pub(crate) use entry_rules::name_rule;
 pub use error::ConfigError;
-pub use file::Source;
 pub use grants::{Grants, ModelGrant, SecretsGrant, StateGrant};
 pub use limits::Limits;
 pub use merged::Config;
@@ -122,5 +123,6 @@ pub use problem::{Problem, Problems};
 pub use project_file::{FILE_NAME, UserDirectories};
 pub use rule::Rule;
 pub use settings::{AuditSettings, Enforcement, OnQuestion, Settings};
+pub use source::Source;
 
 pub(crate) use server::{Server, ServerHost};

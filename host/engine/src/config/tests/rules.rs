@@ -103,7 +103,7 @@ fn a_key_that_does_not_fit_the_subject_is_an_error() {
         "id = 'a'\non = 'mcp'\nprogram = 'git'\nnote = 'n'",
         4,
         11,
-        "`rule.program`: `on = \"mcp\"` has no `program`: known there: `server`, `tool`",
+        "`rule.program`: `on = \"mcp\"` has no `program`: known there: `server`, `tool`, `text`",
     );
     shows(
         "id = 'a'\non = 'prompt'\nask = 'Send it?'",
