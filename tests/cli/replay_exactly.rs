@@ -49,10 +49,10 @@ passes = ["ls"]
 [[rule]]
 id = "plan"
 on = ["write", "delete"]
-when = 'session.mode == "plan" && !path.startsWith("docs/")'
+when = 'session.mode == "plan" && !path.startsWith("notes/")'
 reject = "only plan"
 stops = ["src/a.rs"]
-passes = ["docs/a.md"]
+passes = ["notes/a.md"]
 
 [[rule]]
 id = "again"
@@ -174,7 +174,7 @@ fn event(at: usize, numbers: &mut Numbers) -> (EventKind, Value) {
             (EventKind::BeforeToolCall, json!({ "call": call("Read", json!({ "file_path": path })) }))
         }
         7 | 8 => {
-            let path = numbers.one_of(&["infra/a.tf", "docs/x.md", "src/b.rs", "/tmp/x"]);
+            let path = numbers.one_of(&["infra/a.tf", "notes/x.md", "src/b.rs", "/tmp/x"]);
             (EventKind::BeforeToolCall, json!({ "call": call("Write", json!({ "file_path": path, "content": "x" })) }))
         }
         9 | 10 => {

@@ -6,15 +6,7 @@ use regex_lite::Regex;
 
 /// The plugins with the files and structs of their settings.
 const SETTINGS: &[(&str, &[(&str, &str)])] = &[
-    (
-        "tool-policy",
-        &[
-            ("tool-policy/src/lib.rs", "Config"),
-            ("tool-policy/src/lib.rs", "RuleConfig"),
-            ("tool-policy/src/condition.rs", "Wanted"),
-            ("tool-policy/src/rate.rs", "Rate"),
-        ],
-    ),
+    ("tool-policy", &[("tool-policy/src/lib.rs", "Config"), ("tool-policy/src/lib.rs", "RuleConfig")]),
     ("path-guard", &[("path-guard/src/lib.rs", "Config")]),
     ("shell-guard", &[("shell/rules/src/config.rs", "RawConfig")]),
     ("shell-guard-classifier", &[("shell/classifier/src/classifier.rs", "ClassifierConfig")]),
