@@ -230,12 +230,11 @@ fn of_project(file: &ProjectFile, home: Option<&Path>, sections: &[&str]) -> Vec
     })
 }
 
+/// The path and the text of a file, or the reason why it cannot be read.
+type ReadText = Result<(PathBuf, String), String>;
+
 /// Adds the files of rules that a file names. `read` returns the path and the text of such a file.
-fn with_rule_files(
-    main: Parsed,
-    source: &Source,
-    read: &dyn Fn(&RuleFile) -> Result<(PathBuf, String), String>,
-) -> Vec<Parsed> {
+fn with_rule_files(main: Parsed, source: &Source, read: &dyn Fn(&RuleFile) -> ReadText) -> Vec<Parsed> {
     let files = main.as_ref().map_or(&[][..], |parsed| &parsed.rules_section.files);
     let parse = |file: &RuleFile| match read(file) {
         Ok((path, text)) => file::parse_rule_file(&text, &Source { file: path, ..source.clone() }),
@@ -246,7 +245,7 @@ fn with_rule_files(
 }
 
 /// Reads a file of rules of the user.
-fn read_rule_file(file: &RuleFile) -> Result<(PathBuf, String), String> {
+fn read_rule_file(file: &RuleFile) -> ReadText {
     let read = ProjectFile::read_through_links(&file.path, Guard::OnlyMineToWrite);
     read.map(|read| (read.path, read.text)).map_err(|error| file.unreadable(&error))
 }

@@ -234,7 +234,7 @@ impl UserRules {
                 Some(name) => self.find("rule.mode", name, &rule.place("mode"), problems),
                 None => of_all,
             };
-            problems.extend(mode.and_then(|mode| mode.translate(rule, own.is_some()).err()));
+            problems.extend(mode.and_then(|mode| mode.translate(rule, own.is_some())));
         }
     }
 
@@ -261,18 +261,18 @@ struct Mode<'a> {
 
 impl Mode<'_> {
     /// Changes the answer of a rule. The mode of all rules can only make a project's rule stricter, and leaves it if that is not
-    /// possible. `is_own` is true if the rule names the mode.
-    fn translate(self, rule: &mut Rule, is_own: bool) -> Result<(), Problem> {
+    /// possible. `is_own` is true if the rule names the mode. Returns the mistake if there is one.
+    fn translate(self, rule: &mut Rule, is_own: bool) -> Option<Problem> {
         let Self { name, answers, place } = self;
         let Some((from, to)) = answers.change_of(&rule.row) else {
             let message =
                 format!("`rule.mode`: the mode `{name}` does not change the answer of this rule: take it out");
-            return if is_own { Err(Problem::new(&rule.place("mode"), message).about("rule.mode")) } else { Ok(()) };
+            return is_own.then(|| Problem::new(&rule.place("mode"), message).about("rule.mode"));
         };
         let unfit = rule.row.on.iter().find(|on| !on.answers().contains(&to.key()));
         let of_project = rule.is_of_project();
         if of_project && (to <= from || unfit.is_some()) {
-            return Ok(());
+            return None;
         }
         let answer = to.key().name();
         let key = format!("rules.modes.{name}.{}", from.key().name());
@@ -280,7 +280,7 @@ impl Mode<'_> {
         let of_rule = format!("`{key}`: the rule `{id}` at {origin} would answer with `{answer}`");
         let problem = |why: String| Problem::new(place, format!("{of_rule}, {why}")).about(&key);
         if let Some(on) = unfit {
-            return Err(problem(format!("which is not possible for `on = \"{}\"`", on.name())));
+            return Some(problem(format!("which is not possible for `on = \"{}\"`", on.name())));
         }
         rule.written = Some(Box::new(rule.row.clone()));
         let text = from.text(&mut rule.row).take();
@@ -291,8 +291,8 @@ impl Mode<'_> {
         }
         let lacks_examples = rule.row.stops.is_empty() || rule.row.passes.is_empty();
         if !of_project && lacks_examples && rule.row.needs_examples() {
-            return Err(problem("for which it needs `stops` and `passes`".to_owned()));
+            return Some(problem("for which it needs `stops` and `passes`".to_owned()));
         }
-        Ok(())
+        None
     }
 }
