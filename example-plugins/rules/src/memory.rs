@@ -1,13 +1,11 @@
 //! What the plugin remembers of a run: when rules matched, and which calls came. The user's session and all sub-agents share it.
 
 use crate::{checks, files};
+use hookhost_conditions::vocabulary::MAX_TIMES;
 use hookhost_conditions::{Fact, Value};
 use hookhost_guest::prelude::*;
 use hookhost_guest::state::Scope;
 use serde::{Deserialize, Serialize};
-
-/// Maximum number of times that are remembered for a rule, and of calls. The oldest are forgotten first.
-const MAX_REMEMBERED: usize = 500;
 
 /// The last match, and the one before it, which counts for the call or event that was the last.
 const LAST_TWO: usize = 2;
@@ -42,14 +40,15 @@ impl Memory {
         Self { of: fingerprint(&[id]) }
     }
 
-    /// Remembers that a rule matched, unless it is known for this call. Of a rule that is not counted, only the last matches are kept.
+    /// Remembers that a rule matched, unless it is known for this call. The oldest of too many matches are forgotten first. Of a rule that is
+    /// not counted, only the last ones are kept.
     pub(crate) fn note_match(self, rule: &str, is_counted: bool) {
-        self.note(&key_of(rule), 0, if is_counted { MAX_REMEMBERED } else { LAST_TWO });
+        self.note(&key_of(rule), 0, if is_counted { MAX_TIMES } else { LAST_TWO });
     }
 
     /// Remembers a call, unless it is known.
     pub(crate) fn note_call(self, call: &ToolCall) {
-        self.note(CALLS, of_call(call), MAX_REMEMBERED);
+        self.note(CALLS, of_call(call), MAX_TIMES);
     }
 
     fn note(self, key: &str, what: u64, most: usize) {

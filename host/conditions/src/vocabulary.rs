@@ -147,10 +147,18 @@ pub enum Parameter {
     Flag,
     /// A literal such as `"10m"`. The function gets it as seconds.
     Window,
-    /// A number literal of at least 1.
+    /// A number literal from 1 to [`MAX_TIMES`].
     Times,
     /// An expression of type string.
     String,
+}
+
+/// Maximum number of times that a plugin remembers.
+pub const MAX_TIMES: usize = 500;
+
+/// Returns true if a plugin remembers so many times.
+pub(crate) fn is_remembered(times: i64) -> bool {
+    usize::try_from(times).is_ok_and(|times| times <= MAX_TIMES)
 }
 
 /// A function that the plugin answers, with what it remembers.

@@ -196,13 +196,15 @@ impl<'a> Checker<'a> {
                 Some(Value::from(flag.clone()))
             }
             (Parameter::Window, Expression::Text(window)) => vocabulary::seconds(window).map(Value::Int),
-            (Parameter::Times, Expression::Int(times)) if *times >= 1 => Some(Value::Int(*times)),
+            (Parameter::Times, Expression::Int(times)) if *times >= 1 && vocabulary::is_remembered(*times) => {
+                Some(Value::Int(*times))
+            }
             _ => None,
         };
         let what = match parameter {
             Parameter::Window => "a time in quotes, such as \"90s\", \"10m\", \"2h\" or \"1d\"",
             Parameter::Flag => "an option in quotes, such as \"--force\" or \"-f\"",
-            Parameter::Times => "a number of at least 1",
+            Parameter::Times => "a number from 1 to 500",
             Parameter::Word | Parameter::String => "a string in quotes",
         };
         match constant {

@@ -289,11 +289,27 @@ impl<'a> Checker<'a> {
             (Operator::Equal | Operator::Different, Op::Constant(literal), Op::Fact(_)) => {
                 self.impossible(right, literal).into_iter().collect()
             }
+            (_, Op::Ask(function, _), Op::Constant(Value::Int(times))) if function.name == "count" => {
+                self.beyond_count(operator, left.0, *times, Operator::Greater).into_iter().collect()
+            }
+            (_, Op::Constant(Value::Int(times)), Op::Ask(function, _)) if function.name == "count" => {
+                self.beyond_count(operator, right.0, *times, Operator::Less).into_iter().collect()
+            }
             _ => return,
         };
         for message in mistakes {
             self.mistake(self.span(left.0).to(self.span(right.0)), message);
         }
+    }
+
+    /// Returns why a comparison of a count with a number is always the same. `more` is the operator that asks for more than the number.
+    fn beyond_count(&self, operator: Operator, count: NodeId, times: i64, more: Operator) -> Option<String> {
+        use Operator::{AtLeast, AtMost, Different, Equal, Greater, Less};
+        let is_comparison = matches!(operator, Equal | Different | Less | AtMost | Greater | AtLeast);
+        let needed = if operator == more { times.saturating_add(1) } else { times };
+        let is_beyond = is_comparison && needed > 0 && !vocabulary::is_remembered(needed);
+        let most = vocabulary::MAX_TIMES;
+        is_beyond.then(|| format!("`{}` is at most {most}, because no more times are remembered", self.shown(count)))
     }
 
     /// Returns why the fact never has this value.

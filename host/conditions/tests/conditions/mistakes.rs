@@ -136,7 +136,7 @@ fn a_call_needs_its_arguments() {
         ("has(path)", "path", "`has(\"label\")` needs a string in quotes here"),
         ("has(\"\")", "\"\"", "`has(\"label\")` needs a string in quotes here"),
         ("written_by_agent(1)", "1", "`written_by_agent(path)` needs a string, and `1` is a number"),
-        ("same_call(0, \"1m\")", "0", "`same_call(5, \"1m\")` needs a number of at least 1 here"),
+        ("same_call(0, \"1m\")", "0", "`same_call(5, \"1m\")` needs a number from 1 to 500 here"),
         (
             "count(\"x\", \"10 minutes\") > 1",
             "\"10 minutes\"",
@@ -145,6 +145,23 @@ fn a_call_needs_its_arguments() {
     ]);
     for window in ["", "m", "0s", "-1m", "+1m", "367d", "99999999999999999999s", "1é", "٣m"] {
         assert!(Condition::compile(&format!("count(\"x\", {window:?}) > 1")).is_err(), "{window}");
+    }
+}
+
+#[test]
+fn a_number_that_no_count_reaches_is_a_mistake() {
+    let most = "`count(\"x\", \"1d\")` is at most 500, because no more times are remembered";
+    for condition in ["count(\"x\", \"1d\") > 500", "500 < count(\"x\", \"1d\")", "count(\"x\", \"1d\") >= 501"] {
+        assert_table(&[(condition, condition, most)]);
+    }
+    assert_table(&[("same_call(600, \"1d\")", "600", "`same_call(5, \"1m\")` needs a number from 1 to 500 here")]);
+    for condition in [
+        "count(\"x\", \"1d\") >= 500",
+        "count(\"x\", \"1d\") < 500",
+        "same_call(500, \"1d\")",
+        "count(\"x\", \"1d\") + 600 > 700",
+    ] {
+        assert!(Condition::compile(condition).is_ok(), "{condition}");
     }
 }
 
