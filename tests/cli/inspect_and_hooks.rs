@@ -297,7 +297,7 @@ fn hooks_shows_each_chain_in_order_with_limits_and_grants() {
     let text = &ended.stdout;
     assert!(
         text.contains(
-            "before-tool-call (gate)\n  1. early priority 7, audit, on failure skip\n  \
+            "before-tool-call (gate)\n  1. early priority 7, observe, on failure skip\n  \
              2. late priority 100, enforce, on failure reject, only actions shell\n"
         ),
         "{text}"

@@ -47,11 +47,10 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     };
     if let Some(ready) = ready::named(id) {
-        match args.json {
-            true => output::print_json(&json!({ "name": ready.name, "says": ready.sentence, "text": ready.text }))?,
-            false => {
-                output::print(&format!("{}{DIM}to put it into force: hookhost rule add {id}{DIM:#}\n", ready.text))?
-            }
+        if args.json {
+            output::print_json(&json!({ "name": ready.name, "says": ready.sentence, "text": ready.text }))?;
+        } else {
+            output::print(&format!("{}{DIM}to put it into force: hookhost rule add {id}{DIM:#}\n", ready.text))?;
         }
         return Ok(Exit::Done);
     }

@@ -218,7 +218,7 @@ fn finish_early(args: &TestArgs, rules: &[TestedRule], summary: &Summary) -> Res
     }
     if args.json {
         print_rules(rules)?;
-        let _ = output::print_json_line(&summary.to_json(Value::Null))?;
+        let _ = output::print_json_line(&summary.to_json(&Value::Null))?;
     } else {
         let failed = rules.iter().filter(|rule| rule.failed() > 0);
         output::print(&(failed.map(TestedRule::describe).collect::<String>() + &summary.to_text()))?;
@@ -272,7 +272,7 @@ fn finish(
     }
     let coverage = Coverage::new(host, rules, results.iter().flatten());
     if args.json {
-        let _ = output::print_json_line(&summary.to_json(coverage.to_json()))?;
+        let _ = output::print_json_line(&summary.to_json(&coverage.to_json()))?;
     } else {
         output::print(&summary.to_text())?;
         if args.coverage {
@@ -340,7 +340,7 @@ impl Summary {
     }
 
     /// Returns the numbers as JSON. `coverage` is `null` if no case ran.
-    fn to_json(&self, coverage: Value) -> Value {
+    fn to_json(&self, coverage: &Value) -> Value {
         let Self { passed, failed, examples, examples_failed, not_asked } = self;
         json!({
             "type": "summary",
