@@ -459,7 +459,7 @@ fn hooks_of_one_event_shows_its_chain_and_no_other() {
     two(&user);
     let ended = user.run(["hooks", "session-end"]);
     ended.expect(0, &[]);
-    assert_eq!(ended.stdout, "session-end (observe)\n  1. early priority 7, audit\n");
+    assert_eq!(ended.stdout, "session-end (observe)\n  1. early priority 7, observe\n");
     assert_eq!(user.run(["hooks", "turn-end"]).stdout, "no plugin: turn-end\n");
     let object: Value = serde_json::from_str(&user.run(["hooks", "session-end", "--json"]).stdout).unwrap();
     assert_eq!(object["events"].as_array().unwrap().len(), 1, "{object}");
