@@ -99,7 +99,7 @@ fn changed(settings: &Value) -> Vec<(String, Value)> {
                 }
             }
             Value::Table(_) => {
-                changed(value).into_iter().for_each(|(change, value)| add(format!("{key}.{change}"), Some(value)))
+                changed(value).into_iter().for_each(|(change, value)| add(format!("{key}.{change}"), Some(value)));
             }
             Value::Integer(number) => add(format!("{key} is larger"), Some((number * 1000).into())),
             Value::Float(number) => add(format!("{key} is larger"), Some((number * 1000.0).into())),

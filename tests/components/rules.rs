@@ -156,7 +156,7 @@ async fn a_condition_that_is_too_large_or_too_deep_gets_one_sentence() {
 async fn a_pattern_at_its_limits_is_compared_far_from_the_default_fuel() {
     let patterns = [
         "*a".repeat(31) + "/x",
-        vec!["**/a*"; 10].join("/") + "/x",
+        ["**/a*"; 10].join("/") + "/x",
         "*[!b]".repeat(16) + "/x",
         "?*".repeat(16) + "b",
         format!("*{}b*", "a".repeat(1_020)),
