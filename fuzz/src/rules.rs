@@ -14,7 +14,7 @@ const WORDS: [&str; 40] = [
     "after", "within",
 ];
 
-/// Reads lines, judges the events among them twice, and compares the outcomes with what always holds. A line begins with one of [`WORDS`].
+/// Reads lines, judges the events among them twice, and compares the outcomes with what always holds. A line begins with one of `WORDS`.
 /// Any other word stands for one of these, so that each line means something.
 pub fn rules(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
