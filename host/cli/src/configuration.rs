@@ -47,15 +47,6 @@ pub(crate) fn read(chosen: Option<&Path>, directory: &Path) -> Result<Config, Cl
 
 /// Finds the configuration for `directory`, and the files that exist but do not apply there.
 pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered, CliError> {
-    find_without(chosen, directory, |_| false)
-}
-
-/// Like [`find`], without the rules for which `is_left_out` returns true.
-pub(crate) fn find_without(
-    chosen: Option<&Path>,
-    directory: &Path,
-    is_left_out: impl Fn(&Rule) -> bool,
-) -> Result<Discovered, CliError> {
     let places = places()?;
     let found = match chosen {
         Some(file) => Config::open(file, &places, SECTIONS).map(Discovered::from),
@@ -64,8 +55,7 @@ pub(crate) fn find_without(
     let mut found = found.map_err(CliError::not_loaded)?;
     check_sections(&found.config)?;
     let off = RulePauses::current(&places.state);
-    let is_off = |rule: &Rule| off.of(rule).is_some() || is_left_out(rule);
-    found.config = with_rules_plugin(found.config.without_rules(is_off), &places)?;
+    found.config = with_rules_plugin(found.config.without_rules(|rule| off.of(rule).is_some()), &places)?;
     Ok(found)
 }
 

@@ -169,15 +169,23 @@ pub(crate) async fn mistakes_in_rules(config: &Config) -> Result<Option<Problems
     }
 }
 
-/// Checks that the other rules of the working directory can be loaded without this one, which one of them may count. Otherwise every call
-/// would be denied.
-pub(crate) async fn check_without(rule: &Rule) -> Result<(), CliError> {
-    let found = configuration::find_without(None, &configuration::cwd()?, |other| other.row.id == rule.row.id)?;
-    match mistakes_in_rules(&found.config).await? {
+/// Checks that no other rule asks when or how often this one matched. Without this one, no rule would load, and every call would be denied.
+pub(crate) fn check_without(rule: &Rule) -> Result<(), CliError> {
+    let id = &rule.row.id;
+    let asks = |other: &&Rule| {
+        let row = &other.row;
+        let is_named = row.after.iter().any(|name| name.strip_prefix('!').unwrap_or(name) == id);
+        let conditions = || row.when.iter().chain(&row.unless).map(|condition| condition.replace(' ', ""));
+        let calls =
+            ["count", "since"].map(|function| ['"', '\''].map(|quote| format!("{function}({quote}{id}{quote}")));
+        row.id != *id && (is_named || conditions().any(|text| calls.iter().flatten().any(|call| text.contains(call))))
+    };
+    match configuration::rules()?.0.iter().find(asks) {
         None => Ok(()),
-        Some(problems) => {
-            let id = output::one_line(&rule.row.id);
-            Err(CliError::usage(format!("the rule {id} stays, because other rules cannot do without it\n{problems}")))
+        Some(other) => {
+            let (id, other) = (output::one_line(id), output::one_line(&other.row.id));
+            let why = format!("the rule {id} stays, because `{other}` asks about it: change or remove `{other}` first");
+            Err(CliError::usage(why))
         }
     }
 }

@@ -56,7 +56,7 @@ fn hooks_of_one_event_shows_its_chain_in_order_and_no_other() {
     let (_, _, looks) = session.end_looking();
     // Long lines are wrapped on the terminal.
     let printed = user.run(["hooks", "before-tool-call"]).stdout.replace('\n', "");
-    assert!(printed.contains("2. last priority 90, audit") && printed.contains("only actions shell"), "{printed}");
+    assert!(printed.contains("2. last priority 90, observe") && printed.contains("only actions shell"), "{printed}");
     assert!(looks.replace('\n', "").contains(&printed), "{printed}\nis not in\n{looks}");
     assert!(!looks.contains("turn-end"), "{looks}");
 }

@@ -7,7 +7,6 @@ use crate::configuration;
 use crate::directory_rules::rule_pause_note;
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
-use crate::loading;
 use crate::output::{self, one_line, quoted, style::GOOD};
 use anyhow::anyhow;
 use hookhost::audit::{OperatorAction, OperatorActionKind};
@@ -21,7 +20,6 @@ pub(super) async fn off(args: &RuleOffArgs) -> Result<Exit, CliError> {
     let places = configuration::places()?;
     let rule = named::find(&args.id, "off")?;
     refuse_projects(&rule, &places, "leaves out")?;
-    loading::check_without(&rule).await?;
     let pause = Pause::new(person(), args.time, Clocks::now());
     let mut action = about(OperatorActionKind::RuleOff, &args.id);
     action.until = Some(pause.until);

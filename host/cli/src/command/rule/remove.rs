@@ -23,7 +23,7 @@ pub(super) async fn run(args: &RemoveRuleArgs) -> Result<Exit, CliError> {
             format!("the rule {} is of the profile: a rule with its id in your own hookhost.toml replaces it", args.id);
         return Err(CliError::usage(why).advise(format!("hookhost rule off {} --for 8h", quoted(&args.id))));
     }
-    loading::check_without(&rule).await?;
+    loading::check_without(&rule)?;
     let edit = RulesEdit::remove(&args.id, &rule.origin.file, &places, SECTIONS).map_err(CliError::not_loaded)?;
     record(about(OperatorActionKind::RuleRemove, &args.id)).await?;
     edit.write().map_err(CliError::not_loaded)?;
