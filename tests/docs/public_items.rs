@@ -83,7 +83,7 @@ fn every_public_function_and_constant_of_the_contract_is_used_by_a_library_a_pro
     assert!(names.len() > 25, "{names:?}");
     let mut known = used_or_shown();
     let mut files = Vec::new();
-    for user in ["host/engine/src", "host/agents/src", "example-plugins"] {
+    for user in ["host/engine/src", "host/agents/src", "host/imports/src", "example-plugins"] {
         sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(user), &mut files);
     }
     for file in files {
