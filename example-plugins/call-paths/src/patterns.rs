@@ -19,7 +19,7 @@ struct PathPattern {
     forms: Vec<Glob>,
     /// The directories before the first wildcard. Removing one of these directories removes protected files.
     stem: String,
-    /// What each matching path has.
+    /// The pairs of characters that each matching path contains.
     pairs: Pairs,
     ignore_case: bool,
 }

@@ -124,8 +124,8 @@ impl Candidate<'_> {
     }
 }
 
-/// The facts that do not depend on what a call does.
-const OF_EVENT: [&str; 11] =
+/// Beginnings of the names of facts that do not depend on what a call does.
+const EVENT_FACTS: [&str; 11] =
     ["agent", "session.", "time.", "env.", "user", "server", "tool", "workspace", "arguments", "text", "failed"];
 
 impl Facts for Candidate<'_> {
@@ -133,7 +133,7 @@ impl Facts for Candidate<'_> {
         if let Some(fact) = chosen::fact(name, self).or_else(|| self.world.given(name)) {
             return fact;
         }
-        if self.found.unreadable.is_some() && !OF_EVENT.iter().any(|begin| name.starts_with(begin)) {
+        if self.found.unreadable.is_some() && !EVENT_FACTS.iter().any(|begin| name.starts_with(begin)) {
             return Fact::Unreadable;
         }
         match name {

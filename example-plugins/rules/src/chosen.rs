@@ -301,7 +301,7 @@ fn option<'a>(command: &'a Command, options: &[&str]) -> Option<Option<Value<'a>
 }
 
 /// Options of Docker that take a value, and that it knows only before its subcommand.
-const OF_DOCKER: [&str; 16] = [
+const DOCKER_OPTIONS: [&str; 16] = [
     "-c",
     "--context",
     "-H",
@@ -323,7 +323,7 @@ const OF_DOCKER: [&str; 16] = [
 /// Returns the words of a command among which its own options are, and not those of a program that it runs.
 fn own_options(command: &Command) -> &[Word] {
     let is_docker = matches!(&*command.program, "docker" | "docker-compose");
-    let takes_value = |at: usize| at > 0 && OF_DOCKER.contains(&&*command.args[at - 1].text);
+    let takes_value = |at: usize| at > 0 && DOCKER_OPTIONS.contains(&&*command.args[at - 1].text);
     let is_end = |(at, word): (usize, &Word)| {
         word.text == "--" || (is_docker && !word.text.starts_with('-') && !takes_value(at))
     };

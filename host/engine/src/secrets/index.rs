@@ -9,7 +9,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::collections::HashMap;
 
-/// Number of bytes by which a form is looked up.
+/// Length of a beginning in the table, in bytes.
 const WINDOW: usize = 8;
 
 /// Characters that stay as they are in a URL: RFC 3986, section 2.3.
