@@ -124,6 +124,12 @@ impl CommandLine {
         is_and_list(&self.text) && !self.text.contains('!')
     }
 
+    /// Returns true if the text is one simple command, which may have redirections.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        self.scripts.first().is_some_and(|script| script.is_single && script.unreadable.is_none())
+    }
+
     /// Returns the reason why a part of the text could not be read.
     #[must_use]
     pub fn unreadable(&self) -> Option<&str> {

@@ -8,6 +8,7 @@ use crate::files;
 use crate::judge::{Asked, Found, Hit, Spoken};
 use crate::memory::Memory;
 use crate::world::OfEvent;
+use call_paths::CommandLine;
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
 use serde_json::Value;
@@ -41,10 +42,14 @@ impl RuleSet {
                 return refusal.into();
             }
             let effective = || hits.iter().filter(|hit| !hit.row.observe);
-            let Some((next, change)) = effective().find_map(|hit| hit.changed(&call)) else {
-                effective().for_each(Hit::take_effect);
-                // A question is about the call that would run, so the host asks again about a changed call.
-                return changed.map_or_else(|| question(&hits), |change: Change| change.verdict(call));
+            let (next, change) = match effective().find_map(|hit| hit.changed(session, &call)) {
+                Some(Ok(changed)) => changed,
+                Some(Err(refusal)) => return refusal.into(),
+                None => {
+                    effective().for_each(Hit::take_effect);
+                    // A question is about the call that would run, so the host asks again about a changed call.
+                    return changed.map_or_else(|| question(&hits), |change: Change| change.verdict(call));
+                }
             };
             let length = next.action.shell().map_or(0, |shell| shell.command.len()).max(next.arguments.len());
             if round > MAX_CHANGES || length > longest {
@@ -220,18 +225,45 @@ impl Hit<'_> {
         }
     }
 
-    /// Returns the call as the row changes it, or `None` if the row changes nothing.
-    fn changed(&self, call: &ToolCall) -> Option<(ToolCall, Change)> {
+    /// Returns the call as the row changes it, or the reason why the row cannot change it. Returns `None` if the row changes nothing.
+    fn changed(&self, session: &Session, call: &ToolCall) -> Option<Result<(ToolCall, Change), Refusal>> {
         let Answer::Change(set) = &self.row.answer else { return None };
         if let (Action::Shell(shell), Some(Value::String(command)), 1) = (&call.action, set.get(COMMAND), set.len()) {
             let command = filled(command, &self.found, &str::to_owned);
-            let action = Action::Shell(shell.with_command(&command));
-            return (command != shell.command).then(|| (ToolCall { action, ..call.clone() }, Change::Command));
+            let Some(line) = self.with_command(session, shell, &command) else { return Some(Err(self.unchanged(&command))) };
+            let action = Action::Shell(shell.with_command(&line));
+            return (line != shell.command).then(|| Ok((ToolCall { action, ..call.clone() }, Change::Command)));
         }
         let before: Value = call.arguments().ok()?;
         let mut after = before.clone();
         change(&mut after, set, &self.found);
-        (after != before).then(|| (ToolCall { arguments: after.to_string(), ..call.clone() }, Change::Arguments))
+        (after != before).then(|| Ok((ToolCall { arguments: after.to_string(), ..call.clone() }, Change::Arguments)))
+    }
+
+    /// Returns the command line with this command in place of the one that the row found. Several commands take the place of one only
+    /// if it is the whole line. Returns `None` if they cannot.
+    fn with_command(&self, session: &Session, shell: &ShellCommand, command: &str) -> Option<String> {
+        if self.found.program.is_none() {
+            return Some(command.to_owned());
+        }
+        let place = self.found.place.clone()?;
+        let is_all = shell.command.get(place.clone())? == shell.command.trim();
+        if !is_all && !CommandLine::read(&shell.with_command(command), session).is_single() {
+            return None;
+        }
+        let mut line = shell.command.clone();
+        line.replace_range(place, command);
+        Some(line)
+    }
+
+    /// Returns the refusal of a call whose command cannot be changed.
+    fn unchanged(&self, command: &str) -> Refusal {
+        let before = shown(self.found.command.as_deref().unwrap_or_default());
+        let reason = format!(
+            "`{before}` cannot be changed where it stands, because it is a part of another command. Run by itself: {}",
+            shown(command)
+        );
+        Refusal::new(reason).code(&self.row.id).retryable()
     }
 
     fn finding(&self) -> Finding {

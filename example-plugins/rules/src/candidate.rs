@@ -2,6 +2,7 @@
 
 use crate::chosen;
 use crate::judge::{Found, Subject};
+use crate::shell::joined;
 use crate::world::World;
 use hookhost_conditions::{Fact, Facts, Value};
 use hookhost_guest::prelude::*;
@@ -100,11 +101,7 @@ impl Candidate<'_> {
             "args" => strings(&mut command.args.iter()),
             "flags" => strings(&mut command.args.iter().filter(|word| word.text.starts_with('-'))),
             "redirects" => strings(&mut command.redirects.iter().map(|redirect| &redirect.target)),
-            _ => {
-                let words = command.args.iter().map(|word| &*word.text);
-                let line: Vec<&str> = std::iter::once(&*command.program).chain(words).collect();
-                Fact::Is(Value::from(line.join(" ")))
-            }
+            _ => Fact::Is(Value::from(joined(command))),
         }
     }
 

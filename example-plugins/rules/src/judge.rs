@@ -3,7 +3,7 @@
 use crate::candidate::Candidate;
 use crate::compile::{CompiledRow, RuleSet};
 use crate::paths::{Files, MatchedFile};
-use crate::shell::{Held, Miss, has_flag, started_by};
+use crate::shell::{Held, Miss, has_flag, joined, place, started_by};
 use crate::world::World;
 use crate::{paths, status, web};
 use call_paths::{CommandLine, ReadCall, arguments};
@@ -14,6 +14,7 @@ use hookhost_guest::prelude::*;
 use shell_guard_rules::arguments::Arguments;
 use shell_reader::{Command, is_known_program, leave, lower};
 use std::cell::OnceCell;
+use std::ops::Range;
 
 /// What a row found, for its text and for the reason of an example.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,8 +22,11 @@ pub(crate) struct Found {
     pub(crate) path: Option<String>,
     /// The absolute form of `path`, if it is known.
     pub(crate) absolute: Option<String>,
+    /// The simple command, or the whole command line if the row is about something else.
     pub(crate) command: Option<String>,
     pub(crate) program: Option<String>,
+    /// The place of the simple command in the call's command line, if the line contains it literally.
+    pub(crate) place: Option<Range<usize>>,
     pub(crate) url: Option<String>,
     pub(crate) host: Option<String>,
     /// True if programs read the address differently, or a part of it is unknown.
@@ -54,6 +58,14 @@ impl Found {
             }
         };
         value.as_deref()
+    }
+
+    /// Adds a simple command of a line.
+    fn of(mut self, line: &CommandLine, command: &Command) -> Self {
+        self.place = place(command);
+        let written = self.place.clone().and_then(|place| line.text.get(place));
+        self.command = Some(written.map_or_else(|| joined(command), str::to_owned));
+        self
     }
 
     fn held(mut self, key: &'static str, value: impl Into<String>) -> Self {
@@ -290,8 +302,8 @@ impl<'a> Subject<'a> {
         self.all_commands().find_map(|(line, command)| {
             let held = self.held(row, command, &mut None).filter(|_| line.is_certain)?;
             let (key, value) = found.held.clone().unwrap_or((held.key, held.value));
-            let of_row = Found { command: Some(line.text.clone()), program: Some(held.program), ..found.clone() };
-            self.admitted(row, of_row.held(key, value), Some(command))
+            let of_row = Found { program: Some(held.program), ..found.clone() };
+            self.admitted(row, of_row.of(line, command).held(key, value), Some(command))
         })
     }
 
@@ -399,8 +411,7 @@ impl<'a> Subject<'a> {
                     continue;
                 }
                 let Some(held) = self.held(row, command, &mut arguments) else { continue };
-                let of_row =
-                    Found { command: Some(line.text.clone()), program: Some(held.program), ..Found::default() };
+                let of_row = Found { program: Some(held.program), ..Found::default() }.of(line, command);
                 if let Some(of_row) = self.admitted(row, of_row.held(held.key, held.value), Some(command)) {
                     found.push((at, of_row));
                 }

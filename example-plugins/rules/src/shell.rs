@@ -4,6 +4,7 @@ use crate::names::Names;
 use hookhost_contract::rule::RuleRow;
 use shell_guard_rules::arguments::{Arguments, is_program};
 use shell_reader::{Command, Word};
+use std::ops::Range;
 
 /// The matchers of a row for simple commands.
 #[derive(Debug)]
@@ -95,6 +96,23 @@ impl ShellMatcher {
         }
         Ok(held)
     }
+}
+
+/// Returns the program and the arguments of a command, separated by spaces.
+pub(crate) fn joined(command: &Command) -> String {
+    let words = command.args.iter().map(|word| &*word.text);
+    std::iter::once(&*command.program).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the place of a command's program and arguments in its line, if the line contains them literally, and nothing else
+/// between them.
+pub(crate) fn place(command: &Command) -> Option<Range<usize>> {
+    let words = command.args.iter().chain([&command.program_word]).map(|word| word.span.clone());
+    let words: Vec<Range<usize>> = words.collect::<Option<_>>()?;
+    let place = words.iter().map(|word| word.start).min()?..words.iter().map(|word| word.end).max()?;
+    let is_outside = |word: &Word| word.span.as_ref().is_some_and(|span| !place.contains(&span.start));
+    let is_literal = command.exact && !command.resolved && command.redirects.iter().all(|one| is_outside(&one.target));
+    is_literal.then_some(place)
 }
 
 /// Returns true if the command has an option, also with its value in the next word.

@@ -1,7 +1,6 @@
 //! What conditions ask about everything outside the call: the host's answers, and those of an example.
 
 use crate::memory::Memory;
-use hookhost_conditions::vocabulary::VARIABLES;
 use hookhost_conditions::{Fact, Value};
 use hookhost_contract::rule::ExampleTable;
 use hookhost_guest::facts::Fact as HostFact;
@@ -36,9 +35,6 @@ pub(crate) struct OfEvent(pub(crate) Memory);
 
 impl World for OfEvent {
     fn fact(&self, name: &str, at: &str) -> Fact<'_> {
-        if let Some(variable) = name.strip_prefix(VARIABLES) {
-            return std::env::var(variable).map_or(Fact::Absent, |value| Fact::Is(Value::from(value)));
-        }
         match name {
             "time.hour" => Time::now().map_or(Fact::Unreadable, |time| Fact::Is(Value::from(time.hour))),
             "time.minute" => Time::now().map_or(Fact::Unreadable, |time| Fact::Is(Value::from(time.minute))),

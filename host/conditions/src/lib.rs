@@ -128,7 +128,7 @@ impl Use {
     pub fn needs(&self) -> Capability {
         match self {
             Self::Name(name) => name.needs,
-            Self::Variable(_) => Capability::Environment,
+            Self::Variable(_) => Capability::Facts,
             Self::Function(function, _) => function.needs,
         }
     }

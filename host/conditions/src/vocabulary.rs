@@ -45,14 +45,12 @@ impl Type {
 pub enum Capability {
     /// Nothing: the event contains it.
     None,
-    /// The host reads it from files, the kernel, or the settings of an MCP server.
+    /// The host reads it from files, the kernel, the agent's environment, or the settings of an MCP server.
     Facts,
     /// The labels of the session and its sub-agents.
     Labels,
     /// What the plugin remembers of the session.
     State,
-    /// One variable of the environment.
-    Environment,
 }
 
 /// A name of the vocabulary.
@@ -79,7 +77,7 @@ pub const VARIABLES: &str = "env.";
 
 /// A variable of the environment, for its type and capability.
 pub static VARIABLE: Name =
-    name("env.NAME", Type::String, Capability::Environment, "the variable NAME of the environment");
+    name("env.NAME", Type::String, Facts, "the variable NAME of the agent's environment");
 
 /// All names besides `env.NAME`, in the order of the documentation.
 pub static NAMES: [Name; 47] = [

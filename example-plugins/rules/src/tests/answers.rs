@@ -65,6 +65,33 @@ fn a_changed_command_is_compared_with_all_rules_again() {
 }
 
 #[test]
+fn a_change_takes_the_place_of_one_command_in_its_line() {
+    let npm = |command: &str| row("a", &format!("program = \"npm\"\nchange = {{ command = \"{command}\" }}"));
+    let changed = |line: &str| match ask(&shell(line)) {
+        ToolCallVerdict::Rewrite(Action::Shell(shell)) => shell.command,
+        ToolCallVerdict::Reject(refusal) => format!("refused: {}", refusal.code.unwrap_or_default()),
+        other => format!("{other:?}"),
+    };
+    rules(&npm("pnpm install"));
+    for (line, expected) in [
+        ("npm i", "pnpm install"),
+        ("cd web && CI=1 sudo npm 'i' > log; ls", "cd web && CI=1 sudo pnpm install > log; ls"),
+        ("npm i && npm ci", "pnpm install && pnpm install"),
+        ("x=$(npm i) && echo $x", "x=$(pnpm install) && echo $x"),
+        ("sh -c 'npm i'", "refused: a"),
+        ("npm > log i", "refused: a"),
+        ("xargs npm i", "refused: a"),
+    ] {
+        assert_eq!(changed(line), expected, "{line}");
+    }
+    rules(&npm("cd web && pnpm install"));
+    assert_eq!(changed("npm i"), "cd web && pnpm install");
+    assert_eq!(changed("CI=1 npm i | tail"), "refused: a");
+    rules(&row("a", "program = \"make\"\nunless = '\"timeout\" in wrappers'\nchange = { command = \"timeout 60 {command}\" }"));
+    assert_eq!(changed("cd a && make 'b c'"), "cd a && timeout 60 make 'b c'");
+}
+
+#[test]
 fn rules_that_change_a_call_again_and_again_reject_it() {
     rules(&row("a", "program = \"frob\"\nchange = { command = \"{command} x\" }"));
     assert_eq!(refusal(&shell("frob")).code.as_deref(), Some("rules.changes"));

@@ -18,7 +18,7 @@ fn a_condition_names_what_it_needs_once() {
         })
         .collect();
     let expected = [
-        ("env.CI", None, Capability::Environment),
+        ("env.CI", None, Capability::Facts),
         ("git.branch", None, Capability::Facts),
         ("arguments", None, Capability::None),
         ("path", None, Capability::None),

@@ -51,7 +51,7 @@ pub struct Grants {
     pub capabilities: BTreeSet<String>,
     /// `transcript = true`: the plugin may read the conversation.
     pub transcript: bool,
-    /// `facts = ["git.branch"]`: names of the facts about the agent's world that the plugin may read.
+    /// `facts = ["git.branch", "env.CI"]`: names of the facts about the agent's world that the plugin may read.
     pub facts: BTreeSet<FactName>,
     /// `labels = true`: the plugin may read and add the labels of the session.
     pub labels: bool,

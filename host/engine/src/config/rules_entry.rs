@@ -106,7 +106,7 @@ fn actions(rules: &[Rule]) -> Option<BTreeSet<ActionKind>> {
     (!actions.is_empty()).then_some(actions)
 }
 
-/// Returns the capabilities of the plugin. Of the facts and variables, it gets those that the rules name.
+/// Returns the capabilities of the plugin. Of the facts, it gets those that the rules name.
 fn grants(rules: &[Rule]) -> Grants {
     let mut grants = Grants { labels: true, state: Some(StateGrant::new(QUOTA)), ..Grants::default() };
     if ask_about_files(rules) {
@@ -114,15 +114,8 @@ fn grants(rules: &[Rule]) -> Grants {
     }
     // For `time.hour`, which is in local time.
     grants.facts.insert(FactName::TimeOffset);
-    for name in rules.iter().flat_map(|rule| names(&rule.row)) {
-        match name.strip_prefix("env.") {
-            Some(variable) if !grants.env.iter().any(|granted| granted == variable) => {
-                grants.env.push(variable.to_owned());
-            }
-            Some(_) => {}
-            None => grants.facts.extend(FactName::from_name(&name)),
-        }
-    }
+    let names = rules.iter().flat_map(|rule| names(&rule.row));
+    grants.facts.extend(names.filter_map(|name| FactName::from_name(&name)));
     // `git checkout x` changes the branch, unless `x` is a file.
     if grants.facts.contains(&FactName::GitBranch) {
         grants.facts.insert(FactName::PathExists);
@@ -240,7 +233,7 @@ mod tests {
         let text = "[[rule]]\nid = 'a'\non = 'shell'\nwhen = 'git.branch == env.BASE && env.CI == null'\nnote = 'in {aws.profile}'
             [[rule]]\nid = 'b'\non = 'shell'\nchange = { command = 'x --in {kube.context}' }";
         let config = parsed(text).with_rules_plugin(code()).unwrap();
-        let Grants { facts, env, .. } = &config.entry(Entry::RULES).unwrap().grants;
+        let Grants { facts, .. } = &config.entry(Entry::RULES).unwrap().grants;
         assert_eq!(
             *facts,
             [
@@ -248,11 +241,12 @@ mod tests {
                 FactName::GitBranch,
                 FactName::PathExists,
                 FactName::AwsProfile,
-                FactName::KubeContext
+                FactName::KubeContext,
+                FactName::Variable("BASE".into()),
+                FactName::Variable("CI".into()),
             ]
             .into()
         );
-        assert_eq!(*env, ["BASE", "CI"]);
     }
 
     #[test]

@@ -25,15 +25,14 @@ pub struct AgentContext {
     pub given: Option<Arc<GivenFacts>>,
 }
 
-/// The facts of an event that a test of rules makes up. A fact that is not given is absent, so that the outcome is the
-/// same on every machine.
+/// The facts of an event that did not happen now: of a test, or of a transcript.
 #[doc(hidden)]
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct GivenFacts {
     /// The facts by name, whatever directory they are about.
     pub facts: BTreeMap<FactName, Fact>,
-    /// The variables that a plugin may read.
-    pub variables: BTreeMap<String, String>,
+    /// All other facts.
+    pub others: Fact,
 }
 
 impl AgentContext {

@@ -46,15 +46,15 @@ impl FactReader {
 
     /// Returns a fact about the directory or the file `at`, or about the working directory of the session. A relative
     /// path begins in the working directory.
-    pub(crate) fn read(&self, name: FactName, at: Option<&str>) -> Fact {
+    pub(crate) fn read(&self, name: &FactName, at: Option<&str>) -> Fact {
         if let Some(given) = &self.agent.given {
-            return given.facts.get(&name).cloned().unwrap_or(Fact::Absent);
+            return given.facts.get(name).unwrap_or(&given.others).clone();
         }
         let at = at.unwrap_or_default();
         if at.len() > MAX_PATH || at.contains('\0') {
             return Fact::Unreadable("the path is too long, or contains a zero byte".to_owned());
         }
-        let key = (name, Path::new(&self.session.cwd).join(at).components().collect::<PathBuf>());
+        let key = (name.clone(), Path::new(&self.session.cwd).join(at).components().collect::<PathBuf>());
         if let Some(known) = locked(&self.kept).get(&key) {
             return known.clone();
         }
@@ -68,9 +68,10 @@ impl FactReader {
 
     /// Returns a variable of this process's environment, which a plugin may read.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
-        match &self.agent.given {
-            Some(given) => given.variables.get(name).cloned(),
-            None => std::env::var(name).ok(),
+        let Some(given) = &self.agent.given else { return std::env::var(name).ok() };
+        match given.facts.get(&FactName::Variable(name.to_owned())) {
+            Some(Fact::Text(value)) => Some(value.clone()),
+            _ => None,
         }
     }
 
@@ -84,7 +85,7 @@ impl FactReader {
         self.agent.process()
     }
 
-    fn source(&self, name: FactName, at: &Path) -> Fact {
+    fn source(&self, name: &FactName, at: &Path) -> Fact {
         let AgentContext { mode, version, tool, .. } = &self.agent;
         let process = self.process();
         text(match name {
@@ -107,6 +108,7 @@ impl FactReader {
             FactName::User => process.user(),
             FactName::SessionMode => Ok(mode.map(|mode| mode.name().to_owned())),
             FactName::AgentVersion => Ok(version.clone()),
+            FactName::Variable(name) => process.variable(name),
         })
     }
 }

@@ -31,8 +31,6 @@ pub(super) async fn at<T>(time: SystemTime, work: impl Future<Output = T>) -> T 
 /// Returns what is known of the agent at a past call. A fact that its transcript does not contain cannot be read, so that a rule with
 /// `reject` or `ask` applies.
 pub(super) fn agent(call: &HookCall, time: SystemTime) -> AgentContext {
-    let unknown = |name: &FactName| (*name, Fact::Unreadable("a transcript does not contain it".to_owned()));
-    let mut given = GivenFacts { facts: FactName::ALL.iter().map(unknown).collect(), ..GivenFacts::default() };
     let ToolHints { read_only, destructive, open_world, .. } =
         call.event.tool().map(|tool| tool.hints).unwrap_or_default();
     let text = |text: String| Fact::Text(text);
@@ -45,7 +43,10 @@ pub(super) fn agent(call: &HookCall, time: SystemTime) -> AgentContext {
         (FactName::ToolOpenWorld, open_world.map(Fact::Flag)),
         (FactName::TimeOffset, Timestamp::try_from(time).ok().map(offset)),
     ];
-    given.facts.extend(known.into_iter().filter_map(|(name, fact)| Some((name, fact?))));
+    let given = GivenFacts {
+        facts: known.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect(),
+        others: Fact::Unreadable("a transcript does not contain it".to_owned()),
+    };
     let mut agent = AgentContext::default();
     agent.given = Some(Arc::new(given));
     agent

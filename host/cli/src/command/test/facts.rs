@@ -31,14 +31,10 @@ pub(in crate::command) const TIME: &str = "time";
 /// The names that are answered from the time.
 const TIMES: [&str; 4] = [TIME, "time.hour", "time.minute", "time.weekday"];
 
-/// Beginning of the names of variables.
-const VARIABLES: &str = "env.";
-
 /// The facts that a case gives for an event.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CaseFacts {
     facts: BTreeMap<FactName, Fact>,
-    variables: BTreeMap<String, String>,
     time: EventTime,
 }
 
@@ -61,14 +57,12 @@ impl CaseFacts {
     }
 
     fn set(&mut self, name: &str, value: &Value) -> Result<(), String> {
-        if let Some(variable) = name.strip_prefix(VARIABLES) {
-            let value = value.as_str().ok_or_else(|| format!("`{name}` is a string"))?;
-            self.variables.insert(variable.to_owned(), value.to_owned());
-        } else if TIMES.contains(&name) {
+        if TIMES.contains(&name) {
             self.time.set(name, value)?;
         } else {
             let known = FactName::from_name(name).ok_or_else(|| unknown(name))?;
-            self.facts.insert(known, fact(known, value)?);
+            let value = fact(&known, value)?;
+            self.facts.insert(known, value);
         }
         Ok(())
     }
@@ -76,20 +70,20 @@ impl CaseFacts {
     /// Returns the facts for the host.
     pub(super) fn given(&self) -> Arc<GivenFacts> {
         let utc = std::iter::once((FactName::TimeOffset, Fact::Number(0)));
-        Arc::new(GivenFacts { facts: utc.chain(self.facts.clone()).collect(), variables: self.variables.clone() })
+        Arc::new(GivenFacts { facts: utc.chain(self.facts.clone()).collect(), others: Fact::Absent })
     }
 }
 
 fn unknown(name: &str) -> String {
-    let names = FactName::ALL.iter().map(|known| known.name()).chain(TIMES);
-    match nearest(name, names) {
+    let names: Vec<_> = FactName::ALL.iter().map(FactName::name).collect();
+    match nearest(name, names.iter().map(|name| &**name).chain(TIMES)) {
         Some(near) => format!("`{name}` is no fact: did you mean `{near}`?"),
         None => format!("`{name}` is no fact that a case can give: hookhost help rules lists the names"),
     }
 }
 
 /// Reads the value of a fact. A table is the form of the log, such as `{ unreadable = "it is broken" }`.
-fn fact(name: FactName, value: &Value) -> Result<Fact, String> {
+fn fact(name: &FactName, value: &Value) -> Result<Fact, String> {
     let is_flag = matches!(
         name,
         FactName::PathExists
@@ -107,7 +101,7 @@ fn fact(name: FactName, value: &Value) -> Result<Fact, String> {
         (Value::Number(number), FactName::TimeOffset) => {
             number.as_i64().map(Fact::Number).ok_or_else(|| format!("`{name}` is a number of minutes"))
         }
-        (Value::String(text), name) if !is_flag && name != FactName::TimeOffset => Ok(Fact::Text(text.clone())),
+        (Value::String(text), name) if !is_flag && *name != FactName::TimeOffset => Ok(Fact::Text(text.clone())),
         (_, FactName::TimeOffset) => Err(format!("`{name}` is a number of minutes")),
         _ if is_flag => Err(format!("`{name}` is true or false")),
         _ => Err(format!("`{name}` is a string")),

@@ -36,8 +36,8 @@ impl interface::Host for Guest {
         self.count_call()?;
         let name = self.granted(&name)?;
         let fact = match &self.given.replayed {
-            Some(replayed) => replayed.fact(name, at.as_deref()),
-            None => self.given.event.world.read(name, at.as_deref()),
+            Some(replayed) => replayed.fact(&name, at.as_deref()),
+            None => self.given.event.world.read(&name, at.as_deref()),
         };
         self.note_fact(FactRead { name, at, value: fact.clone() });
         // Check the time again, because the access may have waited for a disk.

@@ -62,8 +62,8 @@ impl ReplayedInputs {
     }
 
     /// Returns the recorded fact.
-    pub(super) fn fact(&self, name: FactName, at: Option<&str>) -> Fact {
-        let recorded = self.facts.iter().find(|read| read.name == name && read.at.as_deref() == at);
+    pub(super) fn fact(&self, name: &FactName, at: Option<&str>) -> Fact {
+        let recorded = self.facts.iter().find(|read| read.name == *name && read.at.as_deref() == at);
         match recorded {
             Some(recorded) => recorded.value.clone(),
             None => {
