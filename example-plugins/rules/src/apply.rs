@@ -230,7 +230,9 @@ impl Hit<'_> {
         let Answer::Change(set) = &self.row.answer else { return None };
         if let (Action::Shell(shell), Some(Value::String(command)), 1) = (&call.action, set.get(COMMAND), set.len()) {
             let command = filled(command, &self.found, &str::to_owned);
-            let Some(line) = self.with_command(session, shell, &command) else { return Some(Err(self.unchanged(&command))) };
+            let Some(line) = self.with_command(session, shell, &command) else {
+                return Some(Err(self.unchanged(&command)));
+            };
             let action = Action::Shell(shell.with_command(&line));
             return (line != shell.command).then(|| Ok((ToolCall { action, ..call.clone() }, Change::Command)));
         }

@@ -2,6 +2,7 @@
 
 use crate::chosen;
 use crate::judge::{Found, Subject};
+use crate::paths::MatchedFile;
 use crate::shell::joined;
 use crate::world::World;
 use hookhost_conditions::{Fact, Facts, Value};
@@ -58,7 +59,14 @@ impl Candidate<'_> {
 
     /// Returns the path that the row is about, however the call spells it: from the workspace, or absolute. Returns `None` if it is unknown.
     fn path(&self) -> Option<&str> {
-        let absolute = self.found.absolute.as_deref().filter(|path| !path.contains(UNKNOWN))?;
+        self.from_workspace(self.found.absolute.as_deref()?)
+    }
+
+    /// Returns an absolute path as conditions see it. Returns `None` if a part of it is unknown.
+    fn from_workspace<'p>(&self, absolute: &'p str) -> Option<&'p str> {
+        if absolute.contains(UNKNOWN) {
+            return None;
+        }
         match below(absolute, self.session.workspace.trim_end_matches('/')) {
             Some("") => Some("."),
             inside => Some(inside.unwrap_or(absolute)),
@@ -72,7 +80,11 @@ impl Candidate<'_> {
 
     fn paths(&self, touch: usize) -> Fact<'_> {
         let Some(subject) = self.subject else { return Fact::Absent };
-        Fact::Is(Value::List(subject.paths(touch).map(|path| Value::from(path.to_owned())).collect()))
+        let shown = |file: MatchedFile<'_>| {
+            let path = file.absolute.and_then(|path| self.from_workspace(path)).unwrap_or(file.written);
+            Value::from(path.to_owned())
+        };
+        Fact::Is(Value::List(subject.paths(touch).map(shown).collect()))
     }
 
     fn in_workspace(&self) -> Fact<'static> {

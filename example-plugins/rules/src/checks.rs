@@ -4,7 +4,7 @@ use crate::answer::{NAMES, names};
 use crate::paths;
 use hookhost_conditions::glob::Glob;
 use hookhost_conditions::vocabulary;
-use hookhost_contract::rule::{MAX_WILDCARDS, Mistake, OneOrMany, RuleOn, RuleRow};
+use hookhost_contract::rule::{MAX_LABEL, MAX_WILDCARDS, Mistake, OneOrMany, RuleOn, RuleRow, is_label};
 use std::ops::Range;
 
 /// A mistake in a row.
@@ -49,8 +49,9 @@ pub(crate) fn mistakes(row: &RuleRow) -> Vec<Wrong> {
     }
     wrong.extend(sequence_mistakes(row));
     if let Some(label) = row.label.as_ref().filter(|label| !is_label(label)) {
-        let message =
-            format!("`{label}` is no label: a label has 1 to 64 lowercase letters, digits and `:`, `-`, `_`, `.`, `/`");
+        let message = format!(
+            "`{label}` is no label: a label has 1 to {MAX_LABEL} lowercase letters, digits and `:`, `-`, `_`, `.`, `/`"
+        );
         wrong.push(Wrong::at("label", message));
     }
     wrong.extend(row.texts().into_iter().flat_map(|(key, text)| unknown_names(&key, text)));
@@ -77,12 +78,6 @@ fn sequence_mistakes(row: &RuleRow) -> Vec<Wrong> {
         wrong.push(Wrong::at("within", message));
     }
     wrong
-}
-
-/// Says whether the host accepts a label.
-pub(crate) fn is_label(label: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b":-_./".contains(&byte);
-    (1..=64).contains(&label.len()) && label.bytes().all(is_part)
 }
 
 /// Returns the mistake in a value of a matcher.

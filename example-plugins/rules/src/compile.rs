@@ -8,7 +8,9 @@ use crate::shell::ShellMatcher;
 use crate::{checks, examples, paths};
 use call_paths::Patterns;
 use hookhost_conditions::vocabulary;
-use hookhost_contract::rule::{LayeredRow, MAX_PROJECT_ROWS, MAX_USER_ROWS, Mistake, RuleOn, RuleRow, RulesConfig};
+use hookhost_contract::rule::{
+    LayeredRow, MAX_PROJECT_ROWS, MAX_USER_ROWS, Mistake, RuleOn, RuleRow, RulesConfig, is_label,
+};
 use litemap::LiteMap;
 use shell_guard_rules::arguments::Programs;
 use shell_reader::lower;
@@ -207,7 +209,7 @@ fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
         let labels = || known().filter_map(|other| other.label.as_deref());
         for (function, name) in row.conditions.past() {
             // A plugin may add a label such as `read:secret`. Any other name that no row has is a misspelt one.
-            let may_be_label = || labels().any(|label| label == name) || (name.contains(':') && checks::is_label(name));
+            let may_be_label = || labels().any(|label| label == name) || (name.contains(':') && is_label(name));
             let is_rule = function != "has" && ids().any(|id| id == name);
             if is_rule || (function != "count" && may_be_label()) {
                 continue;

@@ -6,7 +6,7 @@ use crate::candidate::Candidate;
 use crate::checks::Wrong;
 use hookhost_conditions::vocabulary::{self, Function};
 use hookhost_conditions::{Condition, Truth, Use};
-use hookhost_contract::rule::RuleRow;
+use hookhost_contract::rule::{RuleOn, RuleRow};
 
 /// The conditions of a row.
 #[derive(Debug, Default)]
@@ -35,6 +35,11 @@ impl Conditions {
         };
         let after = compile("after", &sequence(row));
         let (when, unless) = (compile("when", &row.when), compile("unless", &row.unless));
+        for (key, text, condition) in [("when", &row.when, &when), ("unless", &row.unless, &unless)] {
+            if let (Some(text), Some(condition)) = (text, condition) {
+                wrong.extend(without_value(row, key, condition, text));
+            }
+        }
         let conditions = Self { after, when, unless };
         if wrong.is_empty() { Ok(conditions) } else { Err(wrong) }
     }
@@ -63,6 +68,11 @@ impl Conditions {
         self.used().any(|used| used.name() == name)
     }
 
+    /// Returns true if a condition uses a name or function that only a simple command has.
+    pub(crate) fn ask_for_commands(&self) -> bool {
+        self.used().any(|used| matcher_of(used.name()) == Some("program"))
+    }
+
     /// Returns true if the row has a condition.
     pub(crate) fn any(&self) -> bool {
         self.after.is_some() || self.when.is_some() || self.unless.is_some()
@@ -79,6 +89,38 @@ impl Conditions {
         let mut needed = self.after.iter().chain(&self.when);
         needed.all(|condition| is_true(condition, in_doubt))
             && !self.unless.as_ref().is_some_and(|unless| is_true(unless, !in_doubt))
+    }
+}
+
+/// Returns the mistake in a condition that uses a name without a value: nothing that the row is about has it.
+fn without_value(row: &RuleRow, key: &str, condition: &Condition, text: &str) -> Option<Wrong> {
+    condition.names().find_map(|used| {
+        let (name, matcher) = (used.name(), matcher_of(used.name())?);
+        let has = |on: &RuleOn| on.matchers().contains(&matcher);
+        if row.on.iter().any(has) {
+            return None;
+        }
+        let words = RuleOn::WORDS.iter().filter(|(_, on)| has(on)).map(|(word, _)| format!("`on = \"{word}\"`"));
+        let message = format!(
+            "`{name}` has no value for `on = \"{}\"`: use it with {}",
+            row.on.iter().map(RuleOn::name).collect::<Vec<_>>().join("\", \""),
+            words.collect::<Vec<_>>().join(" or ")
+        );
+        let part = text.find(name).map(|at| at..at + name.len());
+        Some(Wrong { key: key.to_owned(), part, message })
+    })
+}
+
+/// Returns the matcher whose subject alone has this name: `path` of `path.exists`.
+fn matcher_of(name: &str) -> Option<&'static str> {
+    match name {
+        "program" | "args" | "flags" | "redirects" | "variables" | "wrappers" | "upstream" | "downstream" | "flag" => {
+            Some("program")
+        }
+        "url" => Some("url"),
+        "host" => Some("host"),
+        _ if name == "path" || name.starts_with("path.") => Some("path"),
+        _ => None,
     }
 }
 

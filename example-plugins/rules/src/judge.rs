@@ -163,8 +163,8 @@ impl RuleSet {
                 return Some(Hit { row, found: Found { facts, ..found } });
             };
             let subject = subject.get_or_init(|| Subject::new(self, world, session, call, Some(spoken)));
-            let found =
-                if row.shell.fits_all() { subject.admitted(row, found, None) } else { subject.ran(row, &found) };
+            let is_of_commands = !row.shell.fits_all() || row.conditions.ask_for_commands();
+            let found = if is_of_commands { subject.ran(row, &found) } else { subject.admitted(row, found, None) };
             Some(Hit { row, found: found? })
         });
         hits.collect()
@@ -411,7 +411,7 @@ impl<'a> Subject<'a> {
                     continue;
                 }
                 let Some(held) = self.held(row, command, &mut arguments) else { continue };
-                let of_row = Found { program: Some(held.program), ..Found::default() }.of(line, command);
+                let of_row = Found { program: Some(held.program), ..row.with_names(self.call) }.of(line, command);
                 if let Some(of_row) = self.admitted(row, of_row.held(held.key, held.value), Some(command)) {
                     found.push((at, of_row));
                 }
@@ -476,9 +476,9 @@ impl<'a> Subject<'a> {
         Some(Found { facts, ..found })
     }
 
-    /// Returns the files that the call touches in one of the ways of [`paths::TOUCHES`], as the call spells them.
-    pub(crate) fn paths(&self, touch: usize) -> impl Iterator<Item = &str> {
-        self.files(touch).matching(None, &self.session.workspace).map(|file| file.written)
+    /// Returns the files that the call touches in one of the ways of [`paths::TOUCHES`].
+    pub(crate) fn paths(&self, touch: usize) -> impl Iterator<Item = MatchedFile<'_>> {
+        self.files(touch).matching(None, &self.session.workspace)
     }
 
     /// Returns the files that the call touches in one way.

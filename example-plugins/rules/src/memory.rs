@@ -1,8 +1,9 @@
 //! What the plugin remembers of a run: when rules matched, and which calls came. The user's session and all sub-agents share it.
 
-use crate::{checks, files};
+use crate::files;
 use hookhost_conditions::vocabulary::MAX_TIMES;
 use hookhost_conditions::{Fact, Value};
+use hookhost_contract::rule::is_label;
 use hookhost_guest::prelude::*;
 use hookhost_guest::state::Scope;
 use serde::{Deserialize, Serialize};
@@ -79,7 +80,7 @@ impl Memory {
     /// Returns the seconds since a rule last matched, or since the session got a label.
     fn since(self, name: &str) -> Fact<'static> {
         let Ok(known) = self.others(&key_of(name)) else { return Fact::Unreadable };
-        let labelled = || labels::added_at(name).filter(|_| checks::is_label(name));
+        let labelled = || labels::added_at(name).filter(|_| is_label(name));
         match known.last().map(|occurrence| occurrence.at).or_else(labelled) {
             Some(at) => Fact::Is(Value::from((event::time() as f64 - at as f64) / 1_000.0)),
             None => Fact::Absent,

@@ -1,6 +1,7 @@
 //! What conditions ask about everything outside the call: the host's answers, and those of an example.
 
 use crate::memory::Memory;
+use hookhost_conditions::vocabulary::weekday;
 use hookhost_conditions::{Fact, Value};
 use hookhost_contract::rule::ExampleTable;
 use hookhost_guest::facts::Fact as HostFact;
@@ -76,13 +77,11 @@ impl Time {
         }
     }
 
-    /// Returns the time of a number of milliseconds since the Unix epoch, which was a Thursday.
+    /// Returns the time of a number of milliseconds since the Unix epoch.
     fn of(milliseconds: u64) -> Self {
-        const WEEKDAYS: [&str; 7] = ["thu", "fri", "sat", "sun", "mon", "tue", "wed"];
         let minutes = milliseconds / 60_000;
         let small = |number: u64| i64::try_from(number).unwrap_or_default();
-        let weekday = usize::try_from(minutes / 1_440 % 7).unwrap_or_default();
-        Self { hour: small(minutes / 60 % 24), minute: small(minutes % 60), weekday: WEEKDAYS[weekday] }
+        Self { hour: small(minutes / 60 % 24), minute: small(minutes % 60), weekday: weekday(minutes / 1_440) }
     }
 }
 

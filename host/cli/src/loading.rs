@@ -172,14 +172,7 @@ pub(crate) async fn mistakes_in_rules(config: &Config) -> Result<Option<Problems
 /// Checks that no other rule asks when or how often this one matched. Without this one, no rule would load, and every call would be denied.
 pub(crate) fn check_without(rule: &Rule) -> Result<(), CliError> {
     let id = &rule.row.id;
-    let asks = |other: &&Rule| {
-        let row = &other.row;
-        let is_named = row.after.iter().any(|name| name.strip_prefix('!').unwrap_or(name) == id);
-        let conditions = || row.when.iter().chain(&row.unless).map(|condition| condition.replace(' ', ""));
-        let calls =
-            ["count", "since"].map(|function| ['"', '\''].map(|quote| format!("{function}({quote}{id}{quote}")));
-        row.id != *id && (is_named || conditions().any(|text| calls.iter().flatten().any(|call| text.contains(call))))
-    };
+    let asks = |other: &&Rule| other.row.id != *id && other.asks_about(id);
     match configuration::rules()?.0.iter().find(asks) {
         None => Ok(()),
         Some(other) => {

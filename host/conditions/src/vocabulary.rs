@@ -75,9 +75,17 @@ const fn name(name: &'static str, kind: Type, needs: Capability, doc: &'static s
 /// The prefix of the names of variables of the environment: `env.CI`.
 pub const VARIABLES: &str = "env.";
 
+/// The days of the week, as `time.weekday` has them.
+pub const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+/// Returns the weekday of a number of days since the Unix epoch, which was a Thursday.
+#[must_use]
+pub fn weekday(days: u64) -> &'static str {
+    usize::try_from((days + 3) % 7).map_or(WEEKDAYS[0], |day| WEEKDAYS[day])
+}
+
 /// A variable of the environment, for its type and capability.
-pub static VARIABLE: Name =
-    name("env.NAME", Type::String, Facts, "the variable NAME of the agent's environment");
+pub static VARIABLE: Name = name("env.NAME", Type::String, Facts, "the variable NAME of the agent's environment");
 
 /// All names besides `env.NAME`, in the order of the documentation.
 pub static NAMES: [Name; 47] = [
@@ -130,10 +138,7 @@ pub static NAMES: [Name; 47] = [
     name("docker.context", Type::String, Facts, "the context of Docker"),
     name("time.hour", Type::Int, Event, "the hour of the event, 0 to 23, in its own time zone"),
     name("time.minute", Type::Int, Event, "the minute of the event, 0 to 59"),
-    Name {
-        values: &["mon", "tue", "wed", "thu", "fri", "sat", "sun"],
-        ..name("time.weekday", Type::String, Event, "the day of the event")
-    },
+    Name { values: &WEEKDAYS, ..name("time.weekday", Type::String, Event, "the day of the event") },
 ];
 
 /// What a function takes as an argument.

@@ -212,6 +212,16 @@ impl RuleRow {
     }
 }
 
+/// Maximum length of a label, in bytes.
+pub const MAX_LABEL: usize = 64;
+
+/// Returns true if a session can have this label.
+#[must_use]
+pub fn is_label(label: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b":-_./".contains(&byte);
+    (1..=MAX_LABEL).contains(&label.len()) && label.bytes().all(is_allowed)
+}
+
 fn strings(value: &serde_json::Value) -> Vec<&str> {
     use serde_json::Value;
     match value {

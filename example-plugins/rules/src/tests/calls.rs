@@ -420,7 +420,7 @@ fn a_command_that_cannot_be_read_is_asked_about_by_each_rule_that_names_no_part_
     rules("[[rule]]\nid = \"r\"\non = \"web\"\nwhen = 'session.depth > 0'\nreject = \"no\"\n");
     stops_and_passes(&[], &[&long]);
     rules(
-        "[[rule]]\nid = \"r\"\non = \"web\"\nwhen = 'host == \"evil.com\" && program == \"curl\"'\nreject = \"no\"\n",
+        "[[rule]]\nid = \"r\"\non = \"web\"\nwhen = 'host == \"evil.com\" && url.contains(\"x\")'\nreject = \"no\"\n",
     );
     stops_and_passes(&[&long], &[]);
     rules("[[rule]]\nid = \"r\"\non = \"prompt\"\nreject = \"no\"\n");

@@ -187,9 +187,9 @@ fn an_earlier_command_of_the_line_sets_the_context_of_a_cloud() {
 
 #[test]
 fn an_absent_fact_satisfies_nothing() {
-    rules(&rule("when = 'url == \"x\" || url != \"x\" || server.contains(\"\")'"));
+    rules(&rule("when = 'server == \"x\" || server != \"x\" || server.contains(\"\")'"));
     assert!(!is_stopped(&shell("ls")));
-    rules(&rule("when = 'url == null'"));
+    rules(&rule("when = 'server == null'"));
     assert!(is_stopped(&shell("ls")));
 }
 

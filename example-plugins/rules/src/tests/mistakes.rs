@@ -54,6 +54,27 @@ fn an_example_that_does_not_pass_says_which_key_holds() {
 }
 
 #[test]
+fn a_condition_about_something_that_the_rule_is_not_about_can_never_hold() {
+    for (on, when, why) in [
+        (
+            "shell",
+            "path.exists",
+            "`path.exists` has no value for `on = \"shell\"`: use it with `on = \"write\"` or `on = \"read\"` or `on = \"delete\"`",
+        ),
+        (
+            "write",
+            "\"-f\" in flags",
+            "`flags` has no value for `on = \"write\"`: use it with `on = \"shell\"` or `on = \"result\"`",
+        ),
+        ("*", "host == \"x\"", "`host` has no value for `on = \"*\"`: use it with `on = \"web\"`"),
+    ] {
+        let wrong = of_row(on, &format!("note = \"n\"\nwhen = '{when}'"));
+        assert_eq!(wrong, [format!("0.when: {why}")]);
+    }
+    assert_eq!(of_row("write", "note = \"n\"\nwhen = 'path == null'"), [""; 0]);
+}
+
+#[test]
 fn an_example_that_cannot_be_read_is_no_example() {
     for key in ["stops", "passes"] {
         let wrong = of_row("shell", &format!("program = \"git\"\nreject = \"no\"\n{key} = [\"git push 'x\"]"));

@@ -150,8 +150,9 @@ fn ask_about_files(rules: &[Rule]) -> bool {
 }
 
 impl Rule {
-    /// Returns true if the rule asks when or how often the rule with this id matched.
-    pub(super) fn asks_about(&self, id: &str) -> bool {
+    /// Returns true if the rule asks when or how often the rule with this id matched, or whether the session has this label.
+    #[must_use]
+    pub fn asks_about(&self, id: &str) -> bool {
         let in_sequence = self.row.after.iter().any(|name| name.strip_prefix('!').unwrap_or(name) == id);
         in_sequence || uses(&self.row).iter().any(|(_, word)| word.as_deref() == Some(id))
     }

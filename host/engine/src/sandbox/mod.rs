@@ -286,7 +286,8 @@ fn config(instances: InstanceAllocationStrategy) -> Config {
 pub(crate) fn may_wait(grants: &Grants) -> bool {
     use FactName::{AgentVersion, SessionMode, ToolDestructive, ToolOpenWorld, ToolReadOnly};
     // The sender of an event knows these facts.
-    let is_known = |name: &FactName| matches!(name, AgentVersion | SessionMode | ToolDestructive | ToolOpenWorld | ToolReadOnly);
+    let is_known =
+        |name: &FactName| matches!(name, AgentVersion | SessionMode | ToolDestructive | ToolOpenWorld | ToolReadOnly);
     let reads_files = grants.secrets.is_some() || !grants.facts.iter().all(is_known);
     grants.waits_for_others() || grants.has_directories() || reads_files
 }

@@ -7,15 +7,15 @@
 //! session that was only reported removes no label.
 
 use super::{Found, Scope, Source, Time, Write, Writes};
+use crate::contract::rule::{MAX_LABEL, is_label};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Name of the namespace of the labels. A plugin cannot have this name, because of the colon.
 pub(crate) const LABELS: &str = "hookhost:labels";
 
-/// Maximum number of labels of a tree, and maximum length of a label in bytes.
+/// Maximum number of labels of a tree.
 const MAX_LABELS: usize = 64;
-const MAX_LENGTH: usize = 64;
 
 /// The labels as one call sees them: a snapshot and the call's own labels.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl LabelOrigin {
 pub(crate) enum LabelError {
     /// The label has another form. The string is the label, shortened.
     #[error(
-        "used the label `{0}`: a label has 1 to {MAX_LENGTH} bytes, which are lowercase letters, digits, `:`, `-`, `_`, `.` and `/`"
+        "used the label `{0}`: a label has 1 to {MAX_LABEL} bytes, which are lowercase letters, digits, `:`, `-`, `_`, `.` and `/`"
     )]
     Invalid(String),
     /// The tree has as many labels as it can have.
@@ -145,11 +145,10 @@ impl Writes {
 }
 
 fn check(label: &str) -> Result<(), LabelError> {
-    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b":-_./".contains(&byte);
-    if (1..=MAX_LENGTH).contains(&label.len()) && label.bytes().all(is_allowed) {
+    if is_label(label) {
         return Ok(());
     }
-    Err(LabelError::Invalid(label.chars().take(MAX_LENGTH).flat_map(char::escape_debug).collect()))
+    Err(LabelError::Invalid(label.chars().take(MAX_LABEL).flat_map(char::escape_debug).collect()))
 }
 
 #[cfg(test)]

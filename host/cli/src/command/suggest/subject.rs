@@ -2,6 +2,7 @@
 
 use super::evidence::PastCall;
 use hookhost::contract::Action;
+use hookhost_conditions::url::Address;
 use hookhost_imports::shapes;
 use std::path::Path;
 
@@ -77,13 +78,10 @@ fn in_workspace(path: &str, workspace: &Path) -> String {
         .map_or_else(|_| path.to_owned(), |below| below.to_string_lossy().into_owned())
 }
 
-/// Returns the host of a URL without a user.
+/// Returns the host of a URL, if all programs read the same one.
 fn host(url: &str) -> Option<String> {
-    let (_, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
-    let name = authority.split(':').next()?;
-    (!name.is_empty() && !authority.contains('@') && name.chars().all(is_plain)).then(|| name.to_lowercase())
+    let address = Address::of_url(url);
+    if address.is_certain() { address.hosts.into_iter().next() } else { None }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::nearest::nearest;
 use hookhost::Clock;
 use hookhost::contract::{Fact, FactName};
 use hookhost::facts::GivenFacts;
+use hookhost_conditions::vocabulary::{WEEKDAYS, weekday};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,9 +22,6 @@ const MINUTE: u64 = 60_000;
 
 /// Number of minutes of a week, after which all times of day come again.
 const WEEK: u64 = 7 * 24 * 60;
-
-/// The days from the Unix epoch on, which was a Thursday.
-const WEEKDAYS: [&str; 7] = ["thu", "fri", "sat", "sun", "mon", "tue", "wed"];
 
 /// The key of the time itself, in milliseconds since the Unix epoch. `hookhost record` writes it.
 pub(in crate::command) const TIME: &str = "time";
@@ -44,7 +42,7 @@ struct EventTime {
     exact: Option<u64>,
     hour: Option<u64>,
     minute: Option<u64>,
-    weekday: Option<usize>,
+    weekday: Option<&'static str>,
 }
 
 impl CaseFacts {
@@ -119,7 +117,7 @@ impl EventTime {
             "time.hour" => self.hour = number(24, "a number from 0 to 23")?,
             "time.minute" => self.minute = number(60, "a number from 0 to 59")?,
             _ => {
-                let day = value.as_str().and_then(|value| WEEKDAYS.iter().position(|day| *day == value));
+                let day = value.as_str().and_then(|value| WEEKDAYS.into_iter().find(|day| *day == value));
                 self.weekday = Some(day.ok_or_else(|| format!("`{name}` is one of {}", WEEKDAYS.join(", ")))?);
             }
         }
@@ -128,10 +126,9 @@ impl EventTime {
 
     /// Returns true if a minute, counted from the Unix epoch, is such a time.
     fn is_in(self, minute: u64) -> bool {
-        let weekday = usize::try_from(minute / (24 * 60) % 7).ok();
         self.minute.is_none_or(|wanted| minute % 60 == wanted)
             && self.hour.is_none_or(|wanted| minute / 60 % 24 == wanted)
-            && self.weekday.is_none_or(|wanted| weekday == Some(wanted))
+            && self.weekday.is_none_or(|wanted| weekday(minute / (24 * 60)) == wanted)
     }
 }
 
