@@ -44,7 +44,7 @@ struct Table {
     // The session.
     agent: Option<String>,
     depth: u32,
-    mode: Option<String>,
+    mode: Option<SessionMode>,
     env: BTreeMap<String, String>,
     /// Files of the project, or of the home directory after `~/`.
     files: BTreeMap<String, String>,
@@ -163,7 +163,7 @@ impl<'a> Stage<'a> {
 
     fn options(&self, step: &Table) -> DispatchOptions {
         let mut agent = AgentContext::default();
-        agent.mode = self.probe.mode.as_deref().map(|mode| SessionMode::from_name(mode).expect("a mode"));
+        agent.mode = self.probe.mode;
         agent.tool.read_only = step.read_only;
         let mut variables = self.probe.env.clone();
         variables.insert("HOME".into(), self.home.path().display().to_string());

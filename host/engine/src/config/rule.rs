@@ -28,9 +28,13 @@ pub struct Rule {
 impl Rule {
     /// Reads a table, and checks everything that can be checked without the plugin.
     pub(super) fn read(node: &Node, origin: Origin, problems: &mut Vec<Problem>) -> Option<Self> {
-        let row: RuleRow = decode("rule", node, problems)?;
-        let rule = Self { row, origin, node: node.clone(), written: None };
         let before = problems.len();
+        let row: RuleRow = decode("rule", node, problems)?;
+        // What else is wrong may follow from a misspelt key.
+        if problems.len() > before {
+            return None;
+        }
+        let rule = Self { row, origin, node: node.clone(), written: None };
         for (path, why) in mistakes(&rule.row, rule.origin.layer) {
             // An index in a list is shown by the position alone.
             let key = join("rule", path.split('.').next().unwrap_or_default());

@@ -47,7 +47,8 @@ pub(super) struct UserRules {
     pub(super) priority: Option<i32>,
     off: Vec<(String, Place)>,
     mode: Option<(String, Place)>,
-    modes: BTreeMap<String, (RawMode, Place)>,
+    /// The modes by name, each with its table.
+    modes: BTreeMap<String, (RawMode, Node)>,
 }
 
 /// The keys of `[rules]`.
@@ -156,8 +157,8 @@ impl RulesSection {
             }
         }
         let mode = |(name, mode): (String, RawMode)| {
-            let place = place(&["modes", &name]);
-            (name, (mode, place))
+            let table = node.nearest_to(&["modes", &name]).clone();
+            (name, (mode, table))
         };
         let of_user = UserRules {
             priority: raw.priority,
@@ -240,8 +241,8 @@ impl UserRules {
 
     /// Returns the mode of this name. If there is none, adds the problem of the key that names it.
     fn find<'a>(&'a self, key: &str, name: &str, named_at: &Place, problems: &mut Vec<Problem>) -> Option<Mode<'a>> {
-        if let Some((name, (answers, place))) = self.modes.get_key_value(name) {
-            return Some(Mode { name, answers: *answers, place });
+        if let Some((name, (answers, table))) = self.modes.get_key_value(name) {
+            return Some(Mode { name, answers: *answers, table });
         }
         let known: Vec<&str> = self.modes.keys().map(String::as_str).collect();
         let nearest = names::nearest(name, known.iter().copied());
@@ -256,14 +257,14 @@ impl UserRules {
 struct Mode<'a> {
     name: &'a str,
     answers: RawMode,
-    place: &'a Place,
+    table: &'a Node,
 }
 
 impl Mode<'_> {
     /// Changes the answer of a rule. The mode of all rules can only make a project's rule stricter, and leaves it if that is not
     /// possible. `is_own` is true if the rule names the mode. Returns the mistake if there is one.
     fn translate(self, rule: &mut Rule, is_own: bool) -> Option<Problem> {
-        let Self { name, answers, place } = self;
+        let Self { name, answers, table } = self;
         let Some((from, to)) = answers.change_of(&rule.row) else {
             let message =
                 format!("`rule.mode`: the mode `{name}` does not change the answer of this rule: take it out");
@@ -278,6 +279,7 @@ impl Mode<'_> {
         let key = format!("rules.modes.{name}.{}", from.key().name());
         let (id, origin) = (&rule.row.id, &rule.origin);
         let of_rule = format!("`{key}`: the rule `{id}` at {origin} would answer with `{answer}`");
+        let place = &table.nearest_to(&[from.key().name()]).place;
         let problem = |why: String| Problem::new(place, format!("{of_rule}, {why}")).about(&key);
         if let Some(on) = unfit {
             return Some(problem(format!("which is not possible for `on = \"{}\"`", on.name())));

@@ -67,7 +67,7 @@ impl Home {
     }
 
     fn fact_at(&self, name: &str, at: Option<&str>) -> Fact {
-        self.reader().read(FactName::from_name(name).unwrap(), at)
+        self.reader().read(&FactName::from_name(name).unwrap(), at)
     }
 
     /// Runs git in a directory, without the configuration of the user who runs the tests.
@@ -254,10 +254,10 @@ fn a_fact_stays_the_same_within_an_event_and_is_read_anew_for_the_next() {
     let home = Home::new();
     home.write(".git/HEAD", "ref: refs/heads/a\n");
     let reader = home.reader();
-    assert_eq!(reader.read(FactName::GitBranch, None), text("a"));
+    assert_eq!(reader.read(&FactName::GitBranch, None), text("a"));
     home.write(".git/HEAD", "ref: refs/heads/b\n");
-    assert_eq!(reader.read(FactName::GitBranch, Some(".")), text("a"));
-    assert_eq!(reader.renewed().read(FactName::GitBranch, None), text("b"));
+    assert_eq!(reader.read(&FactName::GitBranch, Some(".")), text("a"));
+    assert_eq!(reader.renewed().read(&FactName::GitBranch, None), text("b"));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The test plugin, which rejects each command with the fact that the command names.
 fn reader(facts: &[FactName]) -> Entry {
     let mut entry = Entry::from_file("reader", component("facts_and_labels.wasm")).unwrap();
-    entry.grants.facts = facts.iter().copied().collect();
+    entry.grants.facts = facts.iter().cloned().collect();
     entry.grants.labels = true;
     // Tests run on busy machines.
     (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(10)), Some(Duration::from_secs(10)));
@@ -50,11 +50,16 @@ async fn replayed(log: &Path, entry: Entry) -> (u64, Vec<Compared>) {
 async fn a_fact_is_recorded_and_is_the_same_in_a_replay_after_the_world_has_changed() {
     let repository = tempfile::tempdir().unwrap();
     check_out(repository.path(), "main");
-    let (_directory, log, recorder) = recording(vec![reader(&[FactName::GitBranch])]);
+    let [branch, variable] = ["git.branch", "env.DOCKER_CONTEXT"].map(|name| FactName::from_name(name).unwrap());
+    let granted = [branch.clone(), variable.clone()];
+    let (_directory, log, recorder) = recording(vec![reader(&granted)]);
     let host = recorder.build().await.unwrap();
     let session = host.open_session(SessionSpec::new("test", repository.path())).unwrap();
     assert_eq!(said(&session, "fact git.branch", AgentContext::default()).await, r#"Fact::Text("main")"#);
     assert_eq!(said(&session, "fact git.branch ..", AgentContext::default()).await, "Fact::Absent");
+    let mut agent = AgentContext::default();
+    agent.process = Some(Arc::new(Hook));
+    assert_eq!(said(&session, "fact env.DOCKER_CONTEXT", agent).await, r#"Fact::Text("remote")"#);
     drop(session);
     host.drain(Duration::from_secs(60)).await.unwrap();
     let reads: Vec<_> = written(&log)
@@ -65,13 +70,14 @@ async fn a_fact_is_recorded_and_is_the_same_in_a_replay_after_the_world_has_chan
         })
         .map(|read| (read.name, read.at, read.value))
         .collect();
-    let branch = FactName::GitBranch;
-    assert_eq!(reads, [(branch, None, Fact::Text("main".into())), (branch, Some("..".into()), Fact::Absent)]);
+    let [main, remote] = ["main", "remote"].map(|text| Fact::Text(text.into()));
+    let read = [(branch.clone(), None, main), (branch, Some("..".into()), Fact::Absent), (variable, None, remote)];
+    assert_eq!(reads, read);
 
     for change in [|path: &Path| check_out(path, "other"), |path: &Path| std::fs::remove_dir_all(path).unwrap()] {
         change(repository.path());
-        let (same, all) = replayed(&log, reader(&[branch])).await;
-        assert!(same == 2 && all.iter().all(|event| event.not_replayable.is_empty()), "{all:?}");
+        let (same, all) = replayed(&log, reader(&granted)).await;
+        assert!(same == 3 && all.iter().all(|event| event.not_replayable.is_empty()), "{all:?}");
     }
     std::fs::create_dir_all(repository.path()).unwrap();
 }

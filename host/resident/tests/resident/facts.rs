@@ -23,11 +23,11 @@ impl Drop for Hook {
 #[tokio::test]
 async fn the_facts_of_an_agent_come_from_its_message_and_from_the_process_that_waits() {
     let rule = Rule::new().before_tool_call(|_, _: &ToolCall| {
-        let [mode, context] = ["session.mode", "docker.context"].map(|name| facts::read(name, None));
-        Some(Refusal::new(format!("{mode:?} {context:?}")))
+        let read = ["session.mode", "docker.context", "env.DOCKER_CONTEXT"].map(|name| facts::read(name, None));
+        Some(Refusal::new(format!("{read:?}")))
     });
     let mut entry = Entry::from_rule("reader", rule);
-    entry.grants.facts = [FactName::SessionMode, FactName::DockerContext].into();
+    entry.grants.facts = [FactName::SessionMode, FactName::DockerContext, FactName::Variable("DOCKER_CONTEXT".into())].into();
     let lab = Lab::new(Rule::new()).await;
     *lab.configuration.config.lock().unwrap() = Ok(Config::from_entries(vec![entry], Settings::default()).unwrap());
     std::fs::write(&lab.configuration.file, "with facts").unwrap();
@@ -48,8 +48,8 @@ async fn the_facts_of_an_agent_come_from_its_message_and_from_the_process_that_w
         lab.settler.reply(by_name("claude-code").unwrap(), &message, &|_| {}).await.stdout
     };
     let known = said("1", Some(hook.0.id())).await;
-    assert!(known.contains("accept-edits") && known.contains("remote"), "{known}");
+    assert!(known.contains("accept-edits") && known.matches("remote").count() == 2, "{known}");
     let unknown = said("2", None).await;
-    assert!(unknown.contains("accept-edits") && unknown.contains("not known"), "{unknown}");
+    assert!(unknown.contains("accept-edits") && unknown.matches("not known").count() == 2, "{unknown}");
     drop(hook);
 }

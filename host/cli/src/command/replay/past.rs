@@ -198,7 +198,7 @@ fn notes(verdicts: &PastVerdicts) -> Vec<String> {
     }
     let (in_doubt, facts) = &verdicts.in_doubt;
     if *in_doubt > 0 {
-        let facts = facts.iter().copied().collect::<Vec<_>>().join(", ");
+        let facts = facts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         notes.push(format!(
             "for {} of these calls, a rule asked for facts that transcripts do not contain ({facts}); a rule with `reject` or `ask` then \
              applies",

@@ -2,7 +2,7 @@
 
 use crate::tally::RuleName;
 use hookhost::audit::EventRecord;
-use hookhost::contract::{Fact, OutcomeKind, Rejection};
+use hookhost::contract::{Fact, FactName, OutcomeKind, Rejection};
 use hookhost_transcripts::Omission;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub(super) struct PastVerdict {
     /// The reason or the question.
     pub(super) reason: Option<String>,
     /// The facts of then that the rules asked for, and that are not known.
-    pub(super) unknown_facts: Vec<&'static str>,
+    pub(super) unknown_facts: Vec<FactName>,
 }
 
 impl PastVerdict {
@@ -36,7 +36,7 @@ impl PastVerdict {
     pub(super) fn of(record: &EventRecord, rejection: Option<&Rejection>) -> Self {
         let facts = record.calls.iter().flat_map(|call| &call.inputs.facts);
         let unknown = facts.filter(|read| matches!(read.value, Fact::Unreadable(_)));
-        let unknown_facts: Vec<&'static str> = unknown.map(|read| read.name.name()).collect();
+        let unknown_facts: Vec<FactName> = unknown.map(|read| read.name.clone()).collect();
         if record.outcome == OutcomeKind::Escalated {
             let question = record.questions.first();
             return Self {
@@ -131,7 +131,7 @@ pub(crate) struct PastVerdicts {
     /// The number of calls whose directory does not exist here, and one such directory.
     pub(super) elsewhere: (u64, PathBuf),
     /// The number of calls that would not simply have run and for which a rule asked for a fact of then that is not known, and these facts.
-    pub(super) in_doubt: (u64, BTreeSet<&'static str>),
+    pub(super) in_doubt: (u64, BTreeSet<FactName>),
     /// True if all transcripts were read in the given time.
     pub(super) is_complete: bool,
 }

@@ -55,6 +55,8 @@ fn an_unknown_key_of_a_rule_and_of_an_example_is_named_with_the_nearest_one() {
         1,
         "unknown key `programm` in `rule`: did you mean `program`?",
     );
+    // A misspelt answer is one mistake, and not also a rule without an answer.
+    shows("id = 'a'\non = 'shell'\nrejct = 'r'", 4, 1, "unknown key `rejct` in `rule`: did you mean `reject`?");
     let (line, column, message) = mistake("id = 'a'\non = 'shell'\nnote = 'n'\nstops = [{ comand = 'x' }]");
     assert_eq!((line, column), (5, 12));
     assert!(message.ends_with("unknown key `comand`: did you mean `command`?"), "{message}");

@@ -117,7 +117,7 @@ fn a_mode_gives_a_rule_only_an_answer_that_is_possible() {
     for (text, expected) in [
         (
             format!("{night}reject = 'ask'\n[[rule]]\nid = 'a'\non = 'prompt'\nreject = 'r'\n"),
-            "`rules.modes.night.reject`: the rule `a` at /etc/hookhost.toml:5 would answer with `ask`, which is not possible for `on = \"prompt\"`",
+            ":4:10: `rules.modes.night.reject`: the rule `a` at /etc/hookhost.toml:5 would answer with `ask`, which is not possible for `on = \"prompt\"`",
         ),
         (
             format!("{night}note = 'reject'\n[[rule]]\nid = 'a'\non = 'shell'\nprogram = 'x'\nnote = 'n'\n"),
