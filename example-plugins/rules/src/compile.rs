@@ -221,10 +221,17 @@ fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
                 _ => ("neither a rule nor a label", vocabulary::nearest(name, others().chain(labels()))),
             };
             let hint = meant.map_or_else(String::new, |meant| format!(": did you mean `{meant}`?"));
+            let written = &config.rule[at].row;
             let is_named = |written: &String| written.strip_prefix('!').unwrap_or(written) == name;
-            let key = config.rule[at].row.after.iter().position(is_named).map(|place| format!("after.{place}"));
+            let of_after = || written.after.iter().position(is_named).map(|place| (format!("after.{place}"), None));
+            let of_conditions =
+                [("when", &written.when), ("unless", &written.unless)].into_iter().find_map(|(key, text)| {
+                    let begin = text.as_ref()?.find(&format!("(\"{name}\""))? + 2;
+                    Some((key.to_owned(), Some(begin..begin + name.len())))
+                });
+            let (key, part) = of_conditions.or_else(of_after).unwrap_or_default();
             let message = format!("`{}` asks about `{name}`, which is {what}{hint}", row.id);
-            mistakes.push(Wrong::at(key.unwrap_or_default(), message).in_row(at));
+            mistakes.push(Wrong { key, part, message }.in_row(at));
         }
     }
     mistakes

@@ -7,6 +7,7 @@ use crate::output::{self, wrap::wrapped};
 use anyhow::anyhow;
 use hookhost::config::{Config, UserDirectories};
 use hookhost_agents::directories::Directories;
+use hookhost_agents::install::doctor;
 use hookhost_agents::install::find::{self, is_executable};
 use hookhost_agents::plan::{Context, OnFailure, PROGRAM, Scope};
 use hookhost_agents::{Adapter, all, by_name};
@@ -91,6 +92,15 @@ impl AgentPlaces {
             directories: self.settings.fixes_directories(agent).then_some(&self.fixed),
             variable: &variable,
         }
+    }
+
+    /// Returns true if the settings of an agent contain a hook of hookhost.
+    pub(crate) fn any_agent_asks(&self) -> bool {
+        let mut unreadable = Vec::new();
+        all().iter().any(|adapter| {
+            let context = self.context(adapter.agent().name, Scope::User);
+            !doctor::installed(adapter, &context, &mut unreadable).is_empty()
+        })
     }
 
     /// Returns what an agent's hook does if no host answers it.

@@ -52,7 +52,7 @@ pub enum ConnectionError {
     )]
     NotMine(PathBuf),
     /// The deadline has passed.
-    #[error("there was no answer within {} seconds", .0.as_secs_f32())]
+    #[error("there was no answer within {:.1} seconds", .0.as_secs_f32())]
     TooLate(Duration),
     /// A process accepts connections but sends nothing.
     #[error("the resident host has sent nothing for {} seconds: end its process", SILENCE_TIMEOUT.as_secs())]

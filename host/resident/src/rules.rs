@@ -122,6 +122,8 @@ struct DirectoryEntry {
     /// The last loaded rules. Events read them without waiting. Only a task that has locked `state` may replace them.
     current: Mutex<Option<Arc<LoadedRules>>>,
     state: tokio::sync::Mutex<LoadState>,
+    /// This entry, for the task that loads its rules.
+    this: Weak<Self>,
 }
 
 #[derive(Default)]
@@ -181,11 +183,20 @@ impl DirectoryEntry {
         current.filter(|current| current.is_current())
     }
 
-    /// Returns the current rules. Waits for a load in progress.
+    /// Returns the current rules. Waits for a load in progress. A load goes on when the event that needed it has ended, because
+    /// compiling plugins can take longer than an agent waits.
     async fn rules(&self) -> Result<DirectoryRules, String> {
         if let Some(current) = self.up_to_date() {
             return current.rules.clone();
         }
+        let Some(this) = self.this.upgrade() else {
+            return Err("the rules of the directory are no longer loaded".into());
+        };
+        let loaded = tokio::spawn(async move { this.load().await }).await;
+        loaded.unwrap_or_else(|error| Err(format!("the rules could not be loaded: {error}")))
+    }
+
+    async fn load(&self) -> Result<DirectoryRules, String> {
         let mut state = self.state.lock().await;
         // Another event may have loaded the rules meanwhile.
         if let Some(current) = self.up_to_date() {
@@ -311,7 +322,8 @@ impl RulesByDirectory {
                 all.remove(&oldest);
             }
         }
-        let known = Arc::new(DirectoryEntry {
+        let known = Arc::new_cyclic(|this| DirectoryEntry {
+            this: this.clone(),
             directory: directory.to_owned(),
             loader: Arc::clone(&self.loader),
             used: AtomicU64::new(now),
@@ -425,8 +437,10 @@ fn stamp_of(path: &Path) -> Stamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::future::poll_fn;
     use std::os::unix::fs::symlink;
     use std::sync::atomic::AtomicUsize;
+    use std::task::Poll;
 
     /// A source with a configuration without plugins, which counts as changed when one file changes.
     struct OneFile {
@@ -483,6 +497,20 @@ mod tests {
             }
             assert_eq!(one.found.load(Ordering::Relaxed), change);
         }
+    }
+
+    #[tokio::test]
+    async fn rules_are_loaded_also_if_the_event_that_needs_them_ends_before() {
+        let (_directory, one, rules, named) = rules().await;
+        let mut asked = Box::pin(rules.of(&named.cwd));
+        assert!(poll_fn(|context| Poll::Ready(asked.as_mut().poll(context).is_pending())).await);
+        drop(asked);
+        assert_eq!(one.found.load(Ordering::Relaxed), 0);
+        let entry = rules.entry(&named.cwd);
+        while entry.current().is_none() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(one.found.load(Ordering::Relaxed), 1);
     }
 
     #[tokio::test]

@@ -103,7 +103,7 @@ fn a_task_is_not_done_before_the_tests_ran() {
 #[test]
 fn a_rule_can_count_only_rules_that_there_are_and_only_a_valid_label_is_added() {
     let wrong = of_row("shell", "when = 'count(\"x\", \"1m\") > 2'\nreject = \"no\"");
-    assert_eq!(wrong, ["0.: `r` asks about `x`, which is no rule"]);
+    assert_eq!(wrong, ["0.when: `r` asks about `x`, which is no rule"]);
     let wrong = of_row("shell", "label = \"Read Secret\"");
     assert!(wrong[0].starts_with("0.label: `Read Secret` is no label"), "{wrong:?}");
 }
@@ -116,7 +116,7 @@ fn a_condition_can_ask_only_about_a_label_that_there_may_be() {
         try_rules(&(tainted.to_owned() + &asking)).err().unwrap_or_default().iter().map(ToString::to_string).collect()
     };
     let wrong: Vec<String> = with("tianted");
-    assert_eq!(wrong, ["`1`: `r` asks about `tianted`, which is no label: did you mean `tainted`?"]);
+    assert_eq!(wrong, ["`1.when`: `r` asks about `tianted`, which is no label: did you mean `tainted`?"]);
     assert_eq!(with("t").len(), 1, "a rule is no label");
     assert_eq!((with("tainted"), with("read:secret")), (Vec::new(), Vec::new()));
 }

@@ -1,12 +1,23 @@
 //! Finds the known word that is most similar to an unknown word.
 
+/// Words that other programs use, and ours.
+const SYNONYMS: [(&str, &str); 6] = [
+    ("action", "reject"),
+    ("block", "reject"),
+    ("confirm", "ask"),
+    ("deny", "reject"),
+    ("forbid", "reject"),
+    ("rewrite", "change"),
+];
+
 /// Returns the most similar known word, if its Jaro–Winkler similarity is above 0.8. With this threshold, the function
 /// finds words with swapped, missing or doubled letters or with `_` in place of `-`, but few other words.
 pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
+    let given = SYNONYMS.iter().find(|(other, _)| *other == given).map_or(&*given, |(_, word)| word);
     known
         .into_iter()
-        .map(|word| (strsim::jaro_winkler(&given, word), word))
+        .map(|word| (strsim::jaro_winkler(given, word), word))
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, word)| word)

@@ -105,12 +105,14 @@ fn mistakes(row: &RuleRow, layer: Layer) -> Vec<(String, String)> {
         find("on", "the list is empty: name what the rule is about, such as `shell`".to_owned());
     }
     for (at, on) in row.on.iter().enumerate() {
-        if let Err(why) = on_rule(on) {
+        if let Err(why) = on_rule(on, row) {
             find(&format!("on.{at}"), why);
         }
     }
+    // A wrong word is not reported again for each key that does not fit it.
+    let of_words = || row.on.iter().filter(|on| on_rule(on, row).is_ok());
     for (key, _) in row.matchers() {
-        if let Some(on) = row.on.iter().find(|on| !on.matchers().contains(&key)) {
+        if let Some(on) = of_words().find(|on| !on.matchers().contains(&key)) {
             find(key, unfit(key, on, on.matchers()));
         }
     }
@@ -233,8 +235,12 @@ fn unfit(key: &str, on: &RuleOn, known: &[&str]) -> String {
 }
 
 /// Checks that a word names something. A misspelt word would otherwise be the name of a tool that does not exist.
-fn on_rule(on: &RuleOn) -> Result<(), String> {
+fn on_rule(on: &RuleOn, row: &RuleRow) -> Result<(), String> {
     let RuleOn::Tool(tool) = on else { return Ok(()) };
+    let of_commands = row.matchers().find(|(key, _)| RuleOn::Shell.matchers().contains(key));
+    if let Some((key, _)) = of_commands.filter(|_| !row.on.contains(&RuleOn::Shell)) {
+        return Err(format!("`{tool}` is a tool, and `{key}` is about commands: did you mean `shell`?"));
+    }
     let words: Vec<&str> = RuleOn::WORDS.iter().map(|(word, _)| *word).collect();
     if tool.contains(['*', '?', '[']) || tool.starts_with("mcp__") || is_known_tool(tool) {
         return Ok(());

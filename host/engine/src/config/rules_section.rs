@@ -121,6 +121,11 @@ impl RawMode {
 impl RulesSection {
     /// Reads the table. A file with rules alone can only be observed, and a project's file can also name further files.
     pub(super) fn read(node: &Node, source: &Source, is_rule_file: bool, problems: &mut Vec<Problem>) -> Self {
+        if let Value::Array(_) = &node.value {
+            let message = "`rules`: a rule is written `[[rule]]`; `[rules]` is one table about all rules";
+            problems.push(Problem::new(&node.place, message).about("rules"));
+            return Self::default();
+        }
         let Some(raw) = decode::<RawRules>("rules", node, problems) else { return Self::default() };
         if let Value::Table(table) = &node.value {
             for (key, _) in table.iter() {

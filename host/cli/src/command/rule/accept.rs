@@ -1,5 +1,6 @@
 //! `hookhost rule accept`: shows rules and what they would have stopped, asks a person, and puts them into force.
 
+use crate::agent_places::AgentPlaces;
 use crate::args::{AcceptArgs, AcceptOptions};
 use crate::command::off::record;
 use crate::command::replay::{CallCounts, PastQuery, PastVerdicts, judge, rule_lines};
@@ -95,6 +96,9 @@ async fn put_into_force(proposal: &Proposal, options: AcceptOptions) -> Result<E
     let file = one_line(&places.user_file().to_string_lossy());
     let ids = one_line(&rows.ids().join(", "));
     output::print(&format!("{GOOD}in force{GOOD:#} {ids}, in {file}\n"))?;
+    if !AgentPlaces::here()?.any_agent_asks() {
+        output::print("No agent on this machine asks hookhost yet, so no call is judged.\nnext: hookhost on\n")?;
+    }
     Ok(Exit::Done)
 }
 

@@ -56,7 +56,10 @@ fn an_unknown_key_of_a_rule_and_of_an_example_is_named_with_the_nearest_one() {
         "unknown key `programm` in `rule`: did you mean `program`?",
     );
     // A misspelt answer is one mistake, and not also a rule without an answer.
-    shows("id = 'a'\non = 'shell'\nrejct = 'r'", 4, 1, "unknown key `rejct` in `rule`: did you mean `reject`?");
+    for (answer, meant) in [("rejct", "reject"), ("deny", "reject"), ("confirm", "ask")] {
+        let message = format!("unknown key `{answer}` in `rule`: did you mean `{meant}`?");
+        shows(&format!("id = 'a'\non = 'shell'\n{answer} = 'r'"), 4, 1, &message);
+    }
     let (line, column, message) = mistake("id = 'a'\non = 'shell'\nnote = 'n'\nstops = [{ comand = 'x' }]");
     assert_eq!((line, column), (5, 12));
     assert!(message.ends_with("unknown key `comand`: did you mean `command`?"), "{message}");
@@ -94,6 +97,8 @@ fn a_misspelt_subject_is_not_taken_for_a_tool() {
     let (line, column, message) = mistake("id = 'a'\non = ['shell', 'promt']\nnote = 'n'");
     assert_eq!((line, column), (3, 16));
     assert!(message.contains("did you mean `prompt`?"), "{message}");
+    let (_, _, message) = mistake("id = 'a'\non = 'Bash'\nprogram = 'git'\nflags = '-f'\nnote = 'n'");
+    assert_eq!(message, "`rule.on`: `Bash` is a tool, and `program` is about commands: did you mean `shell`?");
     for tool in ["Bash", "mcp__db__drop", "deploy*"] {
         assert!(parse(&format!("[[rule]]\nid = 'a'\non = '{tool}'\nnote = 'n'")).is_ok(), "{tool}");
     }

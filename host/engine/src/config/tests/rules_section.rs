@@ -137,6 +137,7 @@ fn a_mode_gives_a_rule_only_an_answer_that_is_possible() {
         ),
         ("[rules.modes.night]\nredact = 'note'".to_owned(), "unknown key `redact` in `rules.modes.night`"),
         ("[rules.modes.night]\nask = 'change'".to_owned(), "unknown word \"change\""),
+        ("[[rules]]\nid = 'a'".to_owned(), "a rule is written `[[rule]]`"),
         ("[rules]\nobsrve = true".to_owned(), "unknown key `obsrve` in `rules`: did you mean `observe`?"),
     ] {
         let found = found(&text);
