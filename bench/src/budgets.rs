@@ -17,6 +17,9 @@ const PARTS: [&str; 7] = ["engine", "hook", "proxy", "agent", "tenants", "system
 /// The parts that start the installed programs.
 const PROCESSES: [&str; 3] = ["engine", "hook", "proxy"];
 
+/// The arguments that select the rows of schemas or of rules in words. These rows need no installed programs, whose build takes long.
+const ROWS: [&str; 2] = ["--schemas", "--rules"];
+
 /// Measures all parts, or only the named part: `[--only PART] [--quick] [--compare REF [--rounds N]]`.
 pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if arguments.iter().any(|argument| argument == "--compare") {
@@ -25,7 +28,8 @@ pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let (only, arguments) = only(arguments)?;
     let is_wanted = |part: &str| only.is_none_or(|only| only == part);
     let directory = plugins::build(workspace)?;
-    let needs_programs = PROCESSES.into_iter().any(is_wanted);
+    let only_rows = only == Some("engine") && arguments.iter().any(|argument| ROWS.contains(argument));
+    let needs_programs = !only_rows && PROCESSES.into_iter().any(is_wanted);
     let programs = if needs_programs { Some(programs::release(workspace)?) } else { None };
     let bench = |name: &str| {
         let mut cargo = cargo_bench(workspace, name, programs.as_ref());
@@ -88,11 +92,11 @@ fn only(arguments: &[String]) -> Outcome<(Option<&'static str>, Vec<&str>)> {
                 let part = arguments.next().and_then(|named| PARTS.into_iter().find(|part| *part == named));
                 only = Some(part.ok_or_else(|| format!("`--only` needs one of {}", PARTS.join(", ")))?);
             }
-            // These measure only the schemas, for example after a change to the code that counts their steps, or only the rules in words.
-            "--quick" | "--schemas" | "--rules" => rest.push(argument),
+            // The rows alone are for changes to the code that they measure, for example to the code that counts the steps of a schema.
+            argument if argument == "--quick" || ROWS.contains(&argument) => rest.push(argument),
             other => {
                 return Err(format!(
-                    "`{other}` is unknown: budgets [--only PART] [--quick] [--compare REF [--rounds N]]"
+                    "`{other}` is unknown: budgets [--only PART] [--schemas] [--rules] [--quick] [--compare REF [--rounds N]]"
                 ));
             }
         }

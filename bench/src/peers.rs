@@ -3,7 +3,8 @@
 use std::process::Command;
 
 use xtask::{
-    Outcome, plugins, programs,
+    Outcome, plugins,
+    programs::{self, Programs},
     workspace::{Workspace, run},
 };
 
@@ -17,14 +18,17 @@ const PARTS: [&str; 2] = ["processes", "engines"];
 pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     wanted(arguments)?;
     let directory = plugins::build(workspace)?;
-    let programs = programs::release(workspace)?;
+    // The engines are compared without the installed programs, whose build takes long.
+    let needs_programs = arguments.is_empty() || arguments.iter().any(|part| part == "processes");
+    let programs = if needs_programs { Some(programs::release(workspace)?) } else { None };
     let server = crate::built(workspace, "bench", "event_server")?;
     let target = workspace.target.join("peers");
     let mut build = workspace.cargo(&["build", "--release", "--locked", "--manifest-path", MANIFEST]);
     run("building the policy engines", build.env("CARGO_TARGET_DIR", &target))?;
     let mut peers = Command::new(target.join("release").join(format!("peers{}", std::env::consts::EXE_SUFFIX)));
     peers.arg(target.join("installed")).args(arguments).current_dir(&workspace.root);
-    peers.envs(programs.variables()).env("HOOKHOST_EVENT_SERVER", server).env(plugins::VARIABLE, directory);
+    peers.envs(programs.iter().flat_map(Programs::variables));
+    peers.env("HOOKHOST_EVENT_SERVER", server).env(plugins::VARIABLE, directory);
     run("what people use today, beside hookhost", &mut peers)
 }
 

@@ -1,6 +1,6 @@
 //! Measures the plugin `rules`: 200 rules in words, their conditions, the facts that these ask for, and a change of one rule.
 
-use bench::measure::{compare, spoken, times_of};
+use bench::measure::{Compared, compare, spoken, times_of};
 use bench::plugins::built;
 use bench::rules::rules;
 use bench::table::{Row, Table};
@@ -9,7 +9,7 @@ use hookhost::contract::ToolOrigin;
 use hookhost::{Config, Decision, Host, PreparedCall, Session, SessionSpec};
 use serde_json::{Value, json};
 use std::cell::Cell;
-use std::path::Path;
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
@@ -19,7 +19,10 @@ const COMMAND: &str = "cargo test --workspace --all-targets && git status";
 /// Number of rules.
 const RULES: usize = 200;
 
-/// A rule that is about something else.
+/// Number of rules that contains a rule of each kind, so that the call is read as it is for all rules.
+const KINDS: usize = 4;
+
+/// A rule that is about another command.
 const OTHER: &str = "[[rule]]\nid = 'other'\non = 'shell'\nprogram = 'other'\nnote = 'n'\n";
 
 pub(crate) fn rows(table: &mut Table) {
@@ -29,13 +32,15 @@ pub(crate) fn rows(table: &mut Table) {
 
     let bench = Bench::new();
     let most = Duration::from_micros(15);
-    let (one, many) = (bench.session(OTHER), bench.session(&rules(RULES)));
-    for (what, tool, arguments) in [
-        ("200 rules without conditions, and a command, beyond one rule", "bash", json!({ "command": COMMAND })),
-        ("200 rules without conditions, and a file that is read", "Read", json!({ "file_path": "src/main.rs" })),
-    ] {
-        bench.beyond(table, &row(what), (&many, &one), (tool, &arguments), 1, most);
-    }
+    let (kinds, many) = (bench.session(&rules(KINDS)), bench.session(&rules(RULES)));
+    let (file, command) = (json!({ "file_path": "src/main.rs" }), json!({ "command": COMMAND }));
+    let what = "200 rules without conditions, and a command, beyond a rule of each kind";
+    bench.beyond(table, &row(what), (&many, &kinds), ("Bash", &command), 1, most);
+    let what = "200 rules without conditions, and a file that is read, beyond a rule of each kind";
+    bench.beyond(table, &row(what), (&many, &kinds), ("Read", &file), 1, most);
+    let one = bench.session(OTHER);
+    let what = "a rule of each kind: the paths and hosts of a command are read, too";
+    table.compared(&row(what), &bench.compared((&kinds, &one), ("Bash", &command)), "the event with one rule", None);
 
     // Each of these rules is about one of the command's programs.
     let conditions = |when: &dyn Fn(usize) -> String| -> String {
@@ -51,17 +56,15 @@ pub(crate) fn rows(table: &mut Table) {
     ];
     for (what, rules) in all {
         let session = bench.session(&rules);
-        let command = json!({ "command": COMMAND });
         let each = Duration::from_micros(10);
-        bench.beyond(table, &row(what), (&session, &one), ("bash", &command), RULES as u32, each);
+        bench.beyond(table, &row(what), (&session, &one), ("Bash", &command), RULES as u32, each);
     }
 
     let of_git = |name: &str| format!("{OTHER}when = '{name} == \"x\"'\n").replace("'other'", "'cargo'");
     let (facts, none) = (bench.session(&of_git("git.branch")), bench.session(&of_git("cwd")));
     let (remote, most) = (bench.session(&of_git("git.remote")), Duration::from_micros(30));
-    let command = json!({ "command": COMMAND });
-    bench.beyond(table, &row("the fact `git.branch`"), (&facts, &none), ("bash", &command), 1, most);
-    bench.beyond(table, &row("the fact `git.remote`"), (&remote, &none), ("bash", &command), 1, most);
+    bench.beyond(table, &row("the fact `git.branch`"), (&facts, &none), ("Bash", &command), 1, most);
+    bench.beyond(table, &row("the fact `git.remote`"), (&remote, &none), ("Bash", &command), 1, most);
 
     bench.changes(table);
 }
@@ -70,6 +73,8 @@ struct Bench {
     runtime: Runtime,
     /// A repository, with the cache in it.
     directory: tempfile::TempDir,
+    /// The digest of the component.
+    digest: Digest,
 }
 
 impl Bench {
@@ -79,20 +84,22 @@ impl Bench {
         std::fs::create_dir_all(git.join("refs")).unwrap();
         std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
         std::fs::write(git.join("config"), "[remote \"origin\"]\n\turl = https://example.com/a.git\n").unwrap();
-        Self { runtime: Builder::new_current_thread().enable_all().build().unwrap(), directory }
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        Self { runtime, directory, digest: Digest::of_file(&built("rules.wasm")).unwrap() }
     }
 
-    fn host(&self, text: &str) -> Host {
+    fn config(&self, text: &str) -> Config {
         let config = Config::parse(text, &Source::new("/h.toml", Layer::User), &[]).unwrap();
-        let path = built("rules.wasm");
-        let digest = Digest::of_file(&path).unwrap();
-        let config = config.with_rules_plugin(Code::File { path, digest }).unwrap();
+        config.with_rules_plugin(Code::File { path: built("rules.wasm"), digest: self.digest }).unwrap()
+    }
+
+    fn host(&self, config: Config) -> Host {
         let builder = Host::builder(config).cache(self.directory.path().join("cache"));
         self.runtime.block_on(builder.build()).unwrap()
     }
 
     fn session(&self, text: &str) -> Session {
-        self.host(text).open_session(SessionSpec::new("claude-code", self.directory.path())).unwrap()
+        self.host(self.config(text)).open_session(SessionSpec::new("claude-code", self.directory.path())).unwrap()
     }
 
     /// Adds the time that a session's rules take beyond those of another session, divided by their number.
@@ -105,12 +112,17 @@ impl Bench {
         rules: u32,
         most: Duration,
     ) {
+        let Compared { subject, reference, .. } = self.compared((session, other), (tool, arguments));
+        let time = subject.median.saturating_sub(reference.median) / rules;
+        let reference = format!("{} the event under the other rules", spoken(reference.median));
+        table.beside(row, &spoken(time), &reference, &format!("≤ {}", spoken(most)), time <= most);
+    }
+
+    /// Times a call of a tool under the rules of both sessions.
+    fn compared(&self, (session, other): (&Session, &Session), (tool, arguments): (&str, &Value)) -> Compared {
         let call = |session: &Session| session.tool_call("call-1", tool, arguments, ToolOrigin::Builtin);
         let (ours, theirs) = (call(session), call(other));
-        let whole = compare(|| self.ask(session, &ours), || self.ask(other, &theirs));
-        let time = whole.subject.median.saturating_sub(whole.reference.median) / rules;
-        let reference = format!("{} the event with one other rule", spoken(whole.reference.median));
-        table.beside(row, &spoken(time), &reference, &format!("≤ {}", spoken(most)), time <= most);
+        compare(|| self.ask(session, &ours), || self.ask(other, &theirs))
     }
 
     fn ask(&self, session: &Session, call: &PreparedCall) {
@@ -118,41 +130,54 @@ impl Bench {
         assert!(matches!(outcome, Decision::Allowed { .. }));
     }
 
-    /// Measures the time from a change of a rule to the host in which it is in force, and the load of unchanged rules.
+    /// Measures a change of one rule, the load of unchanged rules, and the reading of their text.
     fn changes(&self, table: &mut Table) {
         let row = |what: &'static str| Row { what, component: "rules", log: "–", why: "" };
-        let changes = Cell::new(0);
-        let timed = |text: &str, is_changed: bool| {
+        let edits = Cell::new(0);
+        let text = |rules: &str, is_edited: bool| {
+            edits.set(edits.get() + usize::from(is_edited));
+            format!("{rules}[[rule]]\nid = 'edited'\non = 'shell'\nprogram = 'edited'\nnote = 'edit {}'\n", edits.get())
+        };
+        let timed = |rules: &str, is_edited: bool| {
             let build = || {
-                changes.set(changes.get() + usize::from(is_changed));
-                let text = format!("{text}[[rule]]\nid = 'edited'\non = 'shell'\nnote = 'edit {}'\n", changes.get());
+                let config = self.config(&text(rules, is_edited));
                 let began = Instant::now();
-                let host = self.host(&text);
+                let host = self.host(config);
                 let took = began.elapsed();
                 drop(host);
                 took
             };
             times_of(11, build).median
         };
-        let (many, few) = (timed(&rules(RULES), true), timed("", true));
-        let live = "from a change of one of 200 rules to the host in which it is in force";
-        table.plain(&row(live), spoken(many), "≤ 1 s", Some(many <= Duration::from_secs(1)));
-        let configured = many.saturating_sub(few);
-        let (reference, most) = (format!("{} with one rule", spoken(few)), Duration::from_millis(500));
+        let many = rules(RULES);
+        let (edited, few) = (timed(&many, true), timed("", true));
+        let what = "from a change of one of 200 rules to the host in which it is in force";
+        table.plain(&row(what), spoken(edited), "≤ 1 s", Some(edited <= Duration::from_secs(1)));
+        let (configured, most) = (edited.saturating_sub(few), Duration::from_millis(500));
+        let reference = format!("{} the host with one changed rule", spoken(few));
         let what = "`configure` of 200 rules with their examples";
         table.beside(&row(what), &spoken(configured), &reference, "≤ 500 ms", configured <= most);
-        let loaded = timed(&rules(RULES), false).saturating_sub(empty(&self.runtime, self.directory.path()));
-        let what = "load 200 unchanged rules from the cache, their text included";
-        table.plain(&row(what), spoken(loaded), "≤ 3 ms", Some(loaded <= Duration::from_millis(3)));
-    }
-}
 
-/// Returns the time of a host without plugins.
-fn empty(runtime: &Runtime, directory: &Path) -> Duration {
-    let build = || {
-        let began = Instant::now();
-        drop(runtime.block_on(Host::builder(Config::empty()).cache(directory.join("cache")).build()).unwrap());
-        began.elapsed()
-    };
-    times_of(11, build).median
+        let (none, most) = (self.empty(), Duration::from_millis(3));
+        let loaded = timed(&many, false).saturating_sub(none);
+        let what = "load 200 unchanged rules from the cache";
+        let reference = format!("{} a host without plugins", spoken(none));
+        table.beside(&row(what), &spoken(loaded), &reference, "≤ 3 ms", loaded <= most);
+        let parse = || {
+            let began = Instant::now();
+            black_box(self.config(&many));
+            began.elapsed()
+        };
+        table.plain(&row("read the text of 200 rules"), spoken(times_of(11, parse).median), "", None);
+    }
+
+    /// Returns the time of a host without plugins.
+    fn empty(&self) -> Duration {
+        let build = || {
+            let began = Instant::now();
+            drop(self.host(Config::empty()));
+            began.elapsed()
+        };
+        times_of(11, build).median
+    }
 }

@@ -1,7 +1,7 @@
 //! Measures how long an agent waits at each event, and the sizes of the programs. The situations are: a call through a running resident
-//! host, hooks that find no host, HTTP hooks of many sessions at once, and many clients of one resident host. The processes are compared
-//! with processes that do nothing. `cargo run -p bench -- budgets --only hook` runs this benchmark. With an argument, it measures only one
-//! part: `sizes`, `call`, `start`, `http` or `clients`.
+//! host, hooks that find no host, HTTP hooks of many sessions at once, many clients of one resident host, and the first call after an edit
+//! of a rule. The processes are compared with processes that do nothing. `cargo run -p bench -- budgets --only hook` runs this benchmark.
+//! With an argument, it measures only one part: `sizes`, `call`, `start`, `http`, `clients` or `edit`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -10,7 +10,8 @@ mod clients;
 mod home;
 mod start;
 
-use bench::measure::{compare, spoken};
+use bench::measure::{compare, spoken, times_of};
+use bench::rules::rules;
 use bench::table::{Row, Table};
 use home::Home;
 use hookhost_client::paths::HostPaths;
@@ -56,6 +57,9 @@ const PAUSE: Duration = Duration::from_millis(25);
 /// A shorter pause, which overloads the machine.
 const SHORT_PAUSE: Duration = Duration::from_millis(5);
 
+/// Number of rules of which one is edited.
+const RULES: usize = 200;
+
 /// Budget of an agent's hook over HTTP. It applies to 99 of 100 calls.
 const MAX_HTTP: Duration = Duration::from_millis(1);
 
@@ -68,12 +72,13 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let is_wanted = |part: &str| words.is_empty() || words.iter().any(|word| word == part);
     let mut table = Table::begin();
-    let parts: [Part<'_>; 5] = [
+    let parts: [Part<'_>; 6] = [
         ("sizes", &|table| sizes(table, &hookhost, &hook)),
         ("call", &|table| call(table, &user)),
         ("start", &|table| start::rows(table, &user)),
         ("http", &|table| http(table, &user)),
         ("clients", &|table| clients::rows(table, &user)),
+        ("edit", &|table| edit(table, &user)),
     ];
     for (_, measure) in parts.iter().filter(|(name, _)| is_wanted(name)) {
         measure(&mut table);
@@ -137,6 +142,29 @@ fn call(table: &mut Table, user: &User) {
         table.compared(&row, &compare(|| user.ask("git status"), || run_idle(words)), reference, most);
     }
     drop(resident);
+}
+
+/// Adds the row of the first call after an edit of a rule. The resident host checks the files at each event.
+fn edit(table: &mut Table, user: &User) {
+    let config = user.home.path().join("hookhost.toml");
+    let before = std::fs::read_to_string(&config).unwrap();
+    let resident = user.serve(&[]);
+    let mut edits = 0;
+    let edited = || {
+        edits += 1;
+        let rule = format!("id = 'edited'\non = 'shell'\nprogram = 'edited'\nreject = 'edit {edits}'");
+        let examples = "stops = ['edited']\npasses = ['git status']";
+        std::fs::write(&config, format!("{before}{}[[rule]]\n{rule}\n{examples}\n", rules(RULES))).unwrap();
+        let began = Instant::now();
+        let reply = user.reply("edited");
+        assert!(reply.contains(&format!("edit {edits}")), "{reply}");
+        began.elapsed()
+    };
+    let took = times_of(11, edited).median;
+    let row = Row { what: "the first call after an edit of one of 200 rules", component: "rules", log: "on", why: "" };
+    table.plain(&row, spoken(took), "≤ 1 s", Some(took <= Duration::from_secs(1)));
+    drop(resident);
+    std::fs::write(&config, before).unwrap();
 }
 
 /// Returns the programs of [`IDLE_PROGRAMS`] that this machine has.

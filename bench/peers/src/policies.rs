@@ -1,5 +1,5 @@
-//! Policy engines in this process, with the same rule in the language of each engine, alone or as the last of many. The time does not include converting the rule and the
-//! call to the engine's own form.
+//! Policy engines in this process, with the same rule in the language of each engine, alone or as the last of many. The time does not
+//! include converting the rule and the call to the engine's own form.
 
 use crate::call::Call;
 use cedar_policy::{Authorizer, Decision, Entities, EntityUid, PolicySet, Request};
@@ -37,7 +37,7 @@ const DENY: &str = "data.guard.deny";
 
 /// Returns a rule of a policy this many times. All but the last are about the same option of another program.
 fn repeated(rule: &str, rules: usize) -> impl Iterator<Item = String> {
-    let others = (1..rules).map(|at| rule.replace("push --force", &format!("tool{at} push --force")));
+    let others = (1..rules).map(move |at| rule.replace("push --force", &format!("tool{at} push --force")));
     others.chain([rule.to_owned()])
 }
 
