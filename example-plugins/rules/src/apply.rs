@@ -249,6 +249,12 @@ impl Hit<'_> {
             return Some(command.to_owned());
         }
         let place = self.found.place.clone()?;
+        // After `timeout 60 {command}`, the command stands where the change has put it.
+        let before = shell.command.get(place.clone())?;
+        let stands_in = |at: usize| Some(shell.command.get(place.start.checked_sub(at)?..)?.starts_with(command));
+        if command.match_indices(before).any(|(at, _)| stands_in(at) == Some(true)) {
+            return Some(shell.command.clone());
+        }
         let is_all = shell.command.get(place.clone())? == shell.command.trim();
         if !is_all && !CommandLine::read(&shell.with_command(command), session).is_single() {
             return None;

@@ -116,7 +116,7 @@ fn a_condition_can_ask_only_about_a_label_that_there_may_be() {
         try_rules(&(tainted.to_owned() + &asking)).err().unwrap_or_default().iter().map(ToString::to_string).collect()
     };
     let wrong: Vec<String> = with("tianted");
-    assert_eq!(wrong, ["`1.when`: `r` asks about `tianted`, which is no label: did you mean `tainted`?"]);
+    assert_eq!(wrong, ["`1.when@5..12`: `r` asks about `tianted`, which is no label: did you mean `tainted`?"]);
     assert_eq!(with("t").len(), 1, "a rule is no label");
     assert_eq!((with("tainted"), with("read:secret")), (Vec::new(), Vec::new()));
 }
