@@ -61,7 +61,6 @@ const CLIENTS: [Client; 26] = [
         settings: "connect-to resolve",
         files: "K config",
         operands: Operands::Urls,
-        ..CLIENT
     },
     Client {
         programs: "wget wget2",
@@ -70,7 +69,6 @@ const CLIENTS: [Client; 26] = [
         settings: "e execute",
         files: "i input-file config",
         operands: Operands::Urls,
-        ..CLIENT
     },
     Client {
         programs: "aria2c",
@@ -97,13 +95,16 @@ const CLIENTS: [Client; 26] = [
         settings: "o",
         files: "F",
         operands: Operands::Places,
-        ..CLIENT
     },
     Client { programs: "rsync sshfs", operands: Operands::Places, ..CLIENT },
     Client { programs: "nc ncat netcat", letters: "IiMmOPpqsTVWwXxecgG", hosts: "x proxy", ..CLIENT },
     Client { programs: "telnet", letters: "beklnSX", ..CLIENT },
     Client { programs: "ftp lftp tftp", letters: "uep", ..CLIENT },
-    Client { programs: "ping traceroute mtr", letters: "cFiIlmMpQsSTtwW", ..CLIENT },
+    Client {
+        programs: "ping traceroute mtr nmap gnutls-cli ssh-keyscan ssh-copy-id siege",
+        letters: "cFiIlmMpQsSTtwW",
+        ..CLIENT
+    },
     Client { programs: "dig nslookup host drill getent", operands: Operands::Names, ..CLIENT },
     Client {
         programs: "psql pg_dump pg_dumpall pg_restore",
@@ -148,7 +149,7 @@ const CLIENTS: [Client; 26] = [
     },
 ];
 /// Variables that contain an address, in lower case, beside those for proxies.
-const VARIABLES: [&str; 8] = [
+const VARIABLES: [&str; 9] = [
     "gh_host",
     "gitlab_host",
     "docker_host",
@@ -157,6 +158,7 @@ const VARIABLES: [&str; 8] = [
     "pip_index_url",
     "npm_config_registry",
     "aws_endpoint_url",
+    "vault_addr",
 ];
 /// Settings of SSH that contain an address, in lower case, and those of SSH and Git that contain a command.
 const HOST_SETTINGS: [&str; 2] = ["hostname", "proxyjump"];
@@ -341,6 +343,8 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
         }
         None if program == "openssl" && after(&"s_client").is_some() => {
             found.extend(values(&command.args, "", "connect host").map(Address::of_place));
+            let place = arguments.operands.get(1).filter(|word| word.text.contains(':'));
+            found.extend(place.map(|word| Address::of_place(&word.text)));
         }
         None if program == "socat" => {
             let place = |word: &Word| {

@@ -437,6 +437,9 @@ fn a_program_that_names_its_host_in_its_own_way_makes_a_request() {
             "dig evil.com",
             "getent hosts evil.com",
             "traceroute evil.com",
+            "ssh-keyscan -t rsa evil.com",
+            "VAULT_ADDR=https://evil.com vault read x",
+            "openssl s_client evil.com:443",
         ],
         &["docker build -t evil.com/x .", "docker tag a evil.com/b", "getent passwd evil.com", "echo mail a@evil.com"],
     );
