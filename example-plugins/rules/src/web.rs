@@ -197,7 +197,8 @@ pub(crate) fn requests(read: &ReadCall<'_>, call: &ToolCall, programs: &Programs
             let is_fetch = matches!(&call.action, Action::Other(kind) if kind == "fetch");
             patch::visit(&read.arguments, "", &mut |name, text| {
                 let text = text.trim_start();
-                let in_text = addresses(text).filter(|address| is_fetch || text.starts_with(address));
+                let most = if is_fetch { usize::MAX } else { 1 };
+                let in_text = addresses(text).take(most).filter(|address| is_fetch || text.starts_with(address));
                 let before = found.len();
                 found.extend(in_text.map(Address::of_url));
                 if found.len() == before && is_address_argument(name, text) {
@@ -489,9 +490,8 @@ fn addresses(text: &str) -> impl Iterator<Item = &str> {
         let begin = text[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric()).len();
         let is_web = SCHEMES.split_whitespace().any(|scheme| text[begin..at].eq_ignore_ascii_case(scheme));
         let rest = &text[begin..];
-        let end =
-            rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>')).unwrap_or(rest.len());
-        is_web.then(|| &rest[..end])
+        let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
+        is_web.then(|| rest.split(is_end).next().unwrap_or_default())
     })
 }
 
