@@ -98,8 +98,8 @@
 //! tool such as `delete_file` deletes. Without `path`, it also finds other deletions of MCP tools, such as `delete_customer`. Patterns of
 //! paths have the syntax of path-guard, and case does not matter.
 //!
-//! `web` finds the requests of tools, each URL in a command, and the hosts of `curl`, `wget`, `ssh`, `scp`, `rsync`, `nc`, `git push` and
-//! similar programs. A request whose host is unknown matches a rule without `host` and `url`, and it is never an exception. If programs
+//! `web` finds the requests of tools, each URL in a command, and the hosts of `curl`, `wget`, `ssh`, `scp`, `docker push`, `psql -h` and
+//! similar programs, also those of proxies. A request whose host is unknown matches a rule without `host` and `url`, and it is never an exception. If programs
 //! read an address differently, such as `https://a\@b`, it has several hosts: a rule applies if one of them matches, and an exception must
 //! hold for all of them.
 //!

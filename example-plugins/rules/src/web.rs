@@ -7,29 +7,173 @@ use hookhost_guest::prelude::*;
 use shell_guard_rules::arguments::Programs;
 use shell_reader::{Command, UNKNOWN, Word, lower};
 
-/// Programs whose first operand is a host, each with the letters of its options that take a value.
-const CONNECTING: [(&[&str], &str); 5] = [
-    (&["ssh", "autossh", "sftp", "mosh"], "BbcDEeFIiJLlmOopQRSWw"),
-    (&["nc", "ncat", "netcat"], "IiMmOPpqsTVWwXxecgG"),
-    (&["telnet"], "beklnSX"),
-    (&["ftp", "lftp"], "uep"),
-    (&["ping"], "cFiIlmMpQsSTtwW"),
+/// How the command line of a program names the hosts to which it connects. Names are separated by spaces, and options have no dashes.
+struct Client {
+    programs: &'static str,
+    /// The letters of its options that take a value.
+    letters: &'static str,
+    /// Options whose value is an address.
+    hosts: &'static str,
+    /// Options whose value is a setting, such as `https_proxy=a.com`.
+    settings: &'static str,
+    /// Options that name a file with further addresses or settings.
+    files: &'static str,
+    operands: Operands,
+}
+
+/// What the operands of a program are.
+#[derive(Clone, Copy)]
+enum Operands {
+    /// Nothing that names a host. Without a host, the program uses no network.
+    Local,
+    Urls,
+    /// The first one is a host.
+    First,
+    /// The first one is a host if it has a dot or a colon.
+    Perhaps,
+    /// Some may be places on another machine, such as `host:path`.
+    Places,
+    /// Those with a dot are names that a server is asked for.
+    Names,
+    /// Some have a colon and name a remote of the program's configuration.
+    Remotes,
+    /// Recipients of a mail.
+    Mail,
+    /// Images of a registry, after one of these subcommands. The second value is the registry of images that name none.
+    Images(&'static [&'static str], &'static str),
+    /// A subcommand of Git and its operands.
+    Git,
+    /// The command of a service with this host. The subcommands use no network.
+    Service(&'static str, &'static [&'static str]),
+}
+
+const CLIENT: Client =
+    Client { programs: "", letters: "", hosts: "", settings: "", files: "", operands: Operands::First };
+
+const SSH_LETTERS: &str = "BbcDEeFIiJLlmOopQRSWw";
+const LOCAL_COMMANDS: &[&str] = &["auth status", "alias", "completion", "config", "help", "version"];
+
+const CLIENTS: [Client; 26] = [
+    Client {
+        programs: "curl curlie",
+        letters: "AbcCdDeEFHhKmoPQrtTuUwxXYyz",
+        hosts: "url x proxy preproxy proxy1.0 socks4 socks4a socks5 socks5-hostname doh-url dns-servers",
+        settings: "connect-to resolve",
+        files: "K config",
+        operands: Operands::Urls,
+    },
+    Client {
+        programs: "wget wget2",
+        letters: "aADeBIilOoPQRtTUwX",
+        hosts: "B base",
+        settings: "e execute",
+        files: "i input-file config",
+        operands: Operands::Urls,
+    },
+    Client {
+        programs: "aria2c",
+        letters: "iodlsxjkMTut",
+        hosts: "all-proxy http-proxy https-proxy ftp-proxy",
+        files: "i input-file conf-path",
+        operands: Operands::Urls,
+        ..CLIENT
+    },
+    Client { programs: "ssh mosh", letters: SSH_LETTERS, hosts: "J W", settings: "o", files: "F", ..CLIENT },
+    Client {
+        programs: "autossh",
+        letters: "BbcDEeFIiJLlMmOopQRSWw",
+        hosts: "J W",
+        settings: "o",
+        files: "F",
+        ..CLIENT
+    },
+    Client { programs: "sftp", letters: "BbcDFiJloPRSsX", hosts: "J", settings: "o", files: "F", ..CLIENT },
+    Client {
+        programs: "scp",
+        letters: "cDFiJloPSX",
+        hosts: "J",
+        settings: "o",
+        files: "F",
+        operands: Operands::Places,
+    },
+    Client { programs: "rsync sshfs", operands: Operands::Places, ..CLIENT },
+    Client { programs: "nc ncat netcat", letters: "IiMmOPpqsTVWwXxecgG", hosts: "x proxy", ..CLIENT },
+    Client { programs: "telnet", letters: "beklnSX", ..CLIENT },
+    Client { programs: "ftp lftp tftp", letters: "uep", ..CLIENT },
+    Client {
+        programs: "ping traceroute mtr nmap gnutls-cli ssh-keyscan ssh-copy-id siege",
+        letters: "cFiIlmMpQsSTtwW",
+        ..CLIENT
+    },
+    Client { programs: "dig nslookup host drill getent", operands: Operands::Names, ..CLIENT },
+    Client {
+        programs: "psql pg_dump pg_dumpall pg_restore",
+        letters: "cdfFhLnoPpRTtUv",
+        hosts: "h host",
+        operands: Operands::Local,
+        ..CLIENT
+    },
+    Client {
+        programs: "mysql mysqldump mariadb",
+        letters: "hPpuDeS",
+        hosts: "h host",
+        operands: Operands::Local,
+        ..CLIENT
+    },
+    Client { programs: "redis-cli", letters: "hpanusir", hosts: "h u", operands: Operands::Local, ..CLIENT },
+    Client { programs: "mongosh mongo", letters: "pu", hosts: "host", operands: Operands::Perhaps, ..CLIENT },
+    Client { programs: "kubectl oc", letters: "nslf", hosts: "s server", operands: Operands::Local, ..CLIENT },
+    Client {
+        programs: "mail mailx sendmail msmtp mutt neomutt swaks",
+        hosts: "host server",
+        operands: Operands::Mail,
+        ..CLIENT
+    },
+    Client { programs: "rclone", operands: Operands::Remotes, ..CLIENT },
+    Client {
+        programs: "docker podman",
+        letters: "cHl",
+        hosts: "H host url",
+        operands: Operands::Images(&["push", "pull", "login"], "docker.io"),
+        ..CLIENT
+    },
+    Client { programs: "skopeo crane oras", operands: Operands::Images(&[], ""), ..CLIENT },
+    Client { programs: "git", letters: "cC", settings: "c", operands: Operands::Git, ..CLIENT },
+    Client { programs: "gh", hosts: "hostname", operands: Operands::Service("github.com", LOCAL_COMMANDS), ..CLIENT },
+    Client { programs: "glab", hosts: "hostname", operands: Operands::Service("gitlab.com", LOCAL_COMMANDS), ..CLIENT },
+    Client {
+        programs: "aws",
+        hosts: "endpoint-url",
+        operands: Operands::Service("amazonaws.com", &["configure", "help"]),
+        ..CLIENT
+    },
 ];
-/// Programs whose operands may be places on another machine.
-const COPYING: [&str; 2] = ["scp", "rsync"];
+/// Variables that contain an address, in lower case, beside those for proxies.
+const VARIABLES: [&str; 9] = [
+    "gh_host",
+    "gitlab_host",
+    "docker_host",
+    "pghost",
+    "mysql_host",
+    "pip_index_url",
+    "npm_config_registry",
+    "aws_endpoint_url",
+    "vault_addr",
+];
+/// Settings of SSH that contain an address, in lower case, and those of SSH and Git that contain a command.
+const HOST_SETTINGS: [&str; 2] = ["hostname", "proxyjump"];
+const COMMAND_SETTINGS: [&str; 3] = ["proxycommand", "core.sshcommand", "core.gitproxy"];
+/// Schemes of addresses that are looked for in words.
+const SCHEMES: &str = "http https ftp ftps ws wss ssh git rsync sftp scp svn gopher gophers dict tftp telnet smtp smtps imap imaps pop3 \
+                       pop3s ldap ldaps smb mqtt rtsp tcp socks4 socks4a socks5 socks5h docker oci postgres postgresql mysql redis rediss \
+                       mongodb srv amqp amqps";
+/// Ends of the names of arguments that are addresses, in lower case and without `_` and `-`.
+const ADDRESS_ARGUMENTS: [&str; 10] =
+    ["url", "urls", "uri", "uris", "host", "hosts", "hostname", "domain", "domains", "endpoint"];
 /// Subcommands of Git that use the network.
-const GIT: [&str; 5] = ["push", "pull", "fetch", "clone", "ls-remote"];
-/// Programs that ask a server for the names among their operands.
-const RESOLVING: [&str; 3] = ["dig", "nslookup", "host"];
-/// Programs of a service, each with its host and the subcommands that use no network.
-const SERVICES: [(&str, &str, &[&str]); 3] = [
-    ("gh", "github.com", &["auth status", "alias", "completion", "config", "help", "version"]),
-    ("glab", "gitlab.com", &["auth status", "alias", "completion", "config", "help", "version"]),
-    ("aws", "amazonaws.com", &["configure", "help"]),
-];
+const GIT: [&str; 6] = ["push", "pull", "fetch", "clone", "ls-remote", "remote update"];
 /// Commands that send something to a server that the text does not name.
-const SENDING: [(&str, &str); 12] = [
-    ("git", "remote update"),
+const SENDING: [(&str, &str); 10] = [
     ("npm", "publish"),
     ("pnpm", "publish"),
     ("yarn", "publish"),
@@ -39,8 +183,7 @@ const SENDING: [(&str, &str); 12] = [
     ("uv", "publish"),
     ("twine", "upload"),
     ("gem", "push"),
-    ("docker", "login"),
-    ("podman", "login"),
+    ("helm", "push"),
 ];
 /// Begins a file of bash that is a connection.
 const SOCKETS: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
@@ -50,13 +193,22 @@ pub(crate) fn requests(read: &ReadCall<'_>, call: &ToolCall, programs: &Programs
     let mut found = Vec::new();
     match &call.action {
         Action::Fetch(url) => found.push(Address::of_url(url)),
-        Action::Other(kind) if kind == "fetch" => found.push(Address::default()),
-        Action::Mcp(_) | Action::Other(_) => patch::visit(&read.arguments, "", &mut |_, text| {
-            let text = text.trim_start();
-            let begins =
-                |scheme: &str| text.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme));
-            found.extend(["http://", "https://"].into_iter().any(begins).then(|| Address::of_url(text)));
-        }),
+        Action::Mcp(_) | Action::Other(_) => {
+            let is_fetch = matches!(&call.action, Action::Other(kind) if kind == "fetch");
+            patch::visit(&read.arguments, "", &mut |name, text| {
+                let text = text.trim_start();
+                let most = if is_fetch { usize::MAX } else { 1 };
+                let in_text = addresses(text).take(most).filter(|address| is_fetch || text.starts_with(address));
+                let before = found.len();
+                found.extend(in_text.map(Address::of_url));
+                if found.len() == before && is_address_argument(name, text) {
+                    found.extend(Some(Address::of_url(text)).filter(leads_somewhere));
+                }
+            });
+            if is_fetch || folded(&call.name).contains("websearch") {
+                found.push(Address::default());
+            }
+        }
         _ => {}
     }
     for line in read.lines.iter().filter(|line| line.is_certain) {
@@ -65,68 +217,150 @@ pub(crate) fn requests(read: &ReadCall<'_>, call: &ToolCall, programs: &Programs
     found
 }
 
+/// Returns true if an argument with this name is an address without a scheme, and not a path.
+fn is_address_argument(name: &str, text: &str) -> bool {
+    let name = folded(name);
+    let is_path = (text.starts_with(['/', '.', '~']) && !text.starts_with("//")) || text.starts_with("file:");
+    ADDRESS_ARGUMENTS.iter().any(|end| name.ends_with(end)) && !is_path
+}
+
+/// Returns a name in lower case, without `_` and `-`.
+fn folded(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '_' | '-')).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// Returns false for an address without a host, such as that of a local socket.
+fn leads_somewhere(address: &Address) -> bool {
+    address.has_unknown || !address.hosts.is_empty()
+}
+
 /// Adds the requests of a simple command.
 fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
-    let before = found.len();
-    for word in file_words(command) {
-        found.extend(addresses(&word.text).map(Address::of_url));
-    }
     let targets = command.redirects.iter().map(|redirect| &redirect.target).chain(&command.args);
     let socket = |word: &Word| SOCKETS.iter().find_map(|begin| word.text.strip_prefix(begin)).map(Address::of_place);
     found.extend(targets.filter_map(socket));
     let program = lower(&command.program);
     let program = &*program;
+    let client = CLIENTS.iter().find(|client| client.programs.split(' ').any(|name| name == program));
+    let operands = match client {
+        Some(client) => Some(client.operands),
+        None => FETCHERS.contains(&program).then_some(Operands::Urls),
+    };
+    if operands.is_some() && is_about_itself(&command.args) {
+        return;
+    }
+    let start = found.len();
+    add_variables(command, found);
+    if let Some(client) = client {
+        client.add_options(command, found);
+    }
+    let before = found.len();
+    let is_named = before > start;
+    for word in file_words(command) {
+        found.extend(addresses(&word.text).map(Address::of_url));
+    }
     let arguments = programs.arguments(command);
-    let is_bare = |word: &&&Word| !word.text.contains("://");
-    let operands = arguments.operands.iter().filter(is_bare);
-    if FETCHERS.contains(&program) {
-        // `http POST example.com a=b`
-        let is_part = |word: &Word| word.text.contains('=') || word.text.bytes().all(|byte| byte.is_ascii_uppercase());
-        let is_for_people = matches!(program, "http" | "https" | "xh");
-        let urls = operands.filter(|word| !(is_for_people && is_part(word))).map(|word| &*word.text);
-        found.extend(urls.chain(value(&command.args, "--url")).map(Address::of_url));
-    } else if let Some((_, letters)) = CONNECTING.iter().find(|(names, _)| names.contains(&program)) {
-        found.extend(first_operand(&command.args, letters).map(|word| Address::of_place(&word.text)));
-    } else if COPYING.contains(&program) {
-        found.extend(operands.filter(|word| is_place(&word.text)).map(|word| Address::of_place(&word.text)));
-        return;
-    } else if program == "git" && arguments.operands.first().is_some_and(|word| GIT.contains(&word.text.as_str())) {
-        let is_clone = arguments.operands[0].text == "clone";
-        let places: Vec<&&Word> = operands.skip(1).filter(|word| is_place(&word.text) || !word.is_known()).collect();
-        found.extend(places.into_iter().take(1).map(|word| Address::of_place(&word.text)));
-        // `git clone ../x` uses no network.
-        if is_clone {
+    let bare = arguments.operands.iter().filter(|word| !word.text.contains("://"));
+    let is_place = |word: &Word| is_place(&word.text, if command.windows { 2 } else { 1 });
+    let after = |words: &&str| arguments.first_after(words);
+    match operands {
+        Some(Operands::Local) => return,
+        Some(Operands::Urls) => {
+            // `http POST example.com a=b`
+            let is_part =
+                |word: &Word| word.text.contains('=') || word.text.bytes().all(|byte| byte.is_ascii_uppercase());
+            let is_for_people = matches!(program, "http" | "https" | "xh");
+            let urls = arguments.operands.iter().filter(|word| !(is_for_people && is_part(word)));
+            found.extend(urls.map(|word| Address::of_url(&word.text)).filter(leads_somewhere));
+        }
+        Some(Operands::First | Operands::Perhaps) => {
+            let letters = client.map_or("", |client| client.letters);
+            let first = positions(&command.args, letters).next().and_then(|at| command.args.get(at));
+            let is_perhaps = matches!(operands, Some(Operands::Perhaps));
+            let is_host = |word: &&Word| !is_perhaps || !word.is_known() || word.text.contains(['.', ':']);
+            found.extend(first.filter(is_host).map(|word| Address::of_place(&word.text)));
+            if is_perhaps {
+                return;
+            }
+        }
+        Some(Operands::Places) => {
+            found.extend(bare.filter(|word| is_place(word)).map(|word| Address::of_place(&word.text)));
             return;
         }
-    } else if RESOLVING.contains(&program) {
-        let names = command.args.iter().map(|word| word.text.trim_start_matches('@')).filter(|name| name.contains('.'));
-        found.extend(names.map(Address::of_place));
-    } else if let Some((_, host, local)) = SERVICES.iter().find(|(name, ..)| *name == program) {
-        if arguments.operands.is_empty() || local.iter().any(|words| arguments.first_after(words).is_some()) {
+        Some(Operands::Names) => {
+            // `getent passwd`
+            if program == "getent" && arguments.operands.first().is_none_or(|word| !word.text.contains("hosts")) {
+                return;
+            }
+            let names = command.args.iter().map(|word| word.text.trim_start_matches('@'));
+            found.extend(names.filter(|name| name.contains('.')).map(Address::of_place));
+        }
+        Some(Operands::Remotes) => {
+            if arguments.operands.iter().any(|word| !word.is_known() || word.text.contains(':')) {
+                found.push(Address::default());
+            }
             return;
         }
-        found.push(Address::of_place(host));
-    } else if matches!(program, "docker" | "podman") && arguments.first_after("push").is_some() {
-        // `docker push registry.example.com/a/b`. Without a host, the image is one of Docker Hub.
-        let image = arguments.first_after("push").and_then(|at| arguments.operands.get(at));
-        found.extend(image.map(|image| match image.text.split_once('/') {
-            Some((host, _)) if !image.is_known() || host.contains(['.', ':']) => Address::of_place(host),
-            _ => Address::of_place("docker.io"),
-        }));
-    } else if program == "openssl" && arguments.first_after("s_client").is_some() {
-        found.extend(value(&command.args, "-connect").map(Address::of_place));
-    } else if program == "socat" {
-        let place = |word: &Word| {
-            let (kind, rest) = word.text.split_once(':')?;
-            let kind = kind.to_ascii_uppercase();
-            let is_remote =
-                ["TCP", "UDP", "OPENSSL", "SSL", "SCTP", "SOCKS", "PROXY"].iter().any(|begin| kind.starts_with(begin));
-            (is_remote && !kind.contains("LISTEN") && !kind.ends_with("-L")).then(|| Address::of_place(rest))
-        };
-        found.extend(command.args.iter().filter_map(place));
-        return;
-    } else if !SENDING.iter().any(|(name, words)| *name == program && arguments.first_after(words).is_some()) {
-        return;
+        Some(Operands::Mail) => {
+            found.extend(bare.filter(|word| word.text.contains('@')).map(|word| Address::of_place(&word.text)));
+            // Another server may pass the mail on.
+            found.push(Address::default());
+        }
+        Some(Operands::Images(subcommands, registry)) => {
+            let Some(first) = (if subcommands.is_empty() { Some(1) } else { subcommands.iter().find_map(after) })
+            else {
+                return;
+            };
+            let is_login = arguments.first_after("login").is_some();
+            let registries = bare.skip(first).filter_map(|image| match image.text.split_once('/') {
+                Some((host, _)) => (!image.is_known() || host.contains(['.', ':'])).then_some(host),
+                None => is_login.then_some(&*image.text),
+            });
+            found.extend(registries.map(Address::of_place));
+            if found.len() == before && !registry.is_empty() {
+                found.push(Address::of_place(registry));
+            }
+        }
+        Some(Operands::Service(host, local)) => {
+            if arguments.operands.is_empty() || local.iter().any(|words| after(words).is_some()) {
+                return;
+            }
+            if !is_named {
+                found.push(Address::of_place(host));
+            }
+            return;
+        }
+        Some(Operands::Git) => {
+            if GIT.iter().all(|words| after(words).is_none()) {
+                return;
+            }
+            let repository = arguments.operands.get(1);
+            let repository = repository.filter(|word| is_place(word) && !word.text.contains("://"));
+            found.extend(repository.map(|word| Address::of_place(&word.text)));
+            // `git clone ../x` uses no network.
+            if arguments.operands[0].text == "clone" {
+                return;
+            }
+        }
+        None if program == "openssl" && after(&"s_client").is_some() => {
+            found.extend(values(&command.args, "", "connect host").map(Address::of_place));
+            let place = arguments.operands.get(1).filter(|word| word.text.contains(':'));
+            found.extend(place.map(|word| Address::of_place(&word.text)));
+        }
+        None if program == "socat" => {
+            let place = |word: &Word| {
+                let (kind, rest) = word.text.split_once(':')?;
+                let kind = kind.to_ascii_uppercase();
+                let is_remote = ["TCP", "UDP", "OPENSSL", "SSL", "SCTP", "SOCKS", "PROXY"]
+                    .iter()
+                    .any(|begin| kind.starts_with(begin));
+                (is_remote && !kind.contains("LISTEN") && !kind.ends_with("-L")).then(|| Address::of_place(rest))
+            };
+            found.extend(command.args.iter().filter_map(place));
+            return;
+        }
+        None if SENDING.iter().any(|(name, words)| *name == program && after(words).is_some()) => {}
+        None => return,
     }
     // The address is in a file, a setting or a variable.
     if found.len() == before {
@@ -134,46 +368,130 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
     }
 }
 
-/// Returns the value of a long option.
-fn value<'a>(args: &'a [Word], option: &str) -> Option<&'a str> {
-    args.iter().enumerate().find_map(|(at, word)| match word.text.strip_prefix(option)? {
-        "" => args.get(at + 1).map(|next| next.text.as_str()),
-        rest => rest.strip_prefix('='),
+/// Returns true if a program only prints its version or its help.
+fn is_about_itself(args: &[Word]) -> bool {
+    matches!(args, [word] if matches!(&*word.text, "--version" | "--help" | "-V" | "-h"))
+}
+
+/// Adds the addresses in variables that a command gets or sets.
+fn add_variables(command: &Command, found: &mut Vec<Address>) {
+    let own = command.environment.iter().map(|(name, word)| (&**name, &*word.text));
+    let is_setting = matches!(&*command.program, "export" | "declare" | "typeset" | "set" | "setx");
+    let set = command.args.iter().filter(|_| is_setting).filter_map(|word| word.text.split_once('='));
+    for (name, value) in own.chain(set) {
+        let name = lower(name);
+        if is_proxy(&name) || VARIABLES.contains(&&*name) {
+            add_places(value, found);
+        }
+    }
+}
+
+/// Returns true for the name of a variable or a setting that contains the address of a proxy.
+fn is_proxy(name: &str) -> bool {
+    name.ends_with("proxy") && !matches!(name, "no_proxy" | "noproxy")
+}
+
+/// Adds the addresses in the value of an option, a setting or a variable: `a.com,b.com`.
+fn add_places(value: &str, found: &mut Vec<Address>) {
+    let places = value.split([',', '|']).filter(|place| !matches!(*place, "" | "direct" | "off" | "none"));
+    found.extend(places.map(Address::of_place).filter(leads_somewhere));
+}
+
+impl Client {
+    /// Adds the addresses in the options of a command.
+    fn add_options(&self, command: &Command, found: &mut Vec<Address>) {
+        // The words of another command may follow.
+        let last = match self.operands {
+            Operands::First => positions(&command.args, self.letters).nth(1),
+            Operands::Images(..) => positions(&command.args, self.letters).next(),
+            _ => None,
+        };
+        let args = last.and_then(|last| command.args.get(..=last)).unwrap_or(&command.args);
+        for value in values(args, self.letters, self.hosts) {
+            add_places(value, found);
+        }
+        for value in values(args, self.letters, self.settings) {
+            add_setting(value, found);
+        }
+        if values(args, self.letters, self.files).next().is_some() {
+            found.push(Address::default());
+            let input = command.input.iter().flat_map(|input| input.text.split(|c: char| " \n\t=\"'".contains(c)));
+            found.extend(input.filter(|part| part.contains('.')).map(Address::of_url));
+        }
+    }
+}
+
+/// Returns the place to which an option of curl redirects requests: `b.com:80` of `a.com:80:b.com:80`.
+fn last_field(value: &str) -> &str {
+    let after = value.find(']').filter(|_| value.starts_with('[')).map_or(value, |end| &value[end + 1..]);
+    after.splitn(3, ':').nth(2).unwrap_or_default()
+}
+
+/// Adds the address in a setting: `https_proxy=a.com`, `HostName a.com`, `b.com:80` of `a.com:80:b.com:80`.
+fn add_setting(setting: &str, found: &mut Vec<Address>) {
+    let (name, value) = setting.split_once(['=', ' ']).unwrap_or((setting, ""));
+    let name = lower(name.trim());
+    let name = &*name;
+    if name.contains(UNKNOWN) || COMMAND_SETTINGS.contains(&name) {
+        found.push(Address::default());
+    } else if is_proxy(name) || HOST_SETTINGS.contains(&name) {
+        add_places(value.trim(), found);
+    } else {
+        add_places(last_field(name), found);
+    }
+}
+
+/// Returns the values of options: `--proxy a`, `--proxy=a`, `-x a`, `-xa`, `-sx a`. Long options may be abbreviated.
+fn values<'a>(args: &'a [Word], letters: &'a str, options: &'a str) -> impl Iterator<Item = &'a str> {
+    let is_one = move |is: &dyn Fn(&str) -> bool| !options.is_empty() && options.split(' ').any(is);
+    args.iter().enumerate().filter_map(move |(at, word)| {
+        let cluster = word.text.strip_prefix('-')?;
+        let next = || args.get(at + 1).map(|next| &*next.text);
+        let (name, value) = cluster.split_once('=').map_or((cluster, None), |(name, value)| (name, Some(value)));
+        let long = name.strip_prefix('-');
+        let is_abbreviated = |option: &str| long.is_some_and(|name| name.len() > 3 && option.starts_with(name));
+        if is_one(&|option| option.len() > 1 && (option == long.unwrap_or(name) || is_abbreviated(option))) {
+            return value.or_else(next);
+        }
+        let first = cluster.find(|letter| letters.contains(letter)).filter(|_| long.is_none())?;
+        let (letter, rest) = cluster.split_at(first + 1);
+        match rest.trim_start_matches('=') {
+            _ if !is_one(&|option| letter.ends_with(option)) => None,
+            "" => next(),
+            value => Some(value),
+        }
     })
 }
 
-/// Returns the first operand of a program whose options with these letters take a value.
-fn first_operand<'a>(args: &'a [Word], letters: &str) -> Option<&'a Word> {
-    let mut words = args.iter();
-    while let Some(word) = words.next() {
-        let Some(cluster) = word.text.strip_prefix('-') else { return Some(word) };
-        if cluster.ends_with(|letter| letters.contains(letter)) && !cluster.starts_with('-') {
-            // In `-p22`, the value is in the same word.
-            let first = cluster.find(|letter| letters.contains(letter));
-            if first == Some(cluster.len() - 1) {
-                words.next();
-            }
+/// Returns the positions of the operands of a program whose options with these letters take a value.
+fn positions<'a>(args: &'a [Word], letters: &'a str) -> impl Iterator<Item = usize> {
+    let mut is_value = false;
+    args.iter().enumerate().filter_map(move |(at, word)| {
+        if std::mem::take(&mut is_value) {
+            return None;
         }
-    }
-    None
+        let Some(cluster) = word.text.strip_prefix('-') else { return Some(at) };
+        // In `-p22`, the value is in the same word.
+        let first = cluster.find(|letter| letters.contains(letter)).filter(|_| !cluster.starts_with('-'));
+        is_value = first.is_some_and(|first| first + 1 == cluster.len());
+        None
+    })
 }
 
-/// Returns true for a place on another machine: `host:path`, `user@host:path`. A path and the name of a remote are none.
-fn is_place(text: &str) -> bool {
-    text.find(':').is_some_and(|at| at > 1 && !text[..at].contains('/')) || text.starts_with(UNKNOWN)
+/// Returns true for a place on another machine: `host:path`, `user@host:path`. A path and the name of a remote are none. A host has at least
+/// this many letters, because `c:` may be a drive.
+fn is_place(text: &str, least: usize) -> bool {
+    text.find(':').is_some_and(|at| at >= least && !text[..at].contains('/')) || text.starts_with(UNKNOWN)
 }
 
 /// Returns the URLs in a word.
 fn addresses(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices("://").filter_map(|(at, _)| {
         let begin = text[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric()).len();
-        let is_web = ["http", "https", "ftp", "ws", "wss", "ssh", "git", "rsync", "sftp"]
-            .iter()
-            .any(|scheme| text[begin..at].eq_ignore_ascii_case(scheme));
+        let is_web = SCHEMES.split_whitespace().any(|scheme| text[begin..at].eq_ignore_ascii_case(scheme));
         let rest = &text[begin..];
-        let end =
-            rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>')).unwrap_or(rest.len());
-        is_web.then(|| &rest[..end])
+        let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
+        is_web.then(|| rest.split(is_end).next().unwrap_or_default())
     })
 }
 

