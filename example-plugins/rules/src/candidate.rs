@@ -59,7 +59,7 @@ impl Candidate<'_> {
 
     /// Returns the path that the row is about, however the call spells it: from the workspace, or absolute. Returns `None` if it is unknown.
     fn path(&self) -> Option<&str> {
-        self.from_workspace(self.found.absolute.as_deref()?)
+        self.in_workspace_form(self.found.absolute.as_deref()?)
     }
 
     /// Returns an absolute path as conditions see it. Returns `None` if a part of it is unknown.
@@ -81,7 +81,7 @@ impl Candidate<'_> {
     fn paths(&self, touch: usize) -> Fact<'_> {
         let Some(subject) = self.subject else { return Fact::Absent };
         let shown = |file: MatchedFile<'_>| {
-            let path = file.absolute.and_then(|path| self.from_workspace(path)).unwrap_or(file.written);
+            let path = file.absolute.and_then(|path| self.in_workspace_form(path)).unwrap_or(file.written);
             Value::from(path.to_owned())
         };
         Fact::Is(Value::List(subject.paths(touch).map(shown).collect()))
