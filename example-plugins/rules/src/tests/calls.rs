@@ -25,7 +25,7 @@ fn a_file_is_not_read_in_any_spelling_except_where_it_is_allowed() {
         passes = [".env.example", { command = "cat .env.example" }]
         "#,
     );
-    assert_eq!(refusal(&read("a/../.env.local")).reason, "a/../.env.local holds secrets");
+    assert_eq!(refusal(&read("a/../.env.local")).reason, ".env.local holds secrets");
     for path in [".env", "/work/project/.env", "deep/.ENV", "~/.env"] {
         assert!(is_stopped(&read(path)), "{path}");
     }
@@ -118,7 +118,7 @@ fn a_file_is_not_written_with_any_tool() {
         passes = ["src/a.rs"]
         "#,
     );
-    assert_eq!(question(&write_files(["./infra//a"])).question, "Change ./infra//a?");
+    assert_eq!(question(&write_files(["./infra//a"])).question, "Change infra/a?");
     let patch = "*** Begin Patch\n*** Update File: infra/a\n@@\n-a\n+b\n*** End Patch";
     assert!(is_stopped(&call("apply_patch", json!({ "input": patch }), Action::WriteFiles(vec!["infra/a".into()]))));
     assert!(is_stopped(&mcp("files", "move_file", json!({ "path": "infra/a" }))));
