@@ -125,6 +125,45 @@ fn a_file_is_not_written_with_any_tool() {
     stops_and_passes(&["tee infra/a", "cd infra && touch x", "sed -i s/a/b/ infra/x"], &["cat infra/a", "touch a"]);
 }
 
+/// Configures the plugin with a rule that rejects all paths but these.
+fn only(on: &str, exceptions: &str) {
+    rules(&format!("[[rule]]\nid = \"only\"\non = \"{on}\"\npath = [{exceptions}]\nreject = \"not {{path}}\"\n"));
+}
+
+#[test]
+fn an_unknown_path_is_no_exception() {
+    only("write", r#""!src/**", "!tests/**", "!/tmp/**""#);
+    stops_and_passes(
+        &[
+            "echo x > \"$X\"",
+            "rm -rf $X",
+            "echo x > $(cat list)",
+            "cat > $(mktemp -p lib)",
+            "cat > $(mktemp lib.XXXX)",
+            "tee $X/src/a",
+            "rm -r lib/*",
+            "rm s*",
+        ],
+        &[
+            "echo x > src/a",
+            "echo x > \"src/$NAME.rs\"",
+            "rm -r src/*",
+            "rm tests/*.snap",
+            "make > /dev/null 2>&1",
+            "make 2> /dev/fd/1",
+            "tee >(cat) < a",
+            "diff <(sort a) <(sort b)",
+            "F=$(mktemp) && make > \"$F\"",
+            "cat > $(mktemp -d)/a",
+            "mktemp -t a.XXXX > /dev/null",
+        ],
+    );
+    only("read", r#""!src/**""#);
+    stops_and_passes(&["cat $X", "cat lib/a"], &["cat src/a", "cat src/*", "echo $X"]);
+    only("write", r#""infra/**", "!infra/docs/**""#);
+    stops_and_passes(&["rm infra/*"], &["make > \"$LOG\"", "rm -rf \"$X\"", "rm -r infra/docs/*"]);
+}
+
 #[test]
 fn only_a_deletion_is_a_deletion() {
     rules("[[rule]]\nid = \"del\"\non = \"delete\"\nask = \"Delete {path}?\"");
