@@ -3,12 +3,14 @@
 
 pub mod arguments;
 mod command_line;
+mod operands;
 pub mod patch;
 mod patterns;
 mod reading;
 mod touch;
 
 pub use command_line::{CommandLine, Touched, is_and_list};
+pub use operands::written;
 pub use patterns::{Patterns, Spellings, Target};
 pub use reading::{FETCHERS, file_words};
 pub use touch::Touch;

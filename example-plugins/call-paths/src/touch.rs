@@ -1,7 +1,7 @@
 //! The ways in which a command touches files.
 
 use crate::arguments::Named;
-use crate::{ReadCall, patch, reading};
+use crate::{ReadCall, operands, patch, reading};
 use hookhost_contract::action::paths_of_patch;
 use shell_reader::{Command, Extent, Word, Write, lower};
 
@@ -42,7 +42,7 @@ pub(crate) enum Change {
 
 fn written(command: &Command) -> Vec<(Change, Write)> {
     let change = if command.makes_private() { Change::MadePrivate } else { Change::Made };
-    let written = command.writes().into_iter().map(|write| (change, write));
+    let written = operands::written(command).into_iter().map(|write| (change, write));
     written.chain(command.exposes().into_iter().map(|write| (Change::Exposed, write))).collect()
 }
 

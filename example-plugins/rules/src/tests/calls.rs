@@ -165,6 +165,70 @@ fn an_unknown_path_is_no_exception() {
 }
 
 #[test]
+fn a_script_a_mode_and_a_branch_are_no_files() {
+    only("write", r#""!src/**""#);
+    stops_and_passes(
+        &[
+            "sed -i s/a/b/ lib/a.rs",
+            "sed -i -e s/a/b/ lib/a.rs",
+            "sed -i --expr s/a/b/ lib/a.rs",
+            "sed --file=x.sed -i lib/a.rs",
+            "sed -i -ne p lib/a.rs",
+            "sed -i lib/a lib/a",
+            "sed s/a/b/ src/a > s/a/b/",
+            "sh -c 'sed -n lib/a src/b > lib/a'",
+            "perl -pi -e s/a/b/ lib/a.rs",
+            "perl -i.bak -0pe s/a/b/ lib/a.rs",
+            "gawk -i inplace '{ print }' lib/a",
+            "chmod 755 lib/a",
+            "chmod -x lib/a",
+            "git checkout lib/a",
+            "git apply d.patch",
+            "git apply src/d.patch",
+            "git apply < d.patch",
+            "curl https://x.com/d.patch | git apply",
+            "patch -p1 < src/d.patch",
+            "patch lib/a src/d.patch",
+            "patch -p1 -i src/d.patch",
+            "touch -m lib/a",
+            "chown --reference=src/a lib/a",
+        ],
+        &[
+            "sed -i s/a/b/ src/a.rs",
+            "sed -i.bak s/a/b/ src/a.rs",
+            "sed -i '' s/a/b/ src/a.rs",
+            "sed -i -e s/a/b/ -e s/c/d/ src/a.rs",
+            "sed -i -Ee s/a/b/ src/a.rs",
+            "sed -i -f x.sed src/a.rs",
+            "perl -pi -e s/a/b/ src/a.rs",
+            "perl -i.bak -pe s/a/b/ src/a.rs",
+            "ruby -pi -e x src/a.rs",
+            "gawk -i inplace -v x=1 '{ print }' src/a",
+            "awk '{ print }' a",
+            "chmod +x src/a",
+            "chmod -R 755 src/a",
+            "git checkout -b x",
+            "git checkout -b topic origin/main",
+            "git -C src checkout -B x",
+            "git switch -c x",
+            "git checkout -- src/a",
+            "git apply --check d.patch",
+            "git apply <<'EOF'\n--- a/src/a\n+++ b/src/a\n@@ -1 +1 @@\n-a\n+b\nEOF",
+            "patch src/a d.patch",
+            "patch -i d.patch src/a",
+            "git commit -m apply",
+            "git -C lib checkout -b x",
+            "truncate -s 0 src/a",
+            "touch -d yesterday src/a",
+            "mkdir -m 700 src/a",
+            "chown me: src/a",
+        ],
+    );
+    let patch = shell("git apply d.patch");
+    assert_eq!(refusal(&patch).reason, "not …");
+}
+
+#[test]
 fn only_a_deletion_is_a_deletion() {
     rules("[[rule]]\nid = \"del\"\non = \"delete\"\nask = \"Delete {path}?\"");
     let deletes = "*** Begin Patch\n*** Update File: a\n@@\n-a\n+b\n*** Delete File: b\n*** End Patch";
