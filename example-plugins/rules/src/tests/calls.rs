@@ -72,6 +72,10 @@ fn a_file_is_not_read_in_any_spelling_except_where_it_is_allowed() {
             "git diff --no-index /dev/null .env",
             "cat /work/project/src/../.env",
             "for f in .env; do cat $f; done",
+            "find . -name .env -exec cat {} +",
+            "find a -iname '.env*' | xargs cat",
+            "find . -path '*/.env' -print0 | xargs -0 cat",
+            "fd -H '^\\.env$' -x cat",
         ],
         &[
             "cat .env.example",
@@ -88,6 +92,13 @@ fn a_file_is_not_read_in_any_spelling_except_where_it_is_allowed() {
             "scp host:.env x",
             "test -f .env",
             "find . -name .env",
+            "find . -name .env | wc -l",
+            "find . -name '*.rs' -exec cat {} +",
+            "find . -name '*' | xargs cat",
+            "fd -e rs -x cat",
+            "find . ! -name .env -exec cat {} +",
+            "find . -name .env -exec ls -l {} +",
+            "find . -name .env -exec rm {} +",
             "git -C a commit -m .env",
             "tar cz --exclude .env --exclude=.env.x src",
             "ls -la .env",
@@ -229,6 +240,44 @@ fn a_script_a_mode_and_a_branch_are_no_files() {
 }
 
 #[test]
+fn the_pattern_of_a_search_is_a_file_if_it_names_one() {
+    rules(
+        "[[rule]]\nid = \"env\"\non = \"read\"\npath = [\".env*\", \"!.env.example\", \"*.pem\", \"config/key.yml\"]\nreject = \"not {path}\"\n\
+         stops = [\".env\"]\npasses = [\"x\"]",
+    );
+    let search = |tool: &str, arguments: serde_json::Value| {
+        let action = match arguments["path"].as_str() {
+            Some(path) if tool != "rg" => Action::ReadFile(path.into()),
+            _ => Action::Other(String::new()),
+        };
+        call(tool, arguments, action)
+    };
+    for glob in [".env", "**/.env", ".e*", ".en?", "a/.env", "{.env,x}", ".env{,.local}", "*.pem", "config/key.yml"] {
+        let grep = json!({ "pattern": "KEY", "path": "/work/project", "glob": glob });
+        assert!(is_stopped(&search("Grep", grep)), "{glob}");
+        assert!(is_stopped(&search("Glob", json!({ "pattern": glob, "path": "/work/project" }))), "{glob}");
+        assert!(is_stopped(&search("search_file_content", json!({ "pattern": "x", "include": glob }))), "{glob}");
+        assert!(is_stopped(&search("rg", json!({ "pattern": "x", "path": ".", "include": [glob] }))), "{glob}");
+    }
+    for glob in ["*.rs", "**/*", "*", "**/*.{ts,tsx}", "!.env", ".env.example", "src/**", "e*"] {
+        let grep = json!({ "pattern": ".env", "path": "/work/project", "glob": glob });
+        assert!(!is_stopped(&search("Grep", grep)), "{glob}");
+        assert!(!is_stopped(&search("Glob", json!({ "pattern": glob }))), "{glob}");
+        assert!(!is_stopped(&search("search_file_content", json!({ "pattern": ".env", "include": glob }))), "{glob}");
+    }
+    let grep = json!({ "pattern": "x", "path": "/work/project", "glob": "**/.env" });
+    assert_eq!(refusal(&search("Grep", grep)).reason, "not .env");
+    assert!(is_stopped(&search("Grep", json!({ "path": "config", "glob": "key.yml" }))));
+}
+
+#[test]
+fn a_change_names_the_file_as_the_call_does() {
+    rules("[[rule]]\nid = \"c\"\non = \"read\"\npath = \"a\"\nchange = { file_path = \"{path}.x\" }");
+    let changed = format!("{:?}", ask(&read("./b/../a")));
+    assert!(changed.contains("./b/../a.x"), "{changed}");
+}
+
+#[test]
 fn only_a_deletion_is_a_deletion() {
     rules("[[rule]]\nid = \"del\"\non = \"delete\"\nask = \"Delete {path}?\"");
     let deletes = "*** Begin Patch\n*** Update File: a\n@@\n-a\n+b\n*** Delete File: b\n*** End Patch";
@@ -252,8 +301,24 @@ fn only_a_deletion_is_a_deletion() {
             "gio trash x",
             "Remove-Item x -Recurse",
             "rm $X",
+            "rsync -a --delete empty/ ./",
+            "tar --remove-files -cf x.tar a",
+            "zip -m x.zip a",
+            "zip -rm x.zip a",
         ],
-        &["touch a", "git mv a b", "find . -name x", "git add x", "echo rm x", "cp a b"],
+        &[
+            "rsync -a a/ b",
+            "tar cf x.tar a",
+            "zip -r x.zip a",
+            "zip -m x.zip",
+            "zip -m",
+            "touch a",
+            "git mv a b",
+            "find . -name x",
+            "git add x",
+            "echo rm x",
+            "cp a b",
+        ],
     );
 }
 
