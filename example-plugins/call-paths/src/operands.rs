@@ -16,8 +16,9 @@ struct Program {
     attached: &'static str,
 }
 
-/// Programs whose operands are all files, each with its options whose value may be the next word.
-const VALUES: [(&str, &[&str]); 3] = [("truncate", &["-s", "-r"]), ("touch", &["-d", "-t", "-r"]), ("mkdir", &["-m"])];
+/// Options of programs whose value may be the next word, which is then no operand.
+const VALUES: [(&str, &[&str]); 4] =
+    [("git", &["--source"]), ("truncate", &["-s", "-r"]), ("touch", &["-d", "-t", "-r"]), ("mkdir", &["-m"])];
 
 const PROGRAMS: [Program; 5] = [
     Program {
@@ -52,7 +53,10 @@ pub fn written(command: &Command) -> Vec<Write> {
     let program = lower(&command.program);
     let args = &command.args;
     let has_input = command.input.as_ref().is_some_and(Word::is_known);
-    let (mut others, mut is_patched): (Vec<&Word>, bool) = (Vec::new(), false);
+    let options = VALUES.iter().filter(|(name, _)| *name == program).flat_map(|(_, options)| *options);
+    let values = options.flat_map(|option| args.windows(2).filter(move |pair| pair[0].text == *option));
+    let mut others: Vec<&Word> = values.map(|pair| &pair[1]).collect();
+    let mut is_patched = false;
     match &*program {
         "git" => {
             let subcommand = subcommand(command).unwrap_or_default();
@@ -62,6 +66,10 @@ pub fn written(command: &Command) -> Vec<Write> {
             let applies = matches!(subcommand, "apply" | "am");
             if applies || (subcommand == "checkout" && has(&["-b", "-B", "--orphan"])) {
                 writes.retain(|write| write.extent != Extent::Whole);
+            }
+            // What precedes `--` in `git checkout HEAD~1 -- x` is a commit.
+            if subcommand == "checkout" && has(&["--"]) {
+                others.extend(rest.iter().take_while(|word| word.text != "--"));
             }
             let is_named = || rest.iter().any(|word| !word.text.starts_with('-'));
             is_patched = applies
@@ -85,11 +93,6 @@ pub fn written(command: &Command) -> Vec<Write> {
             others.extend(args.iter().find(|word| is_mode(&word.text)));
         }
         program => {
-            let values = VALUES.iter().filter(|(name, _)| *name == program);
-            others.extend(values.flat_map(|(_, options)| {
-                let pairs = args.windows(2).filter(|pair| options.contains(&pair[0].text.as_str()));
-                pairs.map(|pair| &pair[1])
-            }));
             let known = PROGRAMS.iter().find(|known| known.names.contains(&program));
             others.extend(known.map(|known| known.other_operands(args)).unwrap_or_default());
         }

@@ -6,6 +6,7 @@
 //! begins with a slash, it is an absolute path, and if it begins with `~/`, it is a path in any home directory.
 
 use hookhost_conditions::glob::{Comparison, Glob, Pairs};
+use shell_reader::UNKNOWN;
 use shell_reader::guarded::Reach;
 use shell_reader::path::{self, Normal};
 
@@ -102,7 +103,8 @@ impl Patterns {
         }
         // What a pattern of the shell matches lies below the directory before its first wildcard.
         let Normal::Absolute(path) = &target.path else { return false };
-        let directory = path.find(WILDCARDS).and_then(|at| path[..at].rsplit_once('/'));
+        let is_open = |c| WILDCARDS.contains(&c) || c == UNKNOWN;
+        let directory = path.find(is_open).and_then(|at| path[..at].rsplit_once('/'));
         directory.is_some_and(|(directory, _)| self.is_allowed(&Normal::Absolute(directory.to_owned()), workspace))
     }
 
