@@ -126,6 +126,8 @@ pub struct Named {
     pub whole: bool,
     /// True if the name of the argument shows that the argument is a path. Any other argument matters only if it is a protected path.
     pub is_called_so: bool,
+    /// True if the path is a pattern.
+    pub wild: bool,
 }
 
 /// Names of arguments that say what a tool does.
@@ -167,6 +169,41 @@ pub fn read(tool: &str, arguments: &Value) -> Vec<Named> {
         members.remove("pattern");
     }
     all(tool, false, &arguments)
+}
+
+/// Returns the files that the patterns of a search name, below the directory of the search. Of a pattern, only the name counts, and only if
+/// it begins with at least two known characters; otherwise, the pattern itself is returned, as in `*.pem`.
+pub fn searched(tool: &str, arguments: &Value, directory: Option<&str>) -> Vec<Named> {
+    const DIRECTORIES: [&str; 6] = ["path", "directory", "dir", "dirpath", "folder", "targetdirectory"];
+    let words = words(last_part(tool));
+    let Value::Object(members) = arguments else { return Vec::new() };
+    let searches = ["grep", "glob", "rg", "ripgrep", "search", "find"];
+    if !words.iter().any(|word| searches.contains(&&**word)) {
+        return Vec::new();
+    }
+    let is_glob = words.iter().any(|word| word == "glob");
+    let is_directory = |name: &str| DIRECTORIES.contains(&&*folded(name));
+    let found = || members.iter().find(|(name, _)| is_directory(name)).and_then(|(_, value)| value.as_str());
+    let directory = directory.or_else(found).filter(|directory| !directory.is_empty()).unwrap_or(".");
+    let is_pattern = |name: &str| {
+        let name = folded(name);
+        (is_glob && name == "pattern") || ["glob", "include", "filepattern"].iter().any(|part| name.contains(part))
+    };
+    let mut named = Vec::new();
+    for (name, value) in members.iter().filter(|(name, _)| is_pattern(name)) {
+        patch::visit(value, name, &mut |_, text| {
+            // `{.env,x}`, `**/.env`
+            let parts = text.split([',', '{', '}']).filter(|part| !part.is_empty() && !part.starts_with('!'));
+            named.extend(parts.map(|part| {
+                let part = part.replace("**/", "");
+                let name = part.rsplit('/').next().unwrap_or_default();
+                let known = name.find(['*', '?', '[']);
+                let path = if part.starts_with('/') { part.clone() } else { format!("{directory}/{part}") };
+                Named { path, whole: false, is_called_so: false, wild: known.is_some_and(|known| known >= 2) }
+            }));
+        });
+    }
+    named
 }
 
 /// Returns every argument that may be a path. If the tool's name shows that the tool only reads, returns none.
@@ -249,7 +286,7 @@ impl Found {
     }
 
     fn add(&mut self, path: String, whole: bool, is_called_so: bool) {
-        self.paths.push(Named { path, whole, is_called_so });
+        self.paths.push(Named { path, whole, is_called_so, wild: false });
     }
 }
 

@@ -148,6 +148,19 @@ impl CommandLine {
     }
 }
 
+/// The file that stands for the output of `mktemp`.
+const MADE: &str = "/tmp/mktemp";
+
+/// Returns true if `mktemp` may make its file in another directory than that for temporary files: `mktemp -p x`, `mktemp xXXX`.
+fn makes_elsewhere(command: &Command) -> bool {
+    let is_name = command.args.iter().any(|word| word.text == "-t");
+    let is_elsewhere = |word: &Word| match word.text.strip_prefix('-') {
+        Some(option) => option.starts_with("-tmpdir=") || (option.contains('p') && !option.starts_with('-')),
+        None => !word.text.starts_with("/tmp/") && (!is_name || word.text.contains('/')),
+    };
+    command.program == "mktemp" && command.args.iter().any(is_elsewhere)
+}
+
 /// Returns true if a text or a part of it has no separator of commands other than `&&`.
 #[must_use]
 pub fn is_and_list(text: &str) -> bool {
@@ -174,6 +187,7 @@ impl Touched {
         // Paths are resolved from every directory so far, because a `cd` may fail, unless nothing runs after a failure.
         let mut directories = vec![start];
         let mut patched: Option<&Word> = None;
+        let is_elsewhere = script.commands.iter().any(makes_elsewhere);
         for command in &script.commands {
             // Files on another machine are not protected here.
             if command.location == Location::Machine {
@@ -189,7 +203,10 @@ impl Touched {
                 self.unreadable.get_or_insert_with(|| TOO_OFTEN.into());
                 return;
             }
-            for (change, write) in (touch.by_command)(command) {
+            for (change, mut write) in (touch.by_command)(command) {
+                if is_elsewhere && write.path.text.starts_with(MADE) {
+                    write.path = Word::unknown();
+                }
                 self.add(command, &write, change, &directories, context);
             }
             let input = command.input.as_ref().filter(|input| patched != Some(input));

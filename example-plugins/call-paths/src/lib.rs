@@ -3,12 +3,14 @@
 
 pub mod arguments;
 mod command_line;
+mod operands;
 pub mod patch;
 mod patterns;
 mod reading;
 mod touch;
 
 pub use command_line::{CommandLine, Touched, is_and_list};
+pub use operands::written;
 pub use patterns::{Patterns, Spellings, Target};
 pub use reading::{FETCHERS, file_words};
 pub use touch::Touch;
@@ -89,7 +91,7 @@ impl<'a> ReadCall<'a> {
 
     pub(crate) fn written(&self) -> Vec<Named> {
         let whole = arguments::takes_all(&self.call.name, &self.arguments);
-        let named = |path: &String| Named { path: path.clone(), whole, is_called_so: true };
+        let named = |path: &String| Named { path: path.clone(), whole, is_called_so: true, wild: false };
         let mut paths: Vec<Named> = self.call.action.written_paths().iter().map(named).collect();
         if !matches!(self.call.action, Action::ReadFile(_)) {
             paths.extend(patch::in_arguments(&self.arguments, !paths.is_empty()).iter().map(named));
@@ -101,12 +103,15 @@ impl<'a> ReadCall<'a> {
     }
 
     pub(crate) fn read(&self) -> Vec<Named> {
-        let named = |path: &str| Named { path: path.to_owned(), whole: false, is_called_so: true };
-        match self.call.action.read_path() {
+        let named = |path: &str| Named { path: path.to_owned(), whole: false, is_called_so: true, wild: false };
+        let path = self.call.action.read_path();
+        let mut paths = match path {
             Some(path) => vec![named(path)],
             None if self.is_unknown() => arguments::read(&self.call.name, &self.arguments),
-            None => Vec::new(),
-        }
+            None => return Vec::new(),
+        };
+        paths.extend(arguments::searched(&self.call.name, &self.arguments, path));
+        paths
     }
 
     pub(crate) fn deleted(&self) -> Vec<Named> {
@@ -115,7 +120,7 @@ impl<'a> ReadCall<'a> {
         }
         let mut paths = Vec::new();
         patch::visit(&self.arguments, "", &mut |_, text| paths.extend(patch::deleted(text)));
-        paths.into_iter().map(|path| Named { path, whole: true, is_called_so: true }).collect()
+        paths.into_iter().map(|path| Named { path, whole: true, is_called_so: true, wild: false }).collect()
     }
 
     /// Returns the files that an argument may name. The tool decides which directory relative paths start from, so a path is resolved from
@@ -123,7 +128,11 @@ impl<'a> ReadCall<'a> {
     fn targets(&self, named: &Named) -> Vec<(String, Target)> {
         let path = arguments::local(&named.path);
         let extent = if named.whole { Extent::Whole } else { Extent::File };
-        let target = |path, extent| Target { path, reach: Reach { extent, ..Reach::default() }, spares_dots: false };
+        let target = |path, extent| Target {
+            path,
+            reach: Reach { extent, wild: named.wild, ..Reach::default() },
+            spares_dots: false,
+        };
         let mut targets = Vec::new();
         for (_, spelt) in spellings(&path, &contexts(self.session)) {
             // If a tool moves or removes a home directory, or a directory that contains home directories, this affects all guarded files

@@ -6,6 +6,7 @@
 //! begins with a slash, it is an absolute path, and if it begins with `~/`, it is a path in any home directory.
 
 use hookhost_conditions::glob::{Comparison, Glob, Pairs};
+use shell_reader::UNKNOWN;
 use shell_reader::guarded::Reach;
 use shell_reader::path::{self, Normal};
 
@@ -97,7 +98,14 @@ impl Patterns {
 
     /// Returns true if the target is one of the exceptions.
     pub fn is_excepted(&self, target: &Target, workspace: &str) -> bool {
-        !target.reach.wild && self.is_allowed(&target.path, workspace)
+        if !target.reach.wild {
+            return self.is_allowed(&target.path, workspace);
+        }
+        // What a pattern of the shell matches lies below the directory before its first wildcard.
+        let Normal::Absolute(path) = &target.path else { return false };
+        let is_open = |c| WILDCARDS.contains(&c) || c == UNKNOWN;
+        let directory = path.find(is_open).and_then(|at| path[..at].rsplit_once('/'));
+        directory.is_some_and(|(directory, _)| self.is_allowed(&Normal::Absolute(directory.to_owned()), workspace))
     }
 
     /// Returns true if the path is an exception. The path must be completely known.
@@ -116,7 +124,9 @@ impl PathPattern {
         let Spellings { exact, lower, pairs } = spellings;
         let spellings = if self.ignore_case { lower } else { exact };
         let fits = |path: &String| self.forms.iter().any(|form| form.covers(path));
-        pairs.may_contain(self.pairs) && spellings.iter().any(|path| !path.is_empty() && fits(path))
+        // A path of which nothing is known may be any file, so only a pattern for all files matches it.
+        let is_unknown = || spellings.is_empty() && self.forms.iter().any(|form| form.covers(""));
+        pairs.may_contain(self.pairs) && (spellings.iter().any(|path| !path.is_empty() && fits(path)) || is_unknown())
     }
 
     /// Returns true if the write affects the stem. The target is then a directory above the stem, or its wildcards match the stem.

@@ -1,6 +1,6 @@
 //! Finds the files that a simple command may read, judging by its words.
 
-use shell_reader::{Command, Extent, RedirectKind, Word, Write};
+use shell_reader::{Command, Extent, RedirectKind, UNKNOWN, Word, Write};
 
 /// Maximum length of a path, in bytes. A longer text is not a path.
 const MAX_PATH: usize = 4096;
@@ -45,7 +45,37 @@ pub(crate) fn read(command: &Command) -> Vec<Write> {
     let written = written(command);
     let words = file_words(command).filter(|word| word.text.len() <= MAX_PATH && !written.contains(word));
     found.extend(words.flat_map(|word| names(command, word)));
+    found.extend(sought(command));
     found.into_iter().map(|path| Write { path, extent: Extent::File, supposed: false }).collect()
+}
+
+/// Returns the names that `find` and `fd` look for, if they pass the files to another program.
+fn sought(command: &Command) -> Vec<Word> {
+    const TESTS: [&str; 6] = ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"];
+    const ACTIONS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
+    let args = &command.args;
+    let is_reader = |word: &Word| !only_prints(&word.text) && word.text != "rm";
+    let runs = args.windows(2).any(|pair| ACTIONS.contains(&pair[0].text.as_str()) && is_reader(&pair[1]));
+    let feeds = |program: &String| matches!(program.as_str(), "xargs" | "parallel" | "read");
+    let is_passed = runs || command.downstream.iter().any(feeds);
+    let below = |word: &Word, text: &str| {
+        let glob = text.find(['*', '?', '[']).is_some_and(|known| known >= 2);
+        Word { text: format!("{UNKNOWN}/{}", text.trim_start_matches("*/")), glob, home: false, ..word.clone() }
+    };
+    let is_negated = |at: usize| at > 0 && matches!(args[at - 1].text.as_str(), "!" | "-not");
+    match command.program.as_str() {
+        "find" if is_passed => {
+            let tests = args.windows(2).enumerate();
+            let tests = tests.filter(|(at, pair)| TESTS.contains(&pair[0].text.as_str()) && !is_negated(*at));
+            tests.map(|(_, pair)| below(&pair[1], &pair[1].text)).collect()
+        }
+        "fd" | "fdfind" if is_passed => {
+            let pattern = args.iter().find(|word| !word.text.starts_with('-'));
+            let name = |word: &Word| word.text.trim_matches(['^', '$']).replace('\\', "");
+            pattern.map(|word| below(word, &name(word))).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Returns true if a program does nothing with its words but print, test or remember them, or look for files of these names.

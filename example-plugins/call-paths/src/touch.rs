@@ -1,7 +1,7 @@
 //! The ways in which a command touches files.
 
 use crate::arguments::Named;
-use crate::{ReadCall, patch, reading};
+use crate::{ReadCall, operands, patch, reading};
 use hookhost_contract::action::paths_of_patch;
 use shell_reader::{Command, Extent, Word, Write, lower};
 
@@ -42,7 +42,7 @@ pub(crate) enum Change {
 
 fn written(command: &Command) -> Vec<(Change, Write)> {
     let change = if command.makes_private() { Change::MadePrivate } else { Change::Made };
-    let written = command.writes().into_iter().map(|write| (change, write));
+    let written = operands::written(command).into_iter().map(|write| (change, write));
     written.chain(command.exposes().into_iter().map(|write| (Change::Exposed, write))).collect()
 }
 
@@ -63,6 +63,14 @@ fn removed(command: &Command) -> Vec<Write> {
         // Without an option, these programs do something else.
         "find" | "fd" => command.args.iter().any(|word| word.text == "-delete"),
         "git" => matches!(subcommand, Some("rm" | "clean")),
+        "rsync" => command.args.iter().any(|word| word.text.starts_with("--del")),
+        "tar" | "gtar" | "bsdtar" if command.args.iter().any(|word| word.text == "--remove-files") => {
+            let mut moved = command.writes();
+            moved.retain(|write| write.extent == Extent::Moved);
+            return moved;
+        }
+        // The first operand is the archive.
+        "zip" if command.args.iter().any(moves_into_archive) => return operands(command).into_iter().skip(1).collect(),
         "trash-put" | "gio" | "rimraf" | "del-cli" => return operands(command),
         _ => false,
     };
@@ -76,6 +84,11 @@ fn removed(command: &Command) -> Vec<Write> {
         deleted.push(Write { path: Word::literal("."), extent: Extent::Whole, supposed: false });
     }
     deleted
+}
+
+/// Returns true for the option of `zip` that moves files into the archive.
+fn moves_into_archive(word: &Word) -> bool {
+    word.text == "--move" || (word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains('m'))
 }
 
 /// Returns the operands of a command of a program that the reader does not know.

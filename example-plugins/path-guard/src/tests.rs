@@ -572,7 +572,7 @@ fn escaped(path: &str) -> String {
 }
 
 /// If a path is protected and the reader of shell-guard finds that a command writes this path, the command must be
-/// refused.
+/// refused. Scripts, modes and branches are no paths.
 #[test]
 fn what_shell_guard_reads_as_written_is_what_is_judged() {
     let session = session();
@@ -582,7 +582,7 @@ fn what_shell_guard_reads_as_written_is_what_is_judged() {
         for dialect in [ShellDialect::Posix, ShellDialect::Powershell] {
             let script = shell_reader::read(&command, dialect, &session.cwd, &context);
             for part in script.commands.iter().filter(|part| part.location == shell_reader::Location::Here) {
-                for write in part.writes() {
+                for write in call_paths::written(part) {
                     let (Normal::Absolute(path) | Normal::Below(path)) =
                         context.resolve(&write.path, part.cwd.as_deref());
                     // A config cannot protect these paths, because they are not valid patterns.

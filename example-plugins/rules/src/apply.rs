@@ -229,7 +229,7 @@ impl Hit<'_> {
     fn changed(&self, session: &Session, call: &ToolCall) -> Option<Result<(ToolCall, Change), Refusal>> {
         let Answer::Change(set) = &self.row.answer else { return None };
         if let (Action::Shell(shell), Some(Value::String(command)), 1) = (&call.action, set.get(COMMAND), set.len()) {
-            let command = filled(command, &self.found, &str::to_owned);
+            let command = filled(command, &self.found.as_spelt(), &str::to_owned);
             let Some(line) = self.with_command(session, shell, &command) else {
                 return Some(Err(self.unchanged(&command)));
             };
@@ -238,7 +238,7 @@ impl Hit<'_> {
         }
         let before: Value = call.arguments().ok()?;
         let mut after = before.clone();
-        change(&mut after, set, &self.found);
+        change(&mut after, set, &self.found.as_spelt());
         (after != before).then(|| Ok((ToolCall { arguments: after.to_string(), ..call.clone() }, Change::Arguments)))
     }
 

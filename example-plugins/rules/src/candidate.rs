@@ -2,13 +2,13 @@
 
 use crate::chosen;
 use crate::judge::{Found, Subject};
-use crate::paths::MatchedFile;
+use crate::paths::{MatchedFile, from_workspace};
 use crate::shell::joined;
 use crate::world::World;
 use hookhost_conditions::{Fact, Facts, Value};
 use hookhost_guest::prelude::*;
-use shell_reader::path::{Normal, below};
-use shell_reader::{Command, PathContext, UNKNOWN, Word};
+use shell_reader::path::Normal;
+use shell_reader::{Command, PathContext, Word};
 use std::borrow::Cow;
 
 /// What the matchers of a row have found, with everything that a condition can ask about it.
@@ -59,18 +59,7 @@ impl Candidate<'_> {
 
     /// Returns the path that the row is about, however the call spells it: from the workspace, or absolute. Returns `None` if it is unknown.
     fn path(&self) -> Option<&str> {
-        self.in_workspace_form(self.found.absolute.as_deref()?)
-    }
-
-    /// Returns an absolute path as conditions see it. Returns `None` if a part of it is unknown.
-    fn from_workspace<'p>(&self, absolute: &'p str) -> Option<&'p str> {
-        if absolute.contains(UNKNOWN) {
-            return None;
-        }
-        match below(absolute, self.session.workspace.trim_end_matches('/')) {
-            Some("") => Some("."),
-            inside => Some(inside.unwrap_or(absolute)),
-        }
+        from_workspace(self.found.absolute.as_deref()?, &self.session.workspace)
     }
 
     /// Returns true if the session gets a label because of this call.
@@ -81,7 +70,8 @@ impl Candidate<'_> {
     fn paths(&self, touch: usize) -> Fact<'_> {
         let Some(subject) = self.subject else { return Fact::Absent };
         let shown = |file: MatchedFile<'_>| {
-            let path = file.absolute.and_then(|path| self.in_workspace_form(path)).unwrap_or(file.written);
+            let path =
+                file.absolute.and_then(|path| from_workspace(path, &self.session.workspace)).unwrap_or(file.written);
             Value::from(path.to_owned())
         };
         Fact::Is(Value::List(subject.paths(touch).map(shown).collect()))

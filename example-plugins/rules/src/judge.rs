@@ -19,7 +19,10 @@ use std::ops::Range;
 /// What a row found, for its text and for the reason of an example.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
+    /// The file as texts and conditions show it: from the workspace, or absolute. If that is unknown, as the call spells it.
     pub(crate) path: Option<String>,
+    /// The file as the call spells it, for a change of the call.
+    pub(crate) spelt: Option<String>,
     /// The absolute form of `path`, if it is known.
     pub(crate) absolute: Option<String>,
     /// The simple command, or the whole command line if the row is about something else.
@@ -58,6 +61,11 @@ impl Found {
             }
         };
         value.as_deref()
+    }
+
+    /// Returns the same with the file as the call spells it.
+    pub(crate) fn as_spelt(&self) -> Self {
+        Self { path: self.spelt.clone(), ..self.clone() }
     }
 
     /// Adds a simple command of a line.
@@ -501,8 +509,9 @@ impl<'a> Subject<'a> {
         let touch = paths::touch(on)?;
         let matching = self.files(touch).matching(row.path.as_ref(), &self.session.workspace);
         let of_path = matching.map(|MatchedFile { written, absolute, pattern }| {
-            let (path, absolute) = (Some(written.to_owned()), absolute.map(str::to_owned));
-            let found = Found { path, absolute, ..self.found(row) };
+            let shown = absolute.and_then(|path| paths::from_workspace(path, &self.session.workspace));
+            let (path, spelt) = (Some(shown.unwrap_or(written).to_owned()), Some(written.to_owned()));
+            let found = Found { path, spelt, absolute: absolute.map(str::to_owned), ..self.found(row) };
             if pattern.is_empty() { found } else { found.held("path", pattern) }
         });
         let of_tool = || self.deletes_elsewhere(row, on).then(|| self.found(row));

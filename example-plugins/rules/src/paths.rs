@@ -2,7 +2,8 @@
 
 use call_paths::{Patterns, Spellings, Target, Touch, Touched};
 use hookhost_contract::rule::{RuleOn, RuleRow};
-use shell_reader::path::Normal;
+use shell_reader::UNKNOWN;
+use shell_reader::path::{Normal, below};
 
 /// The ways of touching files, in the order of [`touch`].
 pub(crate) const TOUCHES: [Touch; 3] = [Touch::WRITES, Touch::READS, Touch::DELETES];
@@ -29,7 +30,18 @@ pub(crate) fn patterns(row: &RuleRow) -> Result<Option<Patterns>, String> {
     Patterns::new(&wanted, &excepted, true).map(Some)
 }
 
-/// Devices that keep nothing. `2>/dev/null` changes no file.
+/// Returns an absolute path as texts and conditions see it: from the workspace if it lies there. Returns `None` if a part of it is unknown.
+pub(crate) fn from_workspace<'p>(absolute: &'p str, workspace: &str) -> Option<&'p str> {
+    if absolute.contains(UNKNOWN) {
+        return None;
+    }
+    match below(absolute, workspace.trim_end_matches('/')) {
+        Some("") => Some("."),
+        inside => Some(inside.unwrap_or(absolute)),
+    }
+}
+
+/// Devices that keep nothing. `2>/dev/null` changes no file. Neither does `/dev/fd/2`: what opened it is seen itself.
 const OUTPUTS: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
 
 /// The files that a call touches in one way, ready to be compared with many rows.
@@ -60,7 +72,11 @@ pub(crate) struct MatchedFile<'a> {
 
 impl Files {
     pub(crate) fn new(touched: Touched, workspace: &str) -> Self {
-        let is_file = |(path, _): &(String, Target)| !OUTPUTS.contains(&path.as_str());
+        let is_open = |path: &str| {
+            let number = path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"));
+            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let is_file = |(path, _): &(String, Target)| !OUTPUTS.contains(&path.as_str()) && !is_open(path);
         let targets = touched.targets.into_iter().chain(touched.made_private).filter(is_file);
         let files = targets.map(|(written, target)| {
             let spellings = Spellings::new(&target, workspace);

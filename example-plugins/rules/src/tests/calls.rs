@@ -25,7 +25,7 @@ fn a_file_is_not_read_in_any_spelling_except_where_it_is_allowed() {
         passes = [".env.example", { command = "cat .env.example" }]
         "#,
     );
-    assert_eq!(refusal(&read("a/../.env.local")).reason, "a/../.env.local holds secrets");
+    assert_eq!(refusal(&read("a/../.env.local")).reason, ".env.local holds secrets");
     for path in [".env", "/work/project/.env", "deep/.ENV", "~/.env"] {
         assert!(is_stopped(&read(path)), "{path}");
     }
@@ -72,6 +72,10 @@ fn a_file_is_not_read_in_any_spelling_except_where_it_is_allowed() {
             "git diff --no-index /dev/null .env",
             "cat /work/project/src/../.env",
             "for f in .env; do cat $f; done",
+            "find . -name .env -exec cat {} +",
+            "find a -iname '.env*' | xargs cat",
+            "find . -path '*/.env' -print0 | xargs -0 cat",
+            "fd -H '^\\.env$' -x cat",
         ],
         &[
             "cat .env.example",
@@ -88,6 +92,13 @@ fn a_file_is_not_read_in_any_spelling_except_where_it_is_allowed() {
             "scp host:.env x",
             "test -f .env",
             "find . -name .env",
+            "find . -name .env | wc -l",
+            "find . -name '*.rs' -exec cat {} +",
+            "find . -name '*' | xargs cat",
+            "fd -e rs -x cat",
+            "find . ! -name .env -exec cat {} +",
+            "find . -name .env -exec ls -l {} +",
+            "find . -name .env -exec rm {} +",
             "git -C a commit -m .env",
             "tar cz --exclude .env --exclude=.env.x src",
             "ls -la .env",
@@ -118,11 +129,158 @@ fn a_file_is_not_written_with_any_tool() {
         passes = ["src/a.rs"]
         "#,
     );
-    assert_eq!(question(&write_files(["./infra//a"])).question, "Change ./infra//a?");
+    assert_eq!(question(&write_files(["./infra//a"])).question, "Change infra/a?");
     let patch = "*** Begin Patch\n*** Update File: infra/a\n@@\n-a\n+b\n*** End Patch";
     assert!(is_stopped(&call("apply_patch", json!({ "input": patch }), Action::WriteFiles(vec!["infra/a".into()]))));
     assert!(is_stopped(&mcp("files", "move_file", json!({ "path": "infra/a" }))));
     stops_and_passes(&["tee infra/a", "cd infra && touch x", "sed -i s/a/b/ infra/x"], &["cat infra/a", "touch a"]);
+}
+
+/// Configures the plugin with a rule that rejects all paths but these.
+fn only(on: &str, exceptions: &str) {
+    rules(&format!("[[rule]]\nid = \"only\"\non = \"{on}\"\npath = [{exceptions}]\nreject = \"not {{path}}\"\n"));
+}
+
+#[test]
+fn an_unknown_path_is_no_exception() {
+    only("write", r#""!src/**", "!tests/**", "!/tmp/**""#);
+    stops_and_passes(
+        &[
+            "echo x > \"$X\"",
+            "rm -rf $X",
+            "echo x > $(cat list)",
+            "cat > $(mktemp -p lib)",
+            "cat > $(mktemp lib.XXXX)",
+            "tee $X/src/a",
+            "rm -r lib/*",
+            "rm s*",
+        ],
+        &[
+            "echo x > src/a",
+            "echo x > \"src/$NAME.rs\"",
+            "rm -r src/*",
+            "rm tests/*.snap",
+            "make > /dev/null 2>&1",
+            "make 2> /dev/fd/1",
+            "tee >(cat) < a",
+            "diff <(sort a) <(sort b)",
+            "F=$(mktemp) && make > \"$F\"",
+            "cat > $(mktemp -d)/a",
+            "mktemp -t a.XXXX > /dev/null",
+        ],
+    );
+    only("read", r#""!src/**""#);
+    stops_and_passes(&["cat $X", "cat lib/a", "git status"], &["cat src/a", "cat src/*", "echo $X"]);
+    only("write", r#""infra/**", "!infra/docs/**""#);
+    stops_and_passes(&["rm infra/*"], &["make > \"$LOG\"", "rm -rf \"$X\"", "rm -r infra/docs/*"]);
+}
+
+#[test]
+fn a_script_a_mode_and_a_branch_are_no_files() {
+    only("write", r#""!src/**""#);
+    stops_and_passes(
+        &[
+            "sed -i s/a/b/ lib/a.rs",
+            "sed -i -e s/a/b/ lib/a.rs",
+            "sed -i --expr s/a/b/ lib/a.rs",
+            "sed --file=x.sed -i lib/a.rs",
+            "sed -i -ne p lib/a.rs",
+            "sed -i lib/a lib/a",
+            "sed s/a/b/ src/a > s/a/b/",
+            "sh -c 'sed -n lib/a src/b > lib/a'",
+            "perl -pi -e s/a/b/ lib/a.rs",
+            "perl -i.bak -0pe s/a/b/ lib/a.rs",
+            "gawk -i inplace '{ print }' lib/a",
+            "chmod 755 lib/a",
+            "chmod -x lib/a",
+            "git checkout lib/a",
+            "git checkout HEAD -- lib/a",
+            "git checkout lib/a -- lib/a",
+            "find . -name '*.rs' -exec sed -i s/a/b/ {} +",
+            "git apply d.patch",
+            "git apply src/d.patch",
+            "git apply < d.patch",
+            "curl https://x.com/d.patch | git apply",
+            "patch -p1 < src/d.patch",
+            "patch lib/a src/d.patch",
+            "patch -p1 -i src/d.patch",
+            "touch -m lib/a",
+            "chown --reference=src/a lib/a",
+        ],
+        &[
+            "sed -i s/a/b/ src/a.rs",
+            "sed -i.bak s/a/b/ src/a.rs",
+            "sed -i '' s/a/b/ src/a.rs",
+            "sed -i -e s/a/b/ -e s/c/d/ src/a.rs",
+            "sed -i -Ee s/a/b/ src/a.rs",
+            "sed -i -f x.sed src/a.rs",
+            "perl -pi -e s/a/b/ src/a.rs",
+            "perl -i.bak -pe s/a/b/ src/a.rs",
+            "ruby -pi -e x src/a.rs",
+            "gawk -i inplace -v x=1 '{ print }' src/a",
+            "awk '{ print }' a",
+            "chmod +x src/a",
+            "chmod -R 755 src/a",
+            "git checkout -b x",
+            "git checkout -b topic origin/main",
+            "git -C src checkout -B x",
+            "git switch -c x",
+            "git checkout -- src/a",
+            "git apply --check d.patch",
+            "git apply <<'EOF'\n--- a/src/a\n+++ b/src/a\n@@ -1 +1 @@\n-a\n+b\nEOF",
+            "patch src/a d.patch",
+            "patch -i d.patch src/a",
+            "git commit -m apply",
+            "git checkout HEAD~1 -- src/a",
+            "git restore --source HEAD~1 src/a",
+            "find src -name '*.rs' -exec sed -i s/a/b/ {} +",
+            "git -C lib checkout -b x",
+            "truncate -s 0 src/a",
+            "touch -d yesterday src/a",
+            "mkdir -m 700 src/a",
+            "chown me: src/a",
+        ],
+    );
+    let patch = shell("git apply d.patch");
+    assert_eq!(refusal(&patch).reason, "not …");
+}
+
+#[test]
+fn the_pattern_of_a_search_is_a_file_if_it_names_one() {
+    rules(
+        "[[rule]]\nid = \"env\"\non = \"read\"\npath = [\".env*\", \"!.env.example\", \"*.pem\", \"config/key.yml\"]\nreject = \"not {path}\"\n\
+         stops = [\".env\"]\npasses = [\"x\"]",
+    );
+    let search = |tool: &str, arguments: serde_json::Value| {
+        let action = match arguments["path"].as_str() {
+            Some(path) if tool != "rg" => Action::ReadFile(path.into()),
+            _ => Action::Other(String::new()),
+        };
+        call(tool, arguments, action)
+    };
+    for glob in [".env", "**/.env", ".e*", ".en?", "a/.env", "{.env,x}", ".env{,.local}", "*.pem", "config/key.yml"] {
+        let grep = json!({ "pattern": "KEY", "path": "/work/project", "glob": glob });
+        assert!(is_stopped(&search("Grep", grep)), "{glob}");
+        assert!(is_stopped(&search("Glob", json!({ "pattern": glob, "path": "/work/project" }))), "{glob}");
+        assert!(is_stopped(&search("search_file_content", json!({ "pattern": "x", "include": glob }))), "{glob}");
+        assert!(is_stopped(&search("rg", json!({ "pattern": "x", "path": ".", "include": [glob] }))), "{glob}");
+    }
+    for glob in ["*.rs", "**/*", "*", "**/*.{ts,tsx}", "!.env", ".env.example", "src/**", "e*"] {
+        let grep = json!({ "pattern": ".env", "path": "/work/project", "glob": glob });
+        assert!(!is_stopped(&search("Grep", grep)), "{glob}");
+        assert!(!is_stopped(&search("Glob", json!({ "pattern": glob }))), "{glob}");
+        assert!(!is_stopped(&search("search_file_content", json!({ "pattern": ".env", "include": glob }))), "{glob}");
+    }
+    let grep = json!({ "pattern": "x", "path": "/work/project", "glob": "**/.env" });
+    assert_eq!(refusal(&search("Grep", grep)).reason, "not .env");
+    assert!(is_stopped(&search("Grep", json!({ "path": "config", "glob": "key.yml" }))));
+}
+
+#[test]
+fn a_change_names_the_file_as_the_call_does() {
+    rules("[[rule]]\nid = \"c\"\non = \"read\"\npath = \"a\"\nchange = { file_path = \"{path}.x\" }");
+    let changed = format!("{:?}", ask(&read("./b/../a")));
+    assert!(changed.contains("./b/../a.x"), "{changed}");
 }
 
 #[test]
@@ -149,8 +307,24 @@ fn only_a_deletion_is_a_deletion() {
             "gio trash x",
             "Remove-Item x -Recurse",
             "rm $X",
+            "rsync -a --delete empty/ ./",
+            "tar --remove-files -cf x.tar a",
+            "zip -m x.zip a",
+            "zip -rm x.zip a",
         ],
-        &["touch a", "git mv a b", "find . -name x", "git add x", "echo rm x", "cp a b"],
+        &[
+            "rsync -a a/ b",
+            "tar cf x.tar a",
+            "zip -r x.zip a",
+            "zip -m x.zip",
+            "zip -m",
+            "touch a",
+            "git mv a b",
+            "find . -name x",
+            "git add x",
+            "echo rm x",
+            "cp a b",
+        ],
     );
 }
 
