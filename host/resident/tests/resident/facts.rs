@@ -27,7 +27,8 @@ async fn the_facts_of_an_agent_come_from_its_message_and_from_the_process_that_w
         Some(Refusal::new(format!("{read:?}")))
     });
     let mut entry = Entry::from_rule("reader", rule);
-    entry.grants.facts = [FactName::SessionMode, FactName::DockerContext, FactName::Variable("DOCKER_CONTEXT".into())].into();
+    entry.grants.facts =
+        [FactName::SessionMode, FactName::DockerContext, FactName::Variable("DOCKER_CONTEXT".into())].into();
     let lab = Lab::new(Rule::new()).await;
     *lab.configuration.config.lock().unwrap() = Ok(Config::from_entries(vec![entry], Settings::default()).unwrap());
     std::fs::write(&lab.configuration.file, "with facts").unwrap();
