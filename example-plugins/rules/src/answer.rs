@@ -70,20 +70,42 @@ pub(crate) fn names(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
 /// Maximum length of a text with the values of its names, in bytes. Without it, a change could grow the call with each round.
 pub(crate) const MAX_FILLED: usize = 256 * 1024;
 
-/// Returns a text with the values of its names, each as `form` shows it. The value of a name that the call does not have is `?`. Beyond
-/// [`MAX_FILLED`], no further value is filled in.
-pub(crate) fn filled(text: &str, found: &Found, form: &dyn Fn(&str) -> String) -> String {
+/// Returns a text with the values of its names, each as `form` shows it. The value of a name that the call does not have is `(unknown)`.
+/// Beyond `most` bytes, no further value is filled in.
+fn filled_to(text: &str, found: &Found, most: usize, form: &dyn Fn(&str) -> String) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut end = 0;
     for (range, name) in names(text) {
-        if filled.len() > MAX_FILLED {
+        if filled.len() > most {
             break;
         }
         filled.push_str(&text[end..range.start]);
-        filled.push_str(&found.value(name).map_or_else(|| "?".to_owned(), form));
+        filled.push_str(&found.value(name).map_or_else(|| "(unknown)".to_owned(), form));
         end = range.end;
     }
     filled + &text[end..]
+}
+
+/// Returns a text for arguments, with the values of its names as they are.
+pub(crate) fn filled(text: &str, found: &Found) -> String {
+    filled_to(text, found, MAX_FILLED, &str::to_owned)
+}
+
+/// Length of a text for people after which no further value is filled in, in bytes.
+const MAX_SENTENCE: usize = 2 * 1024;
+
+/// Returns a text for people, with the values of its names as people see them.
+pub(crate) fn sentence(text: &str, found: &Found) -> String {
+    filled_to(text, found, MAX_SENTENCE, &shown)
+}
+
+/// Returns a text, or only its beginning if it has more than `most` bytes.
+pub(crate) fn cut(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.push('…');
+    }
+    text
 }
 
 /// Maximum length of a value in a text for people, in characters.
@@ -106,7 +128,7 @@ pub(crate) fn shown(value: &str) -> String {
 /// Returns a value with the names in all of its strings filled.
 fn filled_value(value: &Value, found: &Found) -> Value {
     match value {
-        Value::String(text) => filled(text, found, &str::to_owned).into(),
+        Value::String(text) => filled(text, found).into(),
         Value::Array(values) => values.iter().map(|value| filled_value(value, found)).collect(),
         Value::Object(members) => {
             members.iter().map(|(name, value)| (name.clone(), filled_value(value, found))).collect()
@@ -205,14 +227,14 @@ pub(crate) fn strings_of(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{change, filled, names, redacted, redacted_json, shown};
+    use super::{change, cut, names, redacted, redacted_json, sentence, shown};
     use crate::judge::Found;
     use serde_json::json;
 
     #[test]
     fn a_text_gets_the_values_of_its_names() {
         let found = Found { path: Some("a.txt".into()), ..Found::default() };
-        assert_eq!(filled("Write {path} in {host}? {} { x }", &found, &shown), "Write a.txt in ?? {} { x }");
+        assert_eq!(sentence("Write {path} in {host}? {} { x }", &found), "Write a.txt in (unknown)? {} { x }");
         assert_eq!(names("{a} {B} {git.branch}").map(|(_, name)| name).collect::<Vec<_>>(), ["a", "git.branch"]);
     }
 
@@ -220,6 +242,13 @@ mod tests {
     fn a_value_cannot_add_a_line_to_a_text_and_is_cut() {
         assert_eq!(shown("a\nInstead: \u{1a}"), "a Instead: …");
         assert_eq!(shown(&"x".repeat(400)).chars().count(), 301);
+    }
+
+    #[test]
+    fn a_text_does_not_grow_without_end_and_is_cut_between_letters() {
+        let found = Found { path: Some("x".repeat(400)), ..Found::default() };
+        assert!(sentence(&"{path}".repeat(500), &found).len() < 6_000);
+        assert_eq!((cut("aü".into(), 2), cut("aü".into(), 3)), ("a…".into(), "aü".into()));
     }
 
     #[test]

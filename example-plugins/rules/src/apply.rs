@@ -2,7 +2,7 @@
 //!
 //! Rejections come first, then changes in the order of the file, then questions.
 
-use crate::answer::{Answer, MAX_FILLED, change, filled, redacted, redacted_json, shown, strings_of};
+use crate::answer::{Answer, MAX_FILLED, change, cut, filled, redacted, redacted_json, sentence, shown, strings_of};
 use crate::compile::RuleSet;
 use crate::files;
 use crate::judge::{Asked, Found, Hit, Spoken};
@@ -16,6 +16,18 @@ use serde_json::Value;
 /// Maximum number of times that rows change a call before it is rejected.
 const MAX_CHANGES: u32 = 5;
 
+/// Maximum number of findings about one event. The host accepts twice as many.
+const MAX_FINDINGS: usize = 32;
+
+/// Maximum length of the text of a finding, in bytes. [`MAX_FINDINGS`] fit into the record of an event.
+const MAX_EXPLANATION: usize = 500;
+
+/// Maximum length of a reminder, in bytes. The host accepts 4 KiB with its key.
+const MAX_REMINDER: usize = 3_800;
+
+/// Maximum length of a question to which further rows add theirs, in bytes.
+const MAX_QUESTION: usize = 16 * 1024;
+
 /// The key of a change that replaces the command of a shell.
 const COMMAND: &str = "command";
 
@@ -23,20 +35,34 @@ impl RuleSet {
     /// Judges a call. After a change, all rows are compared with the changed call. Only the host can tell what changed arguments of a tool
     /// that it knows mean, so it asks again about them.
     pub fn verdict(&self, session: &Session, call: &ToolCall) -> ToolCallVerdict {
-        let memory = Memory::of(&call.id);
-        let world = OfEvent(memory);
+        let memory = Memory::of_call(call);
         if self.keeps_calls {
             memory.note_call(call);
         }
         if self.keeps_files {
             files::note_before(session, call);
         }
+        let mut findings = Findings::default();
+        let verdict = self.verdict_of_rounds(session, call, memory, &mut findings);
+        findings.report();
+        verdict
+    }
+
+    /// Judges a call and what the rows make of it.
+    fn verdict_of_rounds(
+        &self,
+        session: &Session,
+        call: &ToolCall,
+        memory: Memory,
+        findings: &mut Findings,
+    ) -> ToolCallVerdict {
+        let world = OfEvent(memory);
         let (mut call, longest) = (call.clone(), call.arguments.len() + MAX_FILLED);
         let (mut changed, mut reported) = (None, Vec::new());
         for round in event::round().. {
             let hits = self.hits(&world, session, &call, Asked::All);
             let is_new = |hit: &&Hit<'_>| !reported.contains(&&*hit.row.id);
-            let refusal = report(hits.iter().filter(is_new), &hits, memory);
+            let refusal = findings.add(hits.iter().filter(is_new), &hits, memory, false);
             reported.extend(hits.iter().map(|hit| &*hit.row.id));
             if let Some(refusal) = refusal {
                 return refusal.into();
@@ -114,7 +140,7 @@ impl RuleSet {
         let memory = Memory::of(&event::id());
         let spoken = Spoken { world: &OfEvent(memory), session, on, text: "", call: None, failed: false };
         let hits = self.hits_of_text(spoken, Asked::All);
-        let refusal = report(hits.iter(), &hits, memory);
+        let refusal = report(&hits, memory, false);
         (hits, refusal)
     }
 
@@ -132,11 +158,15 @@ impl RuleSet {
         let is_new = |hit: &Hit<'_>| !hits.iter().any(|other| other.row.id == hit.row.id);
         let further: Vec<Hit<'_>> = in_raw.into_iter().filter(is_new).collect();
         hits.extend(further);
-        if let Some(refusal) = report(hits.iter(), &hits, memory) {
+        let has_run = spoken.call.is_some();
+        let refusal = report(&hits, memory, has_run);
+        let effective = || hits.iter().filter(|hit| !hit.row.observe);
+        if has_run || refusal.is_none() {
+            effective().for_each(Hit::take_effect);
+        }
+        if let Some(refusal) = refusal {
             return Err(refusal);
         }
-        let effective = || hits.iter().filter(|hit| !hit.row.observe);
-        effective().for_each(Hit::take_effect);
         let (mut text, mut raw) = (spoken.text.to_owned(), raw.map(str::to_owned));
         let mut is_redacted = false;
         for hit in effective() {
@@ -176,7 +206,7 @@ impl Hit<'_> {
     fn text(&self) -> String {
         match &self.row.answer {
             Answer::Reject(text) | Answer::Ask(text) | Answer::Note(text) | Answer::Remind(text) => {
-                filled(text, &self.found, &shown)
+                sentence(text, &self.found)
             }
             Answer::Change(_) => "the call gets other arguments".to_owned(),
             Answer::Redact(_) => "parts of the text are replaced".to_owned(),
@@ -191,15 +221,19 @@ impl Hit<'_> {
                 let text = self.text();
                 // `a. Instead: b`, whatever sign the text ends with.
                 let end = if text.ends_with(['.', '!', '?']) || between == "\n" { "" } else { "." };
-                format!("{text}{end}{between}Instead: {}", filled(instead, &self.found, &shown))
+                format!("{text}{end}{between}Instead: {}", sentence(instead, &self.found))
             }
             None => self.text(),
         }
     }
 
+    /// Returns true if the row rejects the call or text.
+    pub(crate) fn rejects(&self) -> bool {
+        matches!(self.row.answer, Answer::Reject(_)) && self.found.unreadable.is_none() && !self.row.observe
+    }
+
     fn refusal(&self) -> Option<Refusal> {
-        let is_rejection = matches!(self.row.answer, Answer::Reject(_)) && self.found.unreadable.is_none();
-        is_rejection.then(|| {
+        self.rejects().then(|| {
             let refusal = Refusal::new(self.text_and_instead(" ")).code(&self.row.id);
             if self.row.instead.is_some() { refusal.retryable() } else { refusal }
         })
@@ -218,7 +252,8 @@ impl Hit<'_> {
     fn take_effect(&self) {
         match &self.row.answer {
             Answer::Remind(_) => {
-                effects::remind(&Reminder::new(self.text()).dedupe_key(format!("rules.{}", self.row.id)));
+                let text = cut(self.text(), MAX_REMINDER);
+                effects::remind(&Reminder::new(text).dedupe_key(format!("rules.{}", self.row.id)));
             }
             Answer::Label(label) => labels::add(label),
             _ => {}
@@ -229,7 +264,7 @@ impl Hit<'_> {
     fn changed(&self, session: &Session, call: &ToolCall) -> Option<Result<(ToolCall, Change), Refusal>> {
         let Answer::Change(set) = &self.row.answer else { return None };
         if let (Action::Shell(shell), Some(Value::String(command)), 1) = (&call.action, set.get(COMMAND), set.len()) {
-            let command = filled(command, &self.found.as_spelt(), &str::to_owned);
+            let command = filled(command, &self.found.as_spelt());
             let Some(line) = self.with_command(session, shell, &command) else {
                 return Some(Err(self.unchanged(&command)));
             };
@@ -277,13 +312,15 @@ impl Hit<'_> {
     fn finding(&self) -> Finding {
         let Found { unreadable, held, path, .. } = &self.found;
         let severity = if self.row.answer.stops() { Severity::Warning } else { Severity::Info };
-        let explanation = unreadable.clone().unwrap_or_else(|| self.text());
+        let explanation = cut(unreadable.clone().unwrap_or_else(|| self.text()), MAX_EXPLANATION);
+        let path = path.as_deref().map(shown);
         let action = match (self.row.observe, unreadable) {
             (true, _) => "observe",
             (false, Some(_)) => "ask",
             (false, None) => self.row.answer.key(),
         };
-        let mut details = json!({ "path": path, "held": held.as_ref().map(|(key, value)| json!({ *key: value })) });
+        let mut details =
+            json!({ "path": path, "held": held.as_ref().map(|(key, value)| json!({ *key: shown(value) })) });
         if self.row.observe {
             details["would"] = self.row.answer.key().into();
         }
@@ -293,22 +330,73 @@ impl Hit<'_> {
 
 /// Returns one question for all rows that ask. The rows of the user come first, and the code names the first row.
 fn question(hits: &[Hit<'_>]) -> ToolCallVerdict {
-    let of_layer = |of_project| hits.iter().filter(move |hit| hit.row.of_project == of_project && !hit.row.observe);
-    let asking = of_layer(false).chain(of_layer(true)).filter_map(|hit| Some((hit, hit.question()?)));
-    let (asking, texts): (Vec<&Hit<'_>>, Vec<String>) = asking.unzip();
-    let question = asking.first().map(|first| Escalation::new(texts.join("\n")).code(&first.row.id));
-    question.map_or_else(Verdict::allow, Into::into)
-}
-
-/// Reports a finding for each new row that matches, and remembers the matches about which conditions ask. Returns the first rejection. What
-/// is rejected does not happen, so only rows that stop it have then matched.
-fn report<'a>(new: impl Iterator<Item = &'a Hit<'a>>, hits: &[Hit<'_>], memory: Memory) -> Option<Refusal> {
-    let refusal = hits.iter().filter(|hit| !hit.row.observe).find_map(Hit::refusal);
-    for hit in new {
-        effects::report(&hit.finding());
-        if hit.row.is_remembered && (refusal.is_none() || hit.row.answer.stops()) {
-            memory.note_match(&hit.row.id, hit.row.is_counted);
+    let asking = hits.iter().filter(|hit| !hit.row.observe);
+    let mut asking = asking.filter_map(|hit| Some((&hit.row.id, hit.question()?)));
+    let Some((code, mut question)) = asking.next() else { return Verdict::allow() };
+    let mut further = 0;
+    for (_, text) in asking {
+        if question.len() + text.len() < MAX_QUESTION {
+            question = question + "\n" + &text;
+        } else {
+            further += 1;
         }
     }
+    if further > 0 {
+        question += &format!("\n{further} further rules ask about it.");
+    }
+    Escalation::new(question).code(code).into()
+}
+
+/// The findings about an event: those of the user's rows, and those of projects.
+#[derive(Default)]
+struct Findings {
+    listed: [Vec<Finding>; 2],
+    /// The number of findings that are not listed.
+    further: usize,
+}
+
+impl Findings {
+    /// Adds a finding for each new row that matches, and remembers the matches about which conditions ask. Returns the first rejection. What
+    /// is rejected does not happen, so only rows that stop it have then matched. What has run has happened all the same.
+    fn add<'a>(
+        &mut self,
+        new: impl Iterator<Item = &'a Hit<'a>>,
+        hits: &[Hit<'_>],
+        memory: Memory,
+        has_run: bool,
+    ) -> Option<Refusal> {
+        let refusal = hits.iter().find_map(Hit::refusal);
+        for hit in new {
+            let listed = &mut self.listed[usize::from(hit.row.of_project)];
+            if listed.len() < MAX_FINDINGS {
+                listed.push(hit.finding());
+            } else {
+                self.further += 1;
+            }
+            if hit.row.is_remembered && (has_run || refusal.is_none() || hit.row.answer.stops()) {
+                memory.note_match(&hit.row.id, hit.row.is_counted);
+            }
+        }
+        refusal
+    }
+
+    /// Reports the findings, those of the user's rows first. If there are too many, the last says how many are missing: the host does not
+    /// accept more, and the event would fail.
+    fn report(self) {
+        let listed = || self.listed.iter().flatten();
+        listed().take(MAX_FINDINGS).for_each(effects::report);
+        let further = self.further + listed().count().saturating_sub(MAX_FINDINGS);
+        if further > 0 {
+            let explanation = format!("{further} further rules match");
+            effects::report(&Finding::new("rules.further", Severity::Info, explanation));
+        }
+    }
+}
+
+/// Reports and remembers the rows that match a text or an event, and returns the first rejection.
+fn report(hits: &[Hit<'_>], memory: Memory, has_run: bool) -> Option<Refusal> {
+    let mut findings = Findings::default();
+    let refusal = findings.add(hits.iter(), hits, memory, has_run);
+    findings.report();
     refusal
 }

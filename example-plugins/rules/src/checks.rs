@@ -54,8 +54,24 @@ pub(crate) fn mistakes(row: &RuleRow) -> Vec<Wrong> {
         );
         wrong.push(Wrong::at("label", message));
     }
+    wrong.extend(change_mistakes(row));
     wrong.extend(row.texts().into_iter().flat_map(|(key, text)| unknown_names(&key, text)));
     wrong
+}
+
+/// Returns the arguments that a row about commands changes besides the command: which of them a tool has is known only of a tool by name.
+fn change_mistakes(row: &RuleRow) -> Vec<Wrong> {
+    let is_of_commands = row.on.iter().all(|on| *on == RuleOn::Shell);
+    let keys = row.change.iter().flatten().map(|(key, _)| key).filter(|key| is_of_commands && *key != "command");
+    let wrong = keys.map(|key| {
+        let advice = match vocabulary::nearest(key, std::iter::once("command")) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "name the tool that has this argument, such as `on = \"Bash\"`".to_owned(),
+        };
+        let message = format!("a rule about `shell` changes only `command`, and not `{key}`: {advice}");
+        Wrong::at(format!("change.{key}"), message)
+    });
+    wrong.collect()
 }
 
 /// Returns the mistakes in `after` and `within` that can be found without the other rows.
@@ -171,7 +187,7 @@ fn unknown_names(key: &str, text: &str) -> Vec<Wrong> {
 #[cfg(test)]
 mod tests {
     use super::{facts_in_texts, mistake, mistakes};
-    use hookhost_contract::rule::RuleRow;
+    use hookhost_contract::rule::{OneOrMany, RuleRow};
 
     #[test]
     fn each_wrong_value_has_a_sentence_that_says_what_to_write() {
@@ -211,6 +227,23 @@ mod tests {
         let change = serde_json::from_str(r#"{"a":["{x}"]}"#).unwrap();
         let row = RuleRow { change: Some(change), ..RuleRow::default() };
         assert_eq!(mistakes(&row)[0].key, "change.a");
+    }
+
+    #[test]
+    fn a_rule_about_commands_changes_nothing_but_the_command() {
+        let of = |on: &[&str], change: &str| {
+            let on = on.iter().map(|on| serde_json::from_value(serde_json::Value::from(*on)).unwrap()).collect();
+            let change = serde_json::from_str(change).unwrap();
+            let wrong = mistakes(&RuleRow { on: OneOrMany(on), change: Some(change), ..RuleRow::default() });
+            wrong.into_iter().map(|wrong| format!("{}: {}", wrong.key, wrong.message)).collect::<Vec<_>>()
+        };
+        let [wrong] = &of(&["shell"], r#"{"comand":"x"}"#)[..] else { panic!() };
+        assert!(wrong.starts_with("change.comand: ") && wrong.ends_with("did you mean `command`?"), "{wrong}");
+        let [wrong] = &of(&["shell"], r#"{"command":"x","timeout":5}"#)[..] else { panic!() };
+        assert!(wrong.starts_with("change.timeout: ") && wrong.contains("name the tool"), "{wrong}");
+        assert!(of(&["shell"], r#"{"command":"x"}"#).is_empty());
+        assert!(of(&["shell", "Bash"], r#"{"timeout":5}"#).is_empty());
+        assert!(of(&["write"], r#"{"mode":"x"}"#).is_empty());
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub struct RuleSet {
     pub(crate) of_tools: Vec<u16>,
     /// The numbers of the rows with each word, in the order of [`RuleOn::WORDS`].
     by_word: [Vec<u16>; RuleOn::WORDS.len()],
+    /// True if a row is one of a project.
+    pub(crate) has_project: bool,
     /// True if a condition asks how often a call came.
     pub(crate) keeps_calls: bool,
     /// The numbers of the rows that give the session a label about which conditions ask.
@@ -107,6 +109,7 @@ impl RuleSet {
 
     fn indexed(rows: Vec<CompiledRow>, programs: Programs) -> Self {
         let ask_for = |name: &str| rows.iter().any(|row| row.conditions.ask_for(name));
+        let has_project = rows.iter().any(|row| row.of_project);
         let keeps_calls = ask_for("same_call");
         let keeps_files = ask_for("written_by_agent") || ask_for("created_by_agent");
         let asked = |label: &str| rows.iter().any(|row| row.conditions.ask_about(label));
@@ -114,8 +117,18 @@ impl RuleSet {
         let labelling = (0..).zip(&rows).filter(|(_, row)| is_labelling(row)).map(|(at, _)| at).collect();
         let (any_program, of_tools) = (Vec::new(), Vec::new());
         let (by_program, by_word) = (LiteMap::new(), std::array::from_fn(|_| Vec::new()));
-        let mut set =
-            Self { rows, programs, by_program, any_program, of_tools, by_word, keeps_calls, labelling, keeps_files };
+        let mut set = Self {
+            rows,
+            programs,
+            by_program,
+            any_program,
+            of_tools,
+            by_word,
+            has_project,
+            keeps_calls,
+            labelling,
+            keeps_files,
+        };
         for (at, row) in (0..).zip(&set.rows) {
             for on in &row.on {
                 let numbers = word(on).map_or(&mut set.of_tools, |word| &mut set.by_word[word]);

@@ -78,17 +78,23 @@ impl Conditions {
         self.after.is_some() || self.when.is_some() || self.unless.is_some()
     }
 
-    /// Returns true if the row applies to a candidate. If a fact cannot be read, a row that stops calls applies, and any other row does not.
-    pub(crate) fn hold(&self, candidate: &Candidate<'_>, stops: bool) -> bool {
+    /// Returns the key because of which the row does not apply to a candidate. If a fact cannot be read, a row that stops calls applies, and
+    /// any other row does not.
+    pub(crate) fn failing(&self, candidate: &Candidate<'_>, stops: bool) -> Option<&'static str> {
         let in_doubt = stops || candidate.world.assumes();
         let is_true = |condition: &Condition, in_doubt| match condition.evaluate(candidate) {
             Truth::True => true,
             Truth::False => false,
             Truth::Unreadable => in_doubt,
         };
-        let mut needed = self.after.iter().chain(&self.when);
-        needed.all(|condition| is_true(condition, in_doubt))
-            && !self.unless.as_ref().is_some_and(|unless| is_true(unless, !in_doubt))
+        let fails = |needed: &Option<Condition>| needed.as_ref().is_some_and(|needed| !is_true(needed, in_doubt));
+        let is_excepted = || self.unless.as_ref().is_some_and(|unless| is_true(unless, !in_doubt));
+        match () {
+            () if fails(&self.after) => Some("after"),
+            () if fails(&self.when) => Some("when"),
+            () if is_excepted() => Some("unless"),
+            () => None,
+        }
     }
 }
 

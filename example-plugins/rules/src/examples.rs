@@ -44,7 +44,7 @@ pub(crate) fn run_usual(rules: &RuleSet) {
     let table = ExampleTable { command: Some(USUAL.to_owned()), ..ExampleTable::default() };
     let session = session(&table);
     if let Ok(call) = call_of(&RuleOn::Shell, &table, &session) {
-        rules.hits(&OfExample(&table), &session, &call, Asked::All);
+        rules.hits(&OfExample::new(&table), &session, &call, Asked::All);
     }
 }
 
@@ -105,7 +105,7 @@ impl<'a> Row<'a> {
         }
         let mut asked = std::mem::take(others);
         asked.push(self.at);
-        let hits = self.hits(&OfExample(&table), &session, &example, Asked::Only(&asked));
+        let hits = self.hits(&OfExample::new(&table), &session, &example, Asked::Only(&asked));
         let hit_of = |at: u16| hits.iter().find(|hit| std::ptr::eq(hit.row, self.rules.row(at)));
         let hit = hit_of(self.at);
         others.extend(asked.iter().copied().filter(|at| *at != self.at && hit_of(*at).is_some()));
@@ -113,7 +113,9 @@ impl<'a> Row<'a> {
             return Some(format!("this example of `{id}` is no example, because {why}"));
         }
         match (hit, is_stopped) {
-            (None, true) => Some(format!("`{id}` does not stop this example: {}", self.missed(&session, &example))),
+            (None, true) => {
+                Some(format!("`{id}` does not stop this example: {}", self.missed(&table, &session, &example)))
+            }
             (Some(hit), false) => Some(format!("`{id}` stops this example: {}", held(hit))),
             _ => None,
         }
@@ -152,7 +154,12 @@ impl<'a> Row<'a> {
     }
 
     /// Says which key of the row does not hold for an example.
-    fn missed(&self, session: &Session, example: &Example) -> String {
+    fn missed(&self, table: &ExampleTable, session: &Session, example: &Example) -> String {
+        let world = OfExample::new(table);
+        self.hits(&world, session, example, Asked::Only(&[self.at]));
+        if let Some(why) = world.why_not() {
+            return why;
+        }
         let list = |values: &[String]| values.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ");
         let row = &self.layered.row;
         let read = match example {

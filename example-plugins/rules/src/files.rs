@@ -1,6 +1,7 @@
 //! Remembers which files and directories the calls of a run create and change. A call has created what was not there before it and is there
-//! after it, unless the call may have moved it there.
+//! after it, unless the call may have moved it there from a file that the calls have not created.
 
+use crate::memory::digest;
 use call_paths::{ReadCall, Touch};
 use hookhost_conditions::{Fact, Value};
 use hookhost_guest::facts::Fact as HostFact;
@@ -29,7 +30,7 @@ const WRITTEN: &[u8] = b"written";
 /// What a call is about to write.
 #[derive(Debug, Serialize, Deserialize)]
 struct Pending {
-    /// True if the call moves something, so that a new file may have an old content.
+    /// True if the call moves something that the calls have not created, so that a new file may have an old content.
     moves: bool,
     /// Absolute paths, each with whether it exists.
     files: Vec<(String, bool)>,
@@ -38,12 +39,14 @@ struct Pending {
 /// Remembers what a call is about to write.
 pub(crate) fn note_before(session: &Session, call: &ToolCall) {
     let touched = ReadCall::new(session, call).touched(Touch::WRITES);
-    let moves = touched.targets.iter().any(|(_, target)| target.reach.extent == Extent::Moved);
+    let moves = touched.targets.iter().any(|(_, target)| {
+        let is_own = || matches!(&target.path, Normal::Absolute(path) if !is_pattern(path) && is_created(path));
+        target.reach.extent == Extent::Moved && !is_own()
+    });
     let mut files: Vec<(String, bool)> = Vec::new();
     for (_, target) in &touched.targets {
         let Normal::Absolute(path) = &target.path else { continue };
-        let is_pattern = path.contains(['*', '?', '[', '{', UNKNOWN]);
-        if is_pattern || files.len() == MAX_OF_CALL || files.iter().any(|(known, _)| known == path) {
+        if is_pattern(path) || files.len() == MAX_OF_CALL || files.iter().any(|(known, _)| known == path) {
             continue;
         }
         files.push((path.clone(), exists(path) != Some(false)));
@@ -62,7 +65,8 @@ pub(crate) fn note_after(call: &ToolCall) -> Result<(), state::Error> {
     state::delete(Scope::Tree, &key)?;
     let files: Vec<(String, bool, Option<bool>)> =
         files.into_iter().map(|(path, existed)| (path.clone(), existed, exists(&path))).collect();
-    let moves = moves || files.iter().any(|(_, existed, exists)| *existed && *exists != Some(true));
+    let is_moved = |path: &str, existed: bool, exists| existed && exists != Some(true) && !is_created(path);
+    let moves = moves || files.iter().any(|(path, existed, exists)| is_moved(path, *existed, *exists));
     for (path, existed, exists) in files {
         let key = key_of_file(&path);
         let known = state::get(Scope::Tree, &key)?;
@@ -77,11 +81,26 @@ pub(crate) fn note_after(call: &ToolCall) -> Result<(), state::Error> {
             state::increment(Scope::Tree, COUNT, -1)?;
             continue;
         }
-        let stays_created = existed && known.as_deref() == Some(CREATED);
-        let is_created = stays_created || (!existed && !moves);
-        state::set(Scope::Tree, &key, if is_created { CREATED } else { WRITTEN })?;
+        let is_own = !moves && known.map_or(!existed, |known| known == CREATED);
+        state::set(Scope::Tree, &key, if is_own { CREATED } else { WRITTEN })?;
+        // What is moved into a directory would be deleted with it.
+        for (at, _) in path.match_indices('/').filter(|_| moves) {
+            if is_created(&path[..at]) {
+                state::set(Scope::Tree, &key_of_file(&path[..at]), WRITTEN)?;
+            }
+        }
     }
     Ok(())
+}
+
+/// Returns true if a path stands for files that only the shell knows.
+fn is_pattern(path: &str) -> bool {
+    path.contains(['*', '?', '[', '{', UNKNOWN])
+}
+
+/// Returns true if the calls have certainly created a file.
+fn is_created(path: &str) -> bool {
+    matches!(state::get(Scope::Tree, &key_of_file(path)), Ok(Some(known)) if known == CREATED)
 }
 
 /// Answers a function of the vocabulary about a file, by its absolute path.
@@ -103,8 +122,9 @@ fn exists(path: &str) -> Option<bool> {
     }
 }
 
+/// Returns the key of a call. Without an id, calls with the same name and arguments share it: the last of them counts.
 fn key_of_call(call: &ToolCall) -> String {
-    format!("call:{}", call.id)
+    if call.id.is_empty() { format!("same-call:{:x}", digest(call)) } else { format!("call:{}", call.id) }
 }
 
 fn key_of_file(path: &str) -> String {

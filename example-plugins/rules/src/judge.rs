@@ -86,14 +86,19 @@ impl Found {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Asked<'a> {
     All,
+    /// The rows of projects, or those of the user.
+    Layer {
+        of_project: bool,
+    },
     /// The rows with these numbers, in ascending order.
     Only(&'a [u16]),
 }
 
 impl Asked<'_> {
-    fn has(self, row: u16) -> bool {
+    fn has(self, rules: &RuleSet, row: u16) -> bool {
         match self {
             Self::All => true,
+            Self::Layer { of_project } => rules.row(row).of_project == of_project,
             Self::Only(rows) => rows.binary_search(&row).is_ok(),
         }
     }
@@ -138,7 +143,20 @@ pub(crate) struct Subject<'a> {
 }
 
 impl RuleSet {
-    /// Returns the rows that match a call, in the order of the file.
+    /// Returns the rows that match. Those of projects are compared only if no row of the user rejects: otherwise they could use up the time
+    /// that the rows of the user need.
+    fn by_layer<'a>(&'a self, asked: Asked<'_>, matching: impl Fn(Asked<'_>) -> Vec<Hit<'a>>) -> Vec<Hit<'a>> {
+        if !self.has_project || !matches!(asked, Asked::All) {
+            return matching(asked);
+        }
+        let mut hits = matching(Asked::Layer { of_project: false });
+        if !hits.iter().any(Hit::rejects) {
+            hits.extend(matching(Asked::Layer { of_project: true }));
+        }
+        hits
+    }
+
+    /// Returns the rows that match a call: those of the user in the order of the file, then those of projects.
     pub(crate) fn hits(&self, world: &dyn World, session: &Session, call: &ToolCall, asked: Asked<'_>) -> Vec<Hit<'_>> {
         let mut subject = Subject::new(self, world, session, call, None);
         if let (Action::Shell(shell), true) =
@@ -148,20 +166,21 @@ impl RuleSet {
             subject.find_started();
         }
         // A call can read a secret and send it. It is unknown which of the two comes first.
-        let labelling: Vec<u16> = self.labelling.iter().copied().filter(|at| asked.has(*at)).collect();
+        let labelling: Vec<u16> = self.labelling.iter().copied().filter(|at| asked.has(self, *at)).collect();
         let labelling = subject.matching_rows(Asked::Only(&labelling));
         subject.labels = labelling.iter().filter_map(|(at, _)| self.row(*at).answer.label()).collect();
-        let found = subject.matching_rows(asked);
+        let hit = |(at, found)| Hit { row: self.row(at), found };
+        let hits = self.by_layer(asked, |asked| subject.matching_rows(asked).into_iter().map(hit).collect());
         leave(subject);
-        found.into_iter().map(|(at, found)| Hit { row: self.row(at), found }).collect()
+        hits
     }
 
-    /// Returns the rows that match a text, in the order of the file.
+    /// Returns the rows that match a text: those of the user in the order of the file, then those of projects.
     pub(crate) fn hits_of_text(&self, spoken: Spoken<'_>, asked: Asked<'_>) -> Vec<Hit<'_>> {
         let Spoken { world, session, on, text, call, .. } = spoken;
-        let rows = self.rows_on(on).iter().filter(|at| asked.has(**at)).map(|at| self.row(*at));
         let subject = OnceCell::new();
-        let hits = rows.filter_map(|row| {
+        let hit = |at: &u16| {
+            let row = self.row(*at);
             let found = row.matching_text(spoken)?;
             let Some(call) = call else {
                 let (call, subject, arguments, command) = (None, None, None, None);
@@ -174,8 +193,11 @@ impl RuleSet {
             let is_of_commands = !row.shell.fits_all() || row.conditions.ask_for_commands();
             let found = if is_of_commands { subject.ran(row, &found) } else { subject.admitted(row, found, None) };
             Some(Hit { row, found: found? })
-        });
-        hits.collect()
+        };
+        self.by_layer(asked, |asked| {
+            let rows = self.rows_on(on).iter().filter(|at| asked.has(self, **at));
+            rows.filter_map(&hit).collect()
+        })
     }
 
     /// Returns the numbers of the rows that may match a command, by its program.
@@ -200,7 +222,8 @@ impl RuleSet {
 impl CompiledRow {
     /// Returns the values of the facts in the row's texts, if the row applies to a candidate.
     fn admits(&self, candidate: &Candidate<'_>) -> Option<Vec<(String, String)>> {
-        if !self.conditions.hold(candidate, self.answer.stops()) {
+        if let Some(key) = self.conditions.failing(candidate, self.answer.stops()) {
+            candidate.world.note_failing(key, candidate);
             return None;
         }
         let facts = self.facts.iter().filter_map(|name| match candidate.value(name) {
@@ -373,20 +396,21 @@ impl<'a> Subject<'a> {
             return rows.to_vec();
         }
         if self.is_unreadable() {
-            return (0..).take(self.rules.rows.len()).filter(|at| asked.has(*at)).collect();
+            return (0..).take(self.rules.rows.len()).filter(|at| asked.has(self.rules, *at)).collect();
         }
         let mut candidates: Vec<u16> = Vec::new();
         for on in [RuleOn::Write, RuleOn::Read, RuleOn::Delete, RuleOn::Web, RuleOn::Mcp, RuleOn::Spawn] {
             let rows = self.rules.rows_on(&on);
             if !rows.is_empty() {
-                candidates.extend(rows.iter().filter(|at| self.may_be_about(&on, self.rules.row(**at))));
+                let may_match = |at: &&u16| asked.has(self.rules, **at) && self.may_be_about(&on, self.rules.row(**at));
+                candidates.extend(rows.iter().filter(may_match));
             }
         }
         candidates.extend(&self.rules.of_tools);
         if matches!(self.call.action, Action::Shell(_)) {
             candidates.extend(&self.rules.any_program);
         }
-        candidates.retain(|at| asked.has(*at));
+        candidates.retain(|at| asked.has(self.rules, *at));
         candidates.sort_unstable();
         candidates.dedup();
         candidates
@@ -409,7 +433,7 @@ impl<'a> Subject<'a> {
         let has_rows = !self.rules.rows_on(&RuleOn::Shell).is_empty();
         for (line, command) in self.all_commands().filter(|_| has_rows) {
             let mut arguments = None;
-            for at in self.rules.rows_about(command).filter(|at| asked.has(*at)) {
+            for at in self.rules.rows_about(command).filter(|at| asked.has(self.rules, *at)) {
                 if found.iter().any(|(other, _)| *other == at) {
                     continue;
                 }

@@ -60,7 +60,7 @@
 //! # Answers
 //!
 //! A rule has one of these answers. The text of an answer may contain `{path}`, `{command}`, `{program}`, `{url}`, `{host}`, `{server}` and
-//! `{tool}`. A value that the call does not have is `?`.
+//! `{tool}`. A value that the call does not have is `(unknown)`.
 //!
 //! | answer | effect |
 //! |---|---|

@@ -41,6 +41,11 @@ impl Memory {
         Self { of: fingerprint(&[id]) }
     }
 
+    /// Returns the memory as a call sees it. Some agents give their calls no ids: each event is then about a call of its own.
+    pub(crate) fn of_call(call: &ToolCall) -> Self {
+        if call.id.is_empty() { Self::of(&event::id()) } else { Self::of(&call.id) }
+    }
+
     /// Remembers that a rule matched, unless it is known for this call. The oldest of too many matches are forgotten first. Of a rule that is
     /// not counted, only the last ones are kept.
     pub(crate) fn note_match(self, rule: &str, is_counted: bool) {
@@ -49,7 +54,7 @@ impl Memory {
 
     /// Remembers a call, unless it is known.
     pub(crate) fn note_call(self, call: &ToolCall) {
-        self.note(CALLS, of_call(call), MAX_TIMES);
+        self.note(CALLS, digest(call), MAX_TIMES);
     }
 
     fn note(self, key: &str, what: u64, most: usize) {
@@ -89,7 +94,7 @@ impl Memory {
 
     /// Returns true if the same call came `times` times within a number of seconds, this one included.
     pub(crate) fn is_repeated(self, call: &ToolCall, times: i64, seconds: i64) -> Fact<'static> {
-        let what = of_call(call);
+        let what = digest(call);
         let Ok(known) = self.within(CALLS, seconds) else { return Fact::Unreadable };
         let earlier = known.iter().filter(|occurrence| occurrence.what == what).count();
         Fact::Is(Value::from(i64::try_from(earlier).unwrap_or(i64::MAX) >= times - 1))
@@ -132,7 +137,8 @@ fn key_of(rule: &str) -> String {
     format!("match:{rule}")
 }
 
-fn of_call(call: &ToolCall) -> u64 {
+/// Returns what calls with the same name and arguments share.
+pub(crate) fn digest(call: &ToolCall) -> u64 {
     fingerprint(&[&call.name, &call.arguments])
 }
 

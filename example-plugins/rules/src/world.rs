@@ -1,12 +1,15 @@
 //! What conditions ask about everything outside the call: the host's answers, and those of an example.
 
+use crate::candidate::Candidate;
 use crate::memory::Memory;
+use crate::shell::joined;
 use hookhost_conditions::vocabulary::weekday;
 use hookhost_conditions::{Fact, Value};
 use hookhost_contract::rule::ExampleTable;
 use hookhost_guest::facts::Fact as HostFact;
 use hookhost_guest::prelude::*;
 use serde_json::Value as Json;
+use std::cell::RefCell;
 
 /// Answers questions about everything outside the call.
 pub(crate) trait World {
@@ -28,6 +31,9 @@ pub(crate) trait World {
     fn assumes(&self) -> bool {
         false
     }
+
+    /// Hears of a candidate that all matchers of a row match, and of the key because of which the row does not apply.
+    fn note_failing(&self, _key: &'static str, _candidate: &Candidate<'_>) {}
 }
 
 /// The world of an event.
@@ -86,8 +92,29 @@ impl Time {
 }
 
 /// The world of an example. Facts that the example does not give are unreadable, and each condition is then as its row needs it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OfExample<'a>(pub(crate) &'a ExampleTable);
+#[derive(Debug)]
+pub(crate) struct OfExample<'a> {
+    table: &'a ExampleTable,
+    /// The first key because of which a row did not apply, with what the row was about.
+    failing: RefCell<Option<(&'static str, String)>>,
+}
+
+impl<'a> OfExample<'a> {
+    pub(crate) fn new(table: &'a ExampleTable) -> Self {
+        Self { table, failing: RefCell::default() }
+    }
+
+    /// Says why a row did not apply, if its matchers match something in the example.
+    pub(crate) fn why_not(self) -> Option<String> {
+        let (key, about) = self.failing.into_inner()?;
+        let state = match key {
+            "when" => "is false",
+            "unless" => "is true",
+            _ => "does not hold",
+        };
+        Some(format!("its matchers hold{about}, but `{key}` {state}"))
+    }
+}
 
 /// The facts that no example contains unless it gives them. Everything else is known from its call.
 const OUTSIDE: [&str; 5] = ["agent", "failed", "session.", "time.", "user"];
@@ -95,7 +122,7 @@ const OUTSIDE: [&str; 5] = ["agent", "failed", "session.", "time.", "user"];
 impl World for OfExample<'_> {
     fn given(&self, name: &str) -> Option<Fact<'_>> {
         let is_outside = || OUTSIDE.iter().any(|outside| name.starts_with(outside));
-        match self.0.facts.get(name) {
+        match self.table.facts.get(name) {
             Some(Json::Null) => Some(Fact::Absent),
             Some(value) => Some(Fact::Is(Value::from(value))),
             None => is_outside().then_some(Fact::Unreadable),
@@ -115,7 +142,7 @@ impl World for OfExample<'_> {
             Some(Value::String(text)) => text.as_ref(),
             _ => "",
         };
-        let ExampleTable { after, facts, .. } = self.0;
+        let ExampleTable { after, facts, .. } = self.table;
         match facts.get(&format!("{function}({first})")).or_else(|| facts.get(function)) {
             Some(value) => Fact::Is(Value::from(value)),
             None if function == "since" && after.iter().any(|name| name == first) => Fact::Is(Value::from(0_i64)),
@@ -128,6 +155,13 @@ impl World for OfExample<'_> {
 
     fn assumes(&self) -> bool {
         true
+    }
+
+    fn note_failing(&self, key: &'static str, candidate: &Candidate<'_>) {
+        let Candidate { command, found, .. } = candidate;
+        let command = command.map(|command| format!(" for `{}`", joined(command)));
+        let about = command.or_else(|| Some(format!(" for `{}`", found.path.as_ref().or(found.url.as_ref())?)));
+        self.failing.borrow_mut().get_or_insert((key, about.unwrap_or_default()));
     }
 }
 

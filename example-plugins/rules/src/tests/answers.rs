@@ -2,7 +2,7 @@
 
 use super::{Rules, ask, findings, mcp, question, refusal, rules};
 use hookhost_guest::prelude::*;
-use hookhost_guest::testing::{completion, inspect, session, shell};
+use hookhost_guest::testing::{completion, inspect, session, shell, write_files};
 
 fn row(id: &str, rest: &str) -> String {
     format!("[[rule]]\nid = \"{id}\"\non = \"shell\"\n{rest}\n")
@@ -33,6 +33,53 @@ fn a_rule_that_only_observes_has_a_finding_and_no_effect() {
     assert!(seen.contains(r#""would":"reject""#), "{seen}");
     assert_eq!(inspect(|host| host.findings[1].explanation.clone()), "B ls");
     assert_eq!(findings(), [("a".into(), "observe".into()), ("b".into(), "note".into())]);
+}
+
+/// Rules of the user and of a project about `git push`, of which the user's one rejects and stands last.
+fn push_and(project: &str) -> String {
+    let of_user =
+        "program = \"git push\"\nflags = \"-f\"\nreject = \"no\"\nstops = [\"git push -f\"]\npasses = [\"git push\"]";
+    (0..200).map(|at| row(&format!("project-{at}"), project)).collect::<String>() + &row("push", of_user)
+}
+
+#[test]
+fn a_rejection_of_the_user_comes_before_all_rules_of_a_project() {
+    rules(&push_and("when = 'args.exists(a, args.exists(b, git.branch == a + b))'\nask = \"{command}?\""));
+    inspect(|host| host.facts.insert("git.branch".into(), facts::Fact::Text("main".into())));
+    let words: String = (0..200).map(|at| format!(" w{at}")).collect();
+    assert_eq!(refusal(&shell(&format!("git push -f {words}"))), Refusal::new("no").code("push"));
+    assert_eq!(findings(), [("push".into(), "reject".into())], "no rule of the project is judged");
+}
+
+#[test]
+fn a_project_cannot_report_or_ask_more_than_the_host_accepts() {
+    let long = "{command} ".repeat(400);
+    let asks = row("ask", &format!("ask = \"{long}\""));
+    rules(&(push_and(&format!("ask = \"{long}\"")) + &asks));
+    let Escalation { question, code } = question(&shell(&format!("git push {}", "a".repeat(5_000))));
+    assert_eq!(code.as_deref(), Some("ask"));
+    assert!(question.len() < 20_000 && question.ends_with(" further rules ask about it."), "{}", question.len());
+    inspect(|host| {
+        assert_eq!((host.findings.len(), &*host.findings[0].code), (33, "ask"), "the user's finding is the first");
+        assert_eq!(host.findings[32].explanation, "169 further rules match");
+        assert!(host.findings.iter().all(|finding| finding.explanation.len() < 510));
+    });
+}
+
+#[test]
+fn a_long_command_fits_into_a_reminder_and_the_log() {
+    rules(
+        &(row("a", &format!("remind = \"{}\"", "{command} ".repeat(400)))
+            + "[[rule]]\nid = \"b\"\non = \"write\"\nnote = \"{path}\"\n"),
+    );
+    ask(&shell(&format!("ls {}", "a".repeat(5_000))));
+    ask(&write_files([&*"a".repeat(70_000)]));
+    inspect(|host| {
+        assert!(host.reminders[0].body.len() < 4_000);
+        let [of_command, of_file] = &host.findings[..] else { panic!() };
+        assert!(of_command.explanation.len() < 510);
+        assert!(of_file.details.as_ref().unwrap().len() < 1_000);
+    });
 }
 
 #[test]

@@ -484,7 +484,7 @@ fn an_unknown_host_is_no_exception() {
         ],
         &["curl https://api.github.com/x", "ls", "git status", "git clone ../x", "http GET https://github.com a=b"],
     );
-    assert_eq!(question(&shell("curl $URL")).question, "Ask ??");
+    assert_eq!(question(&shell("curl $URL")).question, "Ask (unknown)?");
     for url in ["https://github.com\\@evil.com", "https://evil.com;.github.com/"] {
         assert!(is_stopped(&fetch(url)), "{url}");
     }

@@ -227,7 +227,7 @@ fn a_mistake_in_a_condition_is_marked_where_it_is() {
 fn a_text_of_a_rule_has_the_values_of_facts() {
     rules(&rule("when = 'true'").replace("\"no\"", "\"{program} by {agent} in {git.branch}\""));
     let ToolCallVerdict::Reject(refusal) = ask(&shell("ls")) else { panic!() };
-    assert_eq!(refusal.reason, format!("ls by {} in ?", session().agent));
+    assert_eq!(refusal.reason, format!("ls by {} in (unknown)", session().agent));
 }
 
 #[test]

@@ -360,8 +360,13 @@ fn wrote(command: &str, before: bool, after: bool) {
     let call = call(command, command);
     assert!(!is_stopped(&call), "{command}");
     set_exists(after);
+    has_run(&call);
+}
+
+/// The result of a call.
+fn has_run(call: &ToolCall) {
     let result = ToolResult { text: String::new(), raw: None, is_error: false };
-    Rules::after_tool_call(&session(), &call, &result, ResultSource::Tool);
+    Rules::after_tool_call(&session(), call, &result, ResultSource::Tool);
 }
 
 #[test]
@@ -387,6 +392,120 @@ fn an_agent_has_created_what_was_not_there_before_its_call() {
     assert!(!may_delete("a"), "the next file of this name may be another's");
     wrote("touch '*'", false, true);
     assert!(!may_delete("*"), "a pattern means all files");
+}
+
+#[test]
+fn what_was_moved_over_a_file_of_the_agent_or_into_its_directory_is_not_the_agents() {
+    rules("[[rule]]\nid = \"r\"\non = \"delete\"\nunless = 'created_by_agent(path)'\nreject = \"no\"\n");
+    let may_delete = |path: &str| !is_stopped(&call("?", &format!("rm -r {path}")));
+    wrote("touch x", false, true);
+    wrote("mv notes.md x", true, true);
+    assert!(!may_delete("x"));
+    wrote("mkdir d d/e", false, true);
+    wrote("touch d/e/a", false, true);
+    assert!(may_delete("d") && may_delete("d/e"));
+    wrote("mv d/e/a d/e/b", false, true);
+    assert!(may_delete("d") && may_delete("d/e/b"), "what the agent created may get another name");
+    wrote("mv notes.md d/e/", true, true);
+    assert!(!may_delete("d/e") && !may_delete("d"));
+}
+
+#[test]
+fn a_file_that_a_later_call_moved_is_not_the_agents_although_its_result_came_first() {
+    rules("[[rule]]\nid = \"r\"\non = \"delete\"\nunless = 'created_by_agent(path)'\nreject = \"no\"\n");
+    let (touch, moving) = (call("1", "touch x"), call("2", "mv notes.md x"));
+    set_exists(false);
+    assert!(!is_stopped(&touch) && !is_stopped(&moving));
+    set_exists(true);
+    has_run(&moving);
+    has_run(&touch);
+    assert!(is_stopped(&call("3", "rm x")));
+}
+
+#[test]
+fn calls_without_ids_are_told_by_their_events() {
+    rules("[[rule]]\nid = \"loop\"\non = \"*\"\nwhen = 'same_call(3, \"1m\")'\nreject = \"again\"\n");
+    let comes = |command: &str| {
+        next_event();
+        is_stopped(&call("", command))
+    };
+    assert!(!comes("make") && !comes("ls") && !comes("make") && comes("make"));
+    rules(
+        "[[rule]]\nid = \"tests\"\non = \"shell\"\nprogram = \"make\"\nnote = \"n\"\n
+        [[rule]]\nid = \"push\"\non = \"shell\"\nprogram = \"git push\"\nafter = \"!tests\"\nreject = \"no\"\n
+        [[rule]]\nid = \"often\"\non = \"shell\"\nprogram = \"ls\"\nwhen = 'count(\"tests\", \"1h\") >= 2'\nreject = \"no\"\n",
+    );
+    assert!(comes("git push") && !comes("make") && !comes("git push") && !comes("ls"));
+    assert!(!comes("make") && comes("ls"));
+}
+
+#[test]
+fn the_files_of_a_call_without_an_id_are_those_of_the_last_call_with_its_arguments() {
+    rules("[[rule]]\nid = \"r\"\non = \"delete\"\nunless = 'created_by_agent(path)'\nreject = \"no\"\n");
+    let begin = |command: &str, exists: bool| {
+        set_exists(exists);
+        next_event();
+        assert!(!is_stopped(&call("", command)), "{command}");
+    };
+    let end = |command: &str| {
+        set_exists(true);
+        next_event();
+        has_run(&call("", command));
+    };
+    begin("touch a", false);
+    begin("touch b", false);
+    end("touch a");
+    end("touch b");
+    assert!(!is_stopped(&call("", "rm a")) && !is_stopped(&call("", "rm b")));
+    // The first call did not run, and somebody else made the file.
+    begin("touch c", false);
+    begin("touch c", true);
+    end("touch c");
+    assert!(is_stopped(&call("", "rm c")));
+}
+
+#[test]
+fn what_has_run_is_remembered_although_a_rule_withholds_its_result() {
+    rules(
+        r#"
+        [[rule]]
+        id = "deployed"
+        on = "result"
+        program = "deploy"
+        label = "did:deploy"
+
+        [[rule]]
+        id = "ran"
+        on = "result"
+        program = "deploy"
+        note = "it ran"
+
+        [[rule]]
+        id = "ship"
+        on = "shell"
+        program = "ship"
+        after = ["ran", "did:deploy"]
+        reject = "not after a deployment"
+
+        [[rule]]
+        id = "project-result"
+        on = "result"
+        program = "deploy"
+        reject = "withheld"
+        "#,
+    );
+    assert!(!is_stopped(&call("1", "ship")));
+    assert!(matches!(ran("deploy", false), ToolResultVerdict::Reject(_)));
+    assert!(is_stopped(&call("2", "ship")));
+}
+
+#[test]
+fn a_prompt_that_is_rejected_has_not_happened() {
+    rules(
+        "[[rule]]\nid = \"a\"\non = \"prompt\"\nlabel = \"x\"\n[[rule]]\nid = \"b\"\non = \"prompt\"\nreject = \"no\"\n",
+    );
+    assert!(matches!(Rules::prompt_submit(&session(), "hello"), TextVerdict::Reject(_)));
+    assert!(testing::inspect(|host| host.labels.is_empty()));
 }
 
 #[test]

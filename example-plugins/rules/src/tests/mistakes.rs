@@ -34,6 +34,30 @@ fn an_example_that_is_not_stopped_says_which_key_does_not_hold() {
 }
 
 #[test]
+fn an_example_whose_matchers_hold_says_which_condition_does_not() {
+    let of = |on: &str, rest: &str| {
+        let wrong = of_row(on, &format!("{rest}\nreject = \"no\""));
+        wrong[0].strip_prefix("0.stops.0: `r` does not stop this example: ").unwrap_or(&wrong[0]).to_owned()
+    };
+    let rm = "program = \"rm\"\nstops = [\"ls && sudo rm -r a\"]\n";
+    assert_eq!(
+        of("shell", &format!("{rm}when = '\"x\" in args'")),
+        "its matchers hold for `rm -r a`, but `when` is false"
+    );
+    assert_eq!(
+        of("shell", &format!("{rm}unless = '\"sudo\" in wrappers'")),
+        "its matchers hold for `rm -r a`, but `unless` is true"
+    );
+    let write = "path = \"*.rs\"\nstops = [\"a.rs\"]\n";
+    assert_eq!(
+        of("write", &format!("{write}when = 'path == \"b.rs\"'")),
+        "its matchers hold for `a.rs`, but `when` is false"
+    );
+    let prompt = "stops = [\"x\"]\nwhen = 'text == \"y\"'";
+    assert_eq!(of("prompt", prompt), "its matchers hold, but `when` is false");
+}
+
+#[test]
 fn an_example_that_does_not_pass_says_which_key_holds() {
     for (on, rest, why) in [
         (
