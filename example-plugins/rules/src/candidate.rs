@@ -7,8 +7,8 @@ use crate::shell::joined;
 use crate::world::World;
 use hookhost_conditions::{Fact, Facts, Value};
 use hookhost_guest::prelude::*;
-use shell_reader::path::Normal;
-use shell_reader::{Command, PathContext, Word};
+use shell_reader::path::{Normal, below, is_absolute};
+use shell_reader::{Command, Extent, PathContext, UNKNOWN, Word};
 use std::borrow::Cow;
 
 /// What the matchers of a row have found, with everything that a condition can ask about it.
@@ -29,9 +29,31 @@ pub(crate) struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// Returns the directory that a fact is about: that of the command.
-    fn directory(&self) -> &str {
-        self.command.and_then(|command| command.cwd.as_deref()).unwrap_or(&self.session.cwd)
+    /// Returns the directory in which a command runs, if it is known. Without a command, this is the directory of the session.
+    fn directory<'a>(&'a self, command: Option<&'a Command>) -> Option<&'a str> {
+        let Some(command) = command else { return Some(&self.session.cwd) };
+        let is_within = |wrapper: &str| command.wrappers.iter().any(|name| name == wrapper);
+        let mut directory = command.cwd.as_deref();
+        if let Some((line, before)) = self.before(command) {
+            let changes: Vec<&Command> = before.filter(|other| CHANGES.contains(&&*other.program)).collect();
+            let count = |program: &str| changes.iter().filter(|other| other.program == program).count();
+            if changes.iter().any(|other| !matches!(&*other.program, "cd" | "pushd")) {
+                // Only `pushd x … popd` surely leads back.
+                let leads_back = count("pushd") == count("popd") && count("pushd") * 2 == changes.len();
+                directory = changes[0].cwd.as_deref().filter(|_| leads_back);
+            }
+            let is_elsewhere = (is_within("find") && (line.contains("-execdir") || line.contains("-okdir")))
+                || (is_within("git") && line.contains("foreach"));
+            directory = directory.filter(|_| !is_elsewhere);
+        }
+        // A pattern stands for any directory that it matches.
+        directory.filter(|directory| is_absolute(directory) && !directory.contains(['*', '?', UNKNOWN]))
+    }
+
+    /// Returns the text of a command's line, and the commands that may run before the command.
+    fn before<'a>(&'a self, command: &'a Command) -> Option<(&'a str, impl Iterator<Item = &'a Command>)> {
+        let (line, before) = self.subject?.before(command)?;
+        Some((&line.text, before.filter(|other| other.place.start <= command.place.start)))
     }
 
     /// Says whether a file exists. Its path is relative to the directory of the command.
@@ -41,9 +63,43 @@ impl Candidate<'_> {
 
     /// Returns the directory that a fact of the host is about, if it is known.
     pub(crate) fn directory_of<'a>(&'a self, name: &str, command: Option<&'a Command>) -> Option<Cow<'a, str>> {
-        let directory = command.and_then(|command| command.cwd.as_deref()).unwrap_or(&self.session.cwd);
+        let directory = match self.directory(command) {
+            None if is_of_directory(name) => return None,
+            directory => directory.unwrap_or(&self.session.cwd),
+        };
         let context = PathContext::new(&self.session.workspace);
         command.map_or(Some(directory.into()), |command| chosen::directory(name, command, directory, &context))
+    }
+
+    /// Returns true if the line may create or replace a directory, or its `.git`, before the command runs.
+    fn is_made_by_line(&self, name: &str, directory: &str) -> bool {
+        let Some((_, mut before)) = self.command.and_then(|command| self.before(command)) else { return false };
+        let is_missing = || self.world.fact("path.exists", directory) == Fact::Is(Value::Bool(false));
+        (name == "git.branch" && directory != self.session.cwd && is_missing())
+            || before.any(|other| self.replaces(other, directory))
+    }
+
+    /// Returns true if a command writes, moves or removes a directory as a whole, or what its `.git` says is checked out.
+    fn replaces(&self, command: &Command, directory: &str) -> bool {
+        let context = PathContext::new(&self.session.workspace);
+        let is_git = command.program == "git";
+        command.writes().iter().any(|write| {
+            let path = context.resolve(&write.path, command.cwd.as_deref());
+            let (Normal::Absolute(text) | Normal::Below(text)) = &path;
+            let is_around =
+                |root: &str| matches!(path, Normal::Below(_)) || root.is_empty() || below(directory, root).is_some();
+            // Of git, `clone` and `worktree` fill a directory. Git's other commands, and `find`, keep `.git`.
+            let is_whole = match write.extent {
+                Extent::File => false,
+                Extent::Filled => is_git,
+                Extent::Whole | Extent::Moved => !is_git && !matches!(&*command.program, "find" | "fd"),
+            };
+            let of_git = text.rsplit_once(".git").filter(|(root, rest)| {
+                (root.is_empty() || root.ends_with('/')) && (matches!(*rest, "" | "/HEAD") || rest.starts_with("/*"))
+            });
+            (is_whole && matches!(path, Normal::Absolute(_)) && below(directory, text).is_some())
+                || of_git.is_some_and(|(root, _)| is_around(root.trim_end_matches('/')))
+        })
     }
 
     /// Returns a path in its absolute form, if it is known.
@@ -51,7 +107,7 @@ impl Candidate<'_> {
         if self.found.path.as_deref() == Some(path) || self.path().is_some_and(|known| known == path) {
             return self.found.absolute.clone();
         }
-        match PathContext::new(&self.session.workspace).spelt(path, Some(self.directory())) {
+        match PathContext::new(&self.session.workspace).spelt(path, self.directory(self.command)) {
             Normal::Absolute(path) => Some(path),
             Normal::Below(_) => None,
         }
@@ -116,11 +172,21 @@ impl Candidate<'_> {
                 None => Fact::Unreadable,
             },
             _ => match self.directory_of(name, self.command) {
-                Some(directory) => self.world.fact(name, &directory),
-                None => Fact::Unreadable,
+                Some(directory) if !is_of_directory(name) || !self.is_made_by_line(name, &directory) => {
+                    self.world.fact(name, &directory)
+                }
+                _ => Fact::Unreadable,
             },
         }
     }
+}
+
+/// Programs and commands of the shell that change the directory. The reader follows only `cd` and `pushd`.
+const CHANGES: [&str; 6] = ["cd", "pushd", "popd", "z", "zi", "j"];
+
+/// Returns true if a fact depends on the directory.
+fn is_of_directory(name: &str) -> bool {
+    name.starts_with("git.") || name.starts_with("terraform.")
 }
 
 /// Beginnings of the names of facts that do not depend on what a call does.
@@ -156,7 +222,7 @@ impl Facts for Candidate<'_> {
             "agent" => Fact::Is(Value::from(&*self.session.agent)),
             "session.depth" => Fact::Is(Value::from(i64::from(self.session.depth))),
             "session.headless" => Fact::Is(Value::from(!self.session.interactive)),
-            "cwd" => Fact::Is(Value::from(self.directory())),
+            "cwd" => self.directory(self.command).map_or(Fact::Unreadable, |cwd| Fact::Is(Value::from(cwd))),
             "workspace" => Fact::Is(Value::from(&*self.session.workspace)),
             _ => self.of_host(name),
         }

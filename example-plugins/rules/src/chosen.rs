@@ -33,24 +33,24 @@ struct Setter {
 enum SetValue {
     /// The first operand after the subcommand. Without an operand, the command sets nothing.
     Operand,
-    /// The value of an option, or else the first operand.
-    OptionOrOperand(&'static [&'static str]),
-    /// The value of an option, or else the first operand, unless it is a file.
-    OptionOrBranch(&'static [&'static str]),
     /// The value of an option. If the command has only operands, its value is unknown.
     Option(&'static [&'static str]),
-    /// Not in the text, if the command has one of these options.
-    UnknownWith(&'static [&'static str]),
     /// Not in the text.
     Unknown,
 }
 
 /// What a command sets.
 enum Setting<'a> {
-    To(&'a Word),
+    To(&'a str),
     /// The branch of this name, if there is no file of this name.
-    ToBranch(&'a Word),
+    ToBranch(&'a str),
     Unknown,
+}
+
+impl<'a> Setting<'a> {
+    fn to(word: &'a Word) -> Self {
+        if word.is_known() { Self::To(&word.text) } else { Self::Unknown }
+    }
 }
 
 const fn set(program: &'static str, subcommand: &'static str, value: SetValue) -> Setter {
@@ -76,13 +76,9 @@ const CHOICES: [Choice; 8] = [
         variables: &[],
         files: &["GIT_DIR", "--git-dir"],
         setters: &[
-            set("git", "switch", SetValue::OptionOrOperand(&["-c", "-C", "--create", "--force-create", "--orphan"])),
-            set("git", "checkout", SetValue::OptionOrBranch(&["-b", "-B", "--orphan"])),
-            set("git", "branch", SetValue::UnknownWith(&["-m", "-M", "--move"])),
-            set("git", "symbolic-ref", SetValue::Unknown),
-            set("git", "stash branch", SetValue::Operand),
-            set("git", "bisect", SetValue::Unknown),
             set("gh", "pr checkout", SetValue::Unknown),
+            set("gh", "co", SetValue::Unknown),
+            set("glab", "mr checkout", SetValue::Unknown),
         ],
         of: None,
     },
@@ -204,15 +200,18 @@ impl Choice {
             if let Some(value) = self.exported(other) {
                 return Some(if surely_runs(other, command, &line.text, true) { value } else { Fact::Unreadable });
             }
-            let setting = self.setters.iter().find_map(|setter| setter.setting(other, &subject.rules.programs))?;
+            let of_git = || if self.fact == "git.branch" { checked_out(other) } else { None };
+            let setting = self.setters.iter().find_map(|setter| setter.setting(other, &subject.rules.programs));
+            let setting = setting.or_else(of_git)?;
             // A command in another directory is about another repository.
             let directory = |command| candidate.directory_of(self.fact, Some(command));
             let is_here = directory(other).is_some_and(|found| directory(command) == Some(found));
+            let is_here = is_here && self.own(other) != Some(Fact::Unreadable);
             let is_set = is_here && surely_runs(other, command, &line.text, false);
-            let is_no_file = |word: &Word| candidate.exists(&word.text) == Fact::Is(Value::Bool(false));
+            let is_no_file = |name: &str| candidate.exists(name) == Fact::Is(Value::Bool(false));
             Some(match setting {
-                Setting::To(word) if is_set => of_word(word),
-                Setting::ToBranch(word) if is_set && is_no_file(word) => of_word(word),
+                Setting::To(name) if is_set => Fact::Is(Value::from(name)),
+                Setting::ToBranch(name) if is_set && is_no_file(name) => Fact::Is(Value::from(name)),
                 _ => Fact::Unreadable,
             })
         });
@@ -263,17 +262,126 @@ impl Setter {
         let operand = arguments.operands.get(first).and_then(|found| command.args.iter().find(|word| *word == *found));
         let of_option = |options: &[&str]| {
             let at = command.args.iter().position(|word| options.contains(&&*word.text))?;
-            Some(command.args.get(at + 1).map_or(Setting::Unknown, Setting::To))
+            Some(command.args.get(at + 1).map_or(Setting::Unknown, Setting::to))
         };
         match &self.value {
-            SetValue::Operand => operand.map(Setting::To),
-            SetValue::OptionOrOperand(options) => of_option(options).or_else(|| operand.map(Setting::To)),
-            SetValue::OptionOrBranch(options) => of_option(options).or_else(|| operand.map(Setting::ToBranch)),
+            SetValue::Operand => operand.map(Setting::to),
             SetValue::Option(options) => of_option(options).or_else(|| operand.map(|_| Setting::Unknown)),
-            SetValue::UnknownWith(options) => arguments.has_one_of(options.iter().copied()).then_some(Setting::Unknown),
             SetValue::Unknown => Some(Setting::Unknown),
         }
     }
+}
+
+/// Subcommands of git that leave the branch as it is. Any other may change it, such as an alias.
+const KEEPING_BRANCH: &str = " add am annotate apply archive blame bundle cat-file check-ignore check-ref-format cherry cherry-pick clean clone \
+    commit commit-tree config count-objects describe diff diff-index diff-tree difftool fetch for-each-ref format-patch fsck gc grep help \
+    http-push lfs log ls-files ls-remote ls-tree merge merge-base merge-tree mergetool mv name-rev notes pull push range-diff reflog remote \
+    rerere reset restore rev-list rev-parse revert rm send-pack shortlog show show-branch show-ref sparse-checkout stage status stripspace \
+    submodule subtree tag update-index var verify-commit version whatchanged worktree write-tree ";
+
+/// Returns what a command of git does to the branch that is checked out, or `None` if it does nothing to it. A form that is not
+/// understood sets an unknown branch.
+fn checked_out(command: &Command) -> Option<Setting<'_>> {
+    if !matches!(&*command.program, "git" | "hub") {
+        return None;
+    }
+    let (subcommand, words) = command.args.get(before_subcommand(command)..)?.split_first()?;
+    let mut operands = words.iter().filter(|word| !word.text.starts_with('-') || word.text == "-");
+    let has = |options: &[&str]| words.iter().any(|word| options.contains(&&*word.text));
+    let is_unknown = match &*subcommand.text {
+        name @ ("checkout" | "switch") => return switched(words, name == "checkout"),
+        "stash" if operands.next().is_some_and(|word| word.text == "branch") => {
+            return Some(operands.next().map_or(Setting::Unknown, Setting::to));
+        }
+        "stash" => words.iter().any(|word| word.splits),
+        "branch" => {
+            let renames = |text: &str| text.starts_with("--mo") || (is_cluster(text) && text.contains(['m', 'M']));
+            words.iter().any(|word| word.splits || renames(&word.text))
+        }
+        "symbolic-ref" => operands.count() > 1 || has(&["-d", "--delete"]),
+        // A second operand is a branch to check out.
+        "rebase" => {
+            let values = words.windows(2).filter(|pair| {
+                matches!(&*pair[0].text, "--onto" | "-x" | "--exec" | "-s" | "--strategy" | "-X" | "--strategy-option")
+            });
+            operands.count() + usize::from(has(&["--root"])) > 1 + values.count()
+                || has(&["--abort", "--continue", "--skip", "--quit", "--edit-todo"])
+                || words.iter().any(|word| word.splits)
+        }
+        name => !KEEPING_BRANCH.contains(&format!(" {name} ")),
+    };
+    is_unknown.then_some(Setting::Unknown)
+}
+
+/// Returns true for letters of options: `-qb`.
+fn is_cluster(text: &str) -> bool {
+    text.starts_with('-') && !text.starts_with("--")
+}
+
+/// Returns what `git checkout` or `git switch` with these words checks out, or `None` if it only restores files.
+fn switched(words: &[Word], is_checkout: bool) -> Option<Setting<'_>> {
+    /// Options without a value that do not change which branch it is.
+    const PLAIN: &str = " --quiet --force --merge --progress --no-progress --guess --no-guess --ignore-other-worktrees --discard-changes \
+        --no-track --recurse-submodules --no-recurse-submodules --overwrite-ignore ";
+    let end = words.iter().position(|word| word.text == "--").unwrap_or(words.len());
+    let (words, files) = words.split_at(end);
+    let creates = |c: char| if is_checkout { matches!(c, 'b' | 'B') } else { matches!(c, 'c' | 'C') };
+    let (mut created, mut operands, mut is_clear) = (None, Vec::new(), true);
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let text = &*word.text;
+        let value = match text.split_once('=').unwrap_or((text, "")) {
+            ("--orphan" | "--create" | "--force-create", value) => value,
+            ("--ours" | "--theirs" | "--patch", _) => return None,
+            (name, _) if name.starts_with("--") => {
+                is_clear &= PLAIN.contains(&format!(" {name} "));
+                continue;
+            }
+            _ if is_cluster(text) && text != "-" => {
+                let Some(at) = text.find(creates) else {
+                    is_clear &= text[1..].chars().all(|c| matches!(c, 'q' | 'f' | 'm' | 'l'));
+                    continue;
+                };
+                &text[at + 1..]
+            }
+            _ => {
+                operands.push(word);
+                continue;
+            }
+        };
+        created =
+            Some(if value.is_empty() { rest.next().map(|next| (&*next.text, next)) } else { Some((value, word)) });
+    }
+    let is_branch = |(name, word): (&str, &Word)| {
+        let is_other =
+            name.is_empty() || matches!(name, "-" | "@") || name.contains(['^', '~', ':']) || name.contains("@{");
+        word.is_known() && !word.glob && !is_other
+    };
+    if let Some(created) = created {
+        return Some(created.filter(|found| is_branch(*found)).map_or(Setting::Unknown, |(name, _)| Setting::To(name)));
+    }
+    let is_known = is_clear && operands.iter().all(|word| is_branch((&word.text, word)));
+    match &*operands {
+        // No branch begins with a dot.
+        [word] if is_checkout && files.is_empty() && word.text.starts_with('.') => None,
+        [] if is_clear => None,
+        [_] if is_checkout && files.len() > 1 => None,
+        [word] if is_known && is_checkout && files.is_empty() => Some(Setting::ToBranch(&word.text)),
+        [word] if is_known => Some(Setting::To(&word.text)),
+        [_, _, ..] if is_checkout && is_clear && operands.iter().all(|word| word.is_known()) => None,
+        _ => Some(Setting::Unknown),
+    }
+}
+
+/// Returns the number of words before the subcommand of git: its own options, with their values.
+fn before_subcommand(command: &Command) -> usize {
+    const WITH_VALUE: [&str; 7] =
+        ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source"];
+    let mut at = 0;
+    while let Some(word) = command.args.get(at).filter(|word| word.text.starts_with('-')) {
+        at += 1 + usize::from(WITH_VALUE.contains(&&*word.text));
+    }
+    at
 }
 
 /// Returns the value of an option: `Some(None)` if the option is there and its value is unknown, or if it has several values.
@@ -344,10 +452,7 @@ pub(crate) fn directory<'a>(
         ("terraform" | "tofu", Some("terraform")) => "-chdir",
         _ => return Some(directory),
     };
-    let before = command.args.iter().enumerate().take_while(|(at, word)| {
-        word.text.starts_with('-') || (*at > 0 && matches!(&*command.args[at - 1].text, "-C" | "-c"))
-    });
-    for (at, word) in before {
+    for (at, word) in command.args.iter().enumerate().take(before_subcommand(command)) {
         let value = match word.text.strip_prefix(option).map(|rest| rest.strip_prefix('=').unwrap_or(rest)) {
             Some("") => command.args.get(at + 1)?.clone(),
             Some(value) => word.with_text(value),

@@ -6,6 +6,7 @@ mod commands;
 mod conditions;
 mod memory;
 mod mistakes;
+mod repositories;
 
 use crate::Rules;
 use hookhost_contract::rule::{LayeredRow, Mistake, RuleRow, RulesConfig};

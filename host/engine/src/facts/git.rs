@@ -1,8 +1,9 @@
 //! The Git repository around a directory. The files of the repository are read; the program `git` is not started.
 //!
 //! The search follows the same links as git: the `.git` of the directory or of a directory above it, which is a
-//! directory, or a file that names one (`gitdir: …`, as in worktrees and submodules). The variables `GIT_DIR` and
-//! `GIT_WORK_TREE`, the user's own configuration and files that a configuration includes are not read.
+//! directory, or a file that names one (`gitdir: …`, as in worktrees and submodules). A directory can also be a
+//! repository itself, as a bare one is. The variables `GIT_DIR` and `GIT_WORK_TREE`, the user's own configuration and
+//! files that a configuration includes are not read.
 
 use super::ini::{self, Setting};
 use super::{Found, file, git_index, not_understood};
@@ -21,7 +22,7 @@ const OF_OTHER_FORMAT: &str = ".invalid";
 /// A repository with its worktree.
 #[derive(Debug)]
 struct Repository {
-    /// The directory that contains `.git`.
+    /// The directory that contains `.git`, or a bare repository.
     worktree: PathBuf,
     /// The directory that contains `HEAD` and `index`.
     directory: PathBuf,
@@ -45,6 +46,10 @@ pub(super) fn is_tracked(path: &Path) -> Found<bool> {
     let path = real(path);
     let Some(directory) = path.parent() else { return Ok(None) };
     let Some(repository) = Repository::around(directory)? else { return Ok(None) };
+    // A bare repository tracks nothing, and neither does a repository track the files of its `.git`.
+    if repository.worktree == repository.directory {
+        return Ok(Some(false));
+    }
     let worktree = real(&repository.worktree);
     match path.strip_prefix(&worktree).ok().and_then(Path::to_str) {
         Some(path) => git_index::contains(&repository.directory.join("index"), path).map(Some),
@@ -86,7 +91,11 @@ impl Repository {
             return Ok(Some(of(marker, head)));
         }
         match std::fs::metadata(&marker) {
-            Err(error) if file::is_missing(&error) => Ok(None),
+            Err(error) if file::is_missing(&error) => {
+                let is_bare = ["objects", "refs"].iter().all(|name| worktree.join(name).is_dir());
+                let head = if is_bare { head(worktree)? } else { None };
+                Ok(head.map(|head| of(worktree.to_owned(), head)))
+            }
             Err(error) => Err(not_understood(&marker, &format!("cannot be read: {}", error.kind()))),
             // Git skips such a directory, too.
             Ok(metadata) if metadata.is_dir() => Ok(None),
@@ -139,6 +148,12 @@ impl Repository {
 
 fn head(directory: &Path) -> Found {
     let path = directory.join("HEAD");
+    // Old repositories have a symbolic link to the branch, which may not exist yet.
+    if let Some(target) = std::fs::read_link(&path).ok().as_deref().and_then(Path::to_str)
+        && target.starts_with("refs/")
+    {
+        return Ok(Some(format!("ref: {target}")));
+    }
     let Some(bytes) = file::bytes(&path, MAX_HEAD)? else { return Ok(None) };
     String::from_utf8(bytes).map(Some).map_err(|_| not_understood(&path, "is not UTF-8"))
 }

@@ -105,6 +105,20 @@ fn a_branch_is_that_of_the_repository_around_the_directory() {
 }
 
 #[test]
+fn a_bare_repository_and_one_with_a_link_as_its_head_have_a_branch() {
+    let home = Home::new();
+    home.git(".", &["init", "--bare", "-b", "main", "bare.git"]).git(".", &["init", "-b", "main", "repo"]);
+    assert_eq!(home.fact_at("git.branch", Some("bare.git")), text("main"));
+    assert_eq!(home.fact_at("git.branch", Some("bare.git/refs")), text("main"), "below");
+    assert_eq!(home.fact_at("git.branch", Some("repo/.git")), text("main"), "within `.git`");
+    fs::remove_file(home.path("repo/.git/HEAD")).unwrap();
+    symlink("refs/heads/main", home.path("repo/.git/HEAD")).unwrap();
+    assert_eq!(home.fact_at("git.branch", Some("repo")), text("main"), "of a branch without a commit");
+    home.write("repo/.git/refs/heads/main", "0123456789012345678901234567890123456789\n");
+    assert_eq!(home.fact_at("git.branch", Some("repo")), text("main"));
+}
+
+#[test]
 fn a_repository_that_cannot_be_understood_is_unreadable() {
     for (head, why) in [
         ("", "neither a branch nor a commit"),
