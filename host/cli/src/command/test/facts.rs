@@ -211,7 +211,7 @@ mod tests {
             (json!({ "tool.read_only": "yes" }), "is true or false"),
             (json!({ "env.CI": true }), "`env.CI` is a string"),
             (json!({ "time.hour": 24 }), "from 0 to 23"),
-            (json!({ "time.weekday": "friday" }), "one of thu, fri"),
+            (json!({ "time.weekday": "friday" }), "one of mon, tue"),
         ] {
             let mistakes = facts(table.clone()).unwrap_err();
             assert!(mistakes.len() == 1 && mistakes[0].1.contains(said), "{table}: {mistakes:?}");
