@@ -14,10 +14,10 @@ const SYNONYMS: [(&str, &str); 6] = [
 /// finds words with swapped, missing or doubled letters or with `_` in place of `-`, but few other words.
 pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
-    let given = SYNONYMS.iter().find(|(other, _)| *other == given).map_or(&*given, |(_, word)| word);
+    let is_meant = |word: &str| SYNONYMS.contains(&(given.as_str(), word));
     known
         .into_iter()
-        .map(|word| (strsim::jaro_winkler(given, word), word))
+        .map(|word| (if is_meant(word) { 1.0 } else { strsim::jaro_winkler(&given, word) }, word))
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, word)| word)

@@ -56,7 +56,7 @@ fn an_unknown_key_of_a_rule_and_of_an_example_is_named_with_the_nearest_one() {
         "unknown key `programm` in `rule`: did you mean `program`?",
     );
     // A misspelt answer is one mistake, and not also a rule without an answer.
-    for (answer, meant) in [("rejct", "reject"), ("deny", "reject"), ("confirm", "ask")] {
+    for (answer, meant) in [("rejct", "reject"), ("deny", "reject"), ("action", "reject"), ("confirm", "ask")] {
         let message = format!("unknown key `{answer}` in `rule`: did you mean `{meant}`?");
         shows(&format!("id = 'a'\non = 'shell'\n{answer} = 'r'"), 4, 1, &message);
     }
