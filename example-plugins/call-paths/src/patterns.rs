@@ -50,6 +50,12 @@ pub struct Spellings {
 }
 
 impl Spellings {
+    /// Returns the pairs of characters of all spellings.
+    #[must_use]
+    pub fn pairs(&self) -> Pairs {
+        self.pairs
+    }
+
     /// Returns the spellings of a target.
     #[must_use]
     pub fn new(target: &Target, workspace: &str) -> Self {
@@ -63,7 +69,8 @@ impl Spellings {
 
 impl Target {
     /// Returns true if other files than the path itself may be touched, too.
-    fn reaches_others(&self) -> bool {
+    #[must_use]
+    pub fn reaches_others(&self) -> bool {
         self.reach.wild || self.reach.extent.is_whole()
     }
 }
@@ -76,10 +83,10 @@ impl Patterns {
         Ok(Self { protected: compile(protected, ignore_case)?, allowed: compile(allowed, false)? })
     }
 
-    /// Returns false if no pattern matches `target`, judging by a few bits.
-    #[must_use]
-    pub fn may_match(&self, target: &Target, spellings: &Spellings) -> bool {
-        target.reaches_others() || self.protected.iter().any(|pattern| spellings.pairs.may_contain(pattern.pairs))
+    /// Returns the pairs of characters of each protected pattern. Every path that the pattern matches has them, except if a target
+    /// [reaches other files](Target::reaches_others).
+    pub fn pairs(&self) -> impl Iterator<Item = Pairs> {
+        self.protected.iter().map(|pattern| pattern.pairs)
     }
 
     /// Returns the pattern that matches `target`, if the target is not an exception.

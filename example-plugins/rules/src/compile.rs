@@ -4,6 +4,7 @@ use crate::answer::Answer;
 use crate::checks::Wrong;
 use crate::conditions::Conditions;
 use crate::names::Names;
+use crate::paths::RowPattern;
 use crate::shell::ShellMatcher;
 use crate::{checks, examples, paths};
 use call_paths::Patterns;
@@ -20,12 +21,15 @@ use shell_reader::lower;
 pub struct RuleSet {
     pub(crate) rows: Vec<CompiledRow>,
     pub(crate) programs: Programs,
-    /// The numbers of the rows about commands of each program, by its name in lower case.
-    pub(crate) by_program: LiteMap<String, Vec<u16>>,
+    /// The numbers of the rows about commands of each program, by its name in lower case and the first word of the subcommand, which is
+    /// empty if there is none.
+    pub(crate) by_program: LiteMap<String, LiteMap<String, Vec<u16>>>,
     /// The numbers of the rows about commands of any program, or of programs with a name that ends with `*`.
     pub(crate) any_program: Vec<u16>,
     /// The numbers of the rows about calls of tools by their names.
     pub(crate) of_tools: Vec<u16>,
+    /// The patterns of the rows about files, by the way of touching them, in the order of [`paths::TOUCHES`].
+    pub(crate) of_files: [Vec<RowPattern>; paths::TOUCHES.len()],
     /// The numbers of the rows with each word, in the order of [`RuleOn::WORDS`].
     by_word: [Vec<u16>; RuleOn::WORDS.len()],
     /// True if a row is one of a project.
@@ -116,13 +120,14 @@ impl RuleSet {
         let is_labelling = |row: &CompiledRow| !row.observe && row.answer.label().is_some_and(asked);
         let labelling = (0..).zip(&rows).filter(|(_, row)| is_labelling(row)).map(|(at, _)| at).collect();
         let (any_program, of_tools) = (Vec::new(), Vec::new());
-        let (by_program, by_word) = (LiteMap::new(), std::array::from_fn(|_| Vec::new()));
+        let (by_program, of_files, by_word) = (LiteMap::new(), Default::default(), std::array::from_fn(|_| Vec::new()));
         let mut set = Self {
             rows,
             programs,
             by_program,
             any_program,
             of_tools,
+            of_files,
             by_word,
             has_project,
             keeps_calls,
@@ -135,17 +140,21 @@ impl RuleSet {
                 if numbers.last() != Some(&at) {
                     numbers.push(at);
                 }
+                if let Some(touch) = paths::touch(on) {
+                    set.of_files[touch].extend(RowPattern::of(at, row.path.as_ref()));
+                }
             }
             if !row.on.contains(&RuleOn::Shell) {
                 continue;
             }
-            let names = || row.shell.programs.iter().map(|program| program.name.as_str());
-            if row.shell.programs.is_empty() || names().any(|name| name.ends_with('*')) {
+            let programs = &row.shell.programs;
+            if programs.is_empty() || programs.iter().any(|program| program.name.ends_with('*')) {
                 set.any_program.push(at);
                 continue;
             }
-            for name in names() {
-                let numbers = set.by_program.entry(lower(name).into_owned()).or_default();
+            for program in programs {
+                let of_program = set.by_program.entry(lower(&program.name).into_owned()).or_default();
+                let numbers = of_program.entry(program.first_word().to_owned()).or_default();
                 if numbers.last() != Some(&at) {
                     numbers.push(at);
                 }

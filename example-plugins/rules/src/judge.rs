@@ -200,10 +200,14 @@ impl RuleSet {
         })
     }
 
-    /// Returns the numbers of the rows that may match a command, by its program.
-    fn rows_about<'a>(&'a self, command: &Command) -> impl Iterator<Item = u16> + use<'a> {
-        let named = self.by_program.get(&*lower(&command.program)).map_or(&[][..], Vec::as_slice);
-        named.iter().chain(&self.any_program).copied()
+    /// Returns the numbers of the rows that may match a command, by its program and the subcommand that may be among its words.
+    fn rows_about<'a>(&'a self, command: &'a Command) -> impl Iterator<Item = u16> {
+        let words = command.args.iter().map(|word| word.text.as_str()).filter(|word| !word.is_empty());
+        let of_program = self.by_program.get(&*lower(&command.program));
+        let named = of_program.into_iter().flat_map(move |rows| {
+            std::iter::once("").chain(words.clone()).filter_map(|word| rows.get(word)).flatten()
+        });
+        named.chain(&self.any_program).copied()
     }
 
     /// Returns the first key of a row that does not hold for the command that comes closest to it, and that command.
@@ -398,33 +402,24 @@ impl<'a> Subject<'a> {
         if self.is_unreadable() {
             return (0..).take(self.rules.rows.len()).filter(|at| asked.has(self.rules, *at)).collect();
         }
-        let mut candidates: Vec<u16> = Vec::new();
-        for on in [RuleOn::Write, RuleOn::Read, RuleOn::Delete, RuleOn::Web, RuleOn::Mcp, RuleOn::Spawn] {
-            let rows = self.rules.rows_on(&on);
-            if !rows.is_empty() {
-                let may_match = |at: &&u16| asked.has(self.rules, **at) && self.may_be_about(&on, self.rules.row(**at));
-                candidates.extend(rows.iter().filter(may_match));
-            }
+        let rows_on = |on| self.rules.rows_on(&on);
+        let mut candidates = self.rules.of_tools.clone();
+        for (touch, rows) in self.rules.of_files.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
+            candidates.extend(self.files(touch).rows(rows));
         }
-        candidates.extend(&self.rules.of_tools);
-        if matches!(self.call.action, Action::Shell(_)) {
-            candidates.extend(&self.rules.any_program);
+        if !rows_on(RuleOn::Web).is_empty() && !self.requests().is_empty() {
+            candidates.extend(rows_on(RuleOn::Web));
+        }
+        match &self.call.action {
+            Action::Shell(_) => candidates.extend(&self.rules.any_program),
+            Action::Mcp(_) => candidates.extend(rows_on(RuleOn::Mcp).iter().chain(rows_on(RuleOn::Delete))),
+            Action::SpawnAgent(_) => candidates.extend(rows_on(RuleOn::Spawn)),
+            _ => {}
         }
         candidates.retain(|at| asked.has(self.rules, *at));
         candidates.sort_unstable();
         candidates.dedup();
         candidates
-    }
-
-    /// Returns false if the call has nothing that a row with this word matches, judging by little.
-    fn may_be_about(&self, on: &RuleOn, row: &CompiledRow) -> bool {
-        match (on, &self.call.action) {
-            (RuleOn::Web, _) => !self.requests().is_empty(),
-            (RuleOn::Delete, Action::Mcp(_)) => true,
-            (RuleOn::Mcp, action) => matches!(action, Action::Mcp(_)) && row.is_about(self.call),
-            (RuleOn::Spawn, action) => matches!(action, Action::SpawnAgent(_)),
-            (on, _) => paths::touch(on).is_some_and(|touch| self.files(touch).may_match(row.path.as_ref())),
-        }
     }
 
     /// Returns the rows about commands that match, each with its first command.

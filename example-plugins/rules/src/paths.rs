@@ -1,6 +1,7 @@
 //! Compares the files that a call touches with `path`.
 
 use call_paths::{Patterns, Spellings, Target, Touch, Touched};
+use hookhost_conditions::glob::Pairs;
 use hookhost_contract::rule::{RuleOn, RuleRow};
 use shell_reader::UNKNOWN;
 use shell_reader::path::{Normal, below};
@@ -41,6 +42,23 @@ pub(crate) fn from_workspace<'p>(absolute: &'p str, workspace: &str) -> Option<&
     }
 }
 
+/// A pattern of a row about files, as far as it takes to exclude most rows.
+#[derive(Debug)]
+pub(crate) struct RowPattern {
+    /// The pairs of characters that each matching path has.
+    pairs: Pairs,
+    /// The number of the row.
+    row: u16,
+}
+
+impl RowPattern {
+    /// Returns the patterns of a row. A row without patterns has one that every path matches.
+    pub(crate) fn of(row: u16, patterns: Option<&Patterns>) -> Vec<Self> {
+        let pairs = patterns.map_or_else(|| vec![Pairs::default()], |patterns| patterns.pairs().collect());
+        pairs.into_iter().map(|pairs| Self { pairs, row }).collect()
+    }
+}
+
 /// Devices that keep nothing. `2>/dev/null` changes no file. Neither does `/dev/fd/2`: what opened it is seen itself.
 const OUTPUTS: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
 
@@ -48,6 +66,8 @@ const OUTPUTS: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty
 #[derive(Debug)]
 pub(crate) struct Files {
     files: Vec<File>,
+    /// The pairs of characters of all paths.
+    pairs: Pairs,
     /// The reason why there may be further files.
     pub(crate) unreadable: Option<String>,
 }
@@ -82,13 +102,17 @@ impl Files {
             let spellings = Spellings::new(&target, workspace);
             File { written, target, spellings }
         });
-        Self { files: files.collect(), unreadable: touched.unreadable }
+        let files: Vec<File> = files.collect();
+        let pairs = files.iter().fold(Pairs::default(), |pairs, file| pairs.and(file.spellings.pairs()));
+        Self { files, pairs, unreadable: touched.unreadable }
     }
 
-    /// Returns false if the call touches no file that a row matches, judging by a few bits.
-    pub(crate) fn may_match(&self, patterns: Option<&Patterns>) -> bool {
-        let may_match = |file: &File| patterns.is_none_or(|patterns| patterns.may_match(&file.target, &file.spellings));
-        self.unreadable.is_some() || self.files.iter().any(may_match)
+    /// Returns the numbers of the rows that may match a file, judging by the pairs of characters of their patterns.
+    pub(crate) fn rows(&self, rows: &[RowPattern]) -> impl Iterator<Item = u16> {
+        let is_any = self.unreadable.is_some() || self.files.iter().any(|file| file.target.reaches_others());
+        let may_match = move |row: &&RowPattern| is_any || self.pairs.may_contain(row.pairs);
+        let rows = if is_any || !self.files.is_empty() { rows } else { &[] };
+        rows.iter().filter(may_match).map(|row| row.row)
     }
 
     /// Returns the files that a row matches.

@@ -46,6 +46,11 @@ impl Program {
         Self { name: name.to_owned(), subcommand: rest.split_whitespace().collect::<Vec<_>>().join(" ") }
     }
 
+    /// Returns the first word of the subcommand, or the empty string.
+    pub(crate) fn first_word(&self) -> &str {
+        self.subcommand.split(' ').next().unwrap_or_default()
+    }
+
     /// Returns the index of the first operand after the subcommand, if the command runs this program with this subcommand.
     fn first_operand(&self, command: &Command, arguments: &Arguments<'_>) -> Option<usize> {
         if !is_program(self.name.as_bytes(), command) {

@@ -28,6 +28,8 @@ pub(crate) fn glob(pattern: &str) -> Result<Glob, String> {
 #[derive(Debug)]
 pub(crate) struct Expression {
     regex: Regex,
+    /// The text with which each match begins, or the empty string if matches begin differently.
+    beginning: String,
     /// Approximate number of states, to which the time per byte is proportional.
     pub(crate) states: usize,
 }
@@ -43,7 +45,9 @@ impl Expression {
         let mut size = 256;
         loop {
             match compile(size) {
-                Ok(regex) => return Ok(Self { regex, states: size / STATE }),
+                Ok(regex) => {
+                    return Ok(Self { regex, beginning: beginning(pattern).to_owned(), states: size / STATE });
+                }
                 Err(_) if size < MAX_COMPILED => size *= 2,
                 Err(error) => return Err(format!("this is no regular expression: {error}")),
             }
@@ -52,7 +56,63 @@ impl Expression {
 
     /// Returns true if a part of the text matches.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+        text.contains(&self.beginning) && self.regex.is_match(text)
+    }
+}
+
+/// Returns the text with which each match of a regular expression begins: the characters before the first one that has a meaning.
+fn beginning(pattern: &str) -> &str {
+    const WITH_MEANING: [char; 13] = ['\\', '.', '+', '*', '?', '(', ')', '[', ']', '{', '}', '^', '$'];
+    let pattern = pattern.strip_prefix('^').unwrap_or(pattern);
+    let literal = pattern.split(WITH_MEANING).next().unwrap_or_default();
+    let mut characters = literal.chars();
+    match pattern[literal.len()..].chars().next() {
+        // Alternatives begin differently.
+        _ if pattern.contains('|') => "",
+        // The last character may be absent.
+        Some('*' | '?' | '{') => {
+            characters.next_back();
+            characters.as_str()
+        }
+        _ => literal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Expression, beginning};
+
+    #[test]
+    fn an_expression_begins_with_the_text_before_the_first_character_that_has_a_meaning() {
+        for (pattern, expected) in [
+            ("x1+y?$", "x1"),
+            ("^git push", "git push"),
+            ("tokens?", "token"),
+            ("a{0}b", ""),
+            ("é*", ""),
+            ("(?i)rm", ""),
+            ("\\brm", ""),
+            ("rm|mv", ""),
+            ("[ab]c", ""),
+            ("", ""),
+        ] {
+            assert_eq!(beginning(pattern), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn the_beginning_excludes_no_text_that_matches() {
+        for (pattern, text, expected) in [
+            ("x1+y?$", "a x11y", true),
+            ("x1+y?$", "x2", false),
+            ("^git push", "git push", true),
+            ("^git push", " git push", false),
+            ("ab*c", "ac", true),
+            ("é{0,1}x", "x", true),
+            ("(?x) a b", "ab", true),
+        ] {
+            assert_eq!(Expression::new(pattern).unwrap().matches(text), expected, "{pattern} {text}");
+        }
     }
 }
 
