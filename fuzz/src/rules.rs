@@ -80,7 +80,7 @@ impl Script {
                 let row = RuleRow { id: format!("r{}", self.rows.len()), on: of_words(rest), ..RuleRow::default() };
                 // As the host's limits, far below them.
                 if self.rows.len() < 16 {
-                    self.rows.push(LayeredRow { of_project: false, row });
+                    self.rows.push(LayeredRow { of_project: false, row: Box::new(row) });
                 }
             }
             "shell" => self.events.push(Event::Call(shell(rest))),

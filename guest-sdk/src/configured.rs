@@ -20,17 +20,14 @@ pub struct NoConfig {}
 /// Returns an error if the table does not fit the author's struct. The message is one sentence that names the key.
 #[doc(hidden)]
 pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    // Parse into a `Value` first. Otherwise an error would name a column of a text that the user has never seen,
-    // instead of a key.
-    let value: Value =
-        serde_json::from_str(text).map_err(|error| format!("the plugin's config is not JSON: {error}"))?;
-    // Use an owned value, as all code that reads the config does. Otherwise this code would be compiled twice, for
-    // owned and for borrowed values.
-    T::deserialize(value.clone()).map_err(|error: serde_json::Error| {
-        let why = error.to_string();
-        let fails_otherwise = |value: &Value| {
-            T::deserialize(value.clone()).err().is_none_or(|error: serde_json::Error| error.to_string() != why)
+    // The memory after `configure` is the image with which each event begins. So the usual case makes no other copies of the table.
+    let fit = |text: &str| serde_json::from_str::<T>(text).map_err(|error| without_place(&error));
+    fit(text).map_err(|why| {
+        let value: Value = match serde_json::from_str(text) {
+            Ok(value) => value,
+            Err(error) => return format!("the plugin's config is not JSON: {error}"),
         };
+        let fails_otherwise = |value: &Value| fit(&value.to_string()).err().is_none_or(|error| error != why);
         let mut keys = Vec::new();
         culprit(&value, &fails_otherwise, &mut keys);
         // The error for an unknown key already names the key.
@@ -40,6 +37,13 @@ pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
         let place = if keys.is_empty() { String::new() } else { format!("`{}`: ", keys.join(".")) };
         format!("the plugin's config does not fit: {place}{why}")
     })
+}
+
+/// Returns the text of an error without its line and column, which are those of a text that the user has never seen.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }
 
 /// Appends the keys that lead to the wrong value, because errors of serde do not contain them. The function removes one

@@ -85,7 +85,7 @@ async fn a_thousand_rules_with_examples_load_and_judge() {
 async fn the_fuel_of_examples_grows_with_the_number_of_rules() {
     for (rules, fuel) in [(250, 300_000_000), (1_000, 1_000_000_000)] {
         let config = Config::parse(&ordinary(rules), &Source::new("/h.toml", Layer::User), &[]).expect("rules");
-        let layered = |rule: &Rule| LayeredRow { of_project: false, row: rule.row.clone() };
+        let layered = |rule: &Rule| LayeredRow { of_project: false, row: Box::new(rule.row.clone()) };
         let rows = RulesConfig { rule: config.rules().iter().map(layered).collect() };
         let mut entry = crate::shell_guard::entry("rules", json!(rows));
         let code = Code::File { path: hookhost_tests::plugin("rules"), digest: Digest::of_bytes(b"") };

@@ -8,14 +8,9 @@ use hookhost_conditions::vocabulary::{self, Function};
 use hookhost_conditions::{Condition, Truth, Use};
 use hookhost_contract::rule::{RuleOn, RuleRow};
 
-/// The conditions of a row.
+/// The conditions of a row, each with its key. What `after` and `within` stand for comes first.
 #[derive(Debug, Default)]
-pub(crate) struct Conditions {
-    /// What `after` and `within` stand for.
-    after: Option<Condition>,
-    when: Option<Condition>,
-    unless: Option<Condition>,
-}
+pub(crate) struct Conditions(Vec<(&'static str, Condition)>);
 
 impl Conditions {
     /// Compiles the conditions of a row.
@@ -23,29 +18,28 @@ impl Conditions {
     /// # Errors
     /// Returns all mistakes.
     pub(crate) fn compile(row: &RuleRow) -> Result<Self, Vec<Wrong>> {
-        let mut wrong = Vec::new();
-        let mut compile = |key: &str, text: &Option<String>| {
-            let compiled = Condition::compile(text.as_ref()?);
+        let (mut conditions, mut wrong) = (Vec::new(), Vec::new());
+        let after = sequence(row);
+        for (key, text) in [("after", &after), ("when", &row.when), ("unless", &row.unless)] {
+            let Some(text) = text else { continue };
             let at = |error: hookhost_conditions::ConditionError| Wrong {
                 key: key.to_owned(),
                 part: Some(error.range.clone()),
                 message: error.to_string(),
             };
-            compiled.map_err(|errors| wrong.extend(errors.into_iter().map(at))).ok()
-        };
-        let after = compile("after", &sequence(row));
-        let (when, unless) = (compile("when", &row.when), compile("unless", &row.unless));
-        for (key, text, condition) in [("when", &row.when, &when), ("unless", &row.unless, &unless)] {
-            if let (Some(text), Some(condition)) = (text, condition) {
-                wrong.extend(without_value(row, key, condition, text));
+            match Condition::compile(text) {
+                Ok(condition) => {
+                    wrong.extend(without_value(row, key, &condition, text));
+                    conditions.push((key, condition));
+                }
+                Err(errors) => wrong.extend(errors.into_iter().map(at)),
             }
         }
-        let conditions = Self { after, when, unless };
-        if wrong.is_empty() { Ok(conditions) } else { Err(wrong) }
+        if wrong.is_empty() { Ok(Self(conditions)) } else { Err(wrong) }
     }
 
     fn used(&self) -> impl Iterator<Item = &Use> {
-        self.after.iter().chain(&self.when).chain(&self.unless).flat_map(Condition::names)
+        self.0.iter().flat_map(|(_, condition)| condition.names())
     }
 
     /// Returns the names of the rules and labels about whose past a condition asks, each with the function that asks.
@@ -75,26 +69,19 @@ impl Conditions {
 
     /// Returns true if the row has a condition.
     pub(crate) fn any(&self) -> bool {
-        self.after.is_some() || self.when.is_some() || self.unless.is_some()
+        !self.0.is_empty()
     }
 
     /// Returns the key because of which the row does not apply to a candidate. If a fact cannot be read, a row that stops calls applies, and
     /// any other row does not.
     pub(crate) fn failing(&self, candidate: &Candidate<'_>, stops: bool) -> Option<&'static str> {
         let in_doubt = stops || candidate.world.assumes();
-        let is_true = |condition: &Condition, in_doubt| match condition.evaluate(candidate) {
-            Truth::True => true,
-            Truth::False => false,
-            Truth::Unreadable => in_doubt,
+        let fails = |(key, condition): &&(&'static str, Condition)| match condition.evaluate(candidate) {
+            Truth::True => *key == "unless",
+            Truth::False => *key != "unless",
+            Truth::Unreadable => !in_doubt,
         };
-        let fails = |needed: &Option<Condition>| needed.as_ref().is_some_and(|needed| !is_true(needed, in_doubt));
-        let is_excepted = || self.unless.as_ref().is_some_and(|unless| is_true(unless, !in_doubt));
-        match () {
-            () if fails(&self.after) => Some("after"),
-            () if fails(&self.when) => Some("when"),
-            () if is_excepted() => Some("unless"),
-            () => None,
-        }
+        self.0.iter().find(fails).map(|(key, _)| *key)
     }
 }
 

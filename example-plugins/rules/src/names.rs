@@ -4,27 +4,31 @@ use hookhost_conditions::glob::{Comparison, Glob};
 
 /// A list of patterns. A pattern after `!` is an exception. If all patterns are exceptions, every other name matches.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
-    wanted: Vec<Glob>,
-    excepted: Vec<Glob>,
+pub(crate) struct Names(Vec<NamePattern>);
+
+#[derive(Debug)]
+struct NamePattern {
+    glob: Glob,
+    is_exception: bool,
 }
 
 impl Names {
     /// Compiles patterns that were checked before. A pattern that is no glob is left out.
     pub(crate) fn new<'a>(patterns: impl IntoIterator<Item = &'a String>) -> Self {
-        let mut names = Self::default();
-        for pattern in patterns {
-            let (list, pattern) = match pattern.strip_prefix('!') {
-                Some(exception) => (&mut names.excepted, exception),
-                None => (&mut names.wanted, pattern.as_str()),
-            };
-            list.extend(Glob::new(pattern));
-        }
-        names
+        let compiled = patterns.into_iter().filter_map(|pattern| {
+            let exception = pattern.strip_prefix('!');
+            let glob = Glob::new(exception.unwrap_or(pattern)).ok()?;
+            Some(NamePattern { glob, is_exception: exception.is_some() })
+        });
+        Self(compiled.collect())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.wanted.is_empty() && self.excepted.is_empty()
+        self.0.is_empty()
+    }
+
+    fn wanted(&self) -> impl Iterator<Item = &Glob> {
+        self.0.iter().filter(|pattern| !pattern.is_exception).map(|pattern| &pattern.glob)
     }
 
     /// Returns true if a thing that may have any of these names matches. A thing without a name is unknown, and an unknown thing is no
@@ -35,22 +39,21 @@ impl Names {
 
     /// Returns true if one of these names is wanted.
     pub(crate) fn want_any<T: AsRef<str>>(&self, names: &[T]) -> bool {
-        self.wanted.is_empty() || names.iter().any(|name| fits(&self.wanted, name.as_ref()))
+        let is_wanted = |name: &T| self.wanted().any(|glob| glob.matches(name.as_ref(), Comparison::Name));
+        self.wanted().next().is_none() || names.iter().any(is_wanted)
     }
 
     /// Returns true if there are names, and each is an exception.
     pub(crate) fn except_all<T: AsRef<str>>(&self, names: &[T]) -> bool {
-        !names.is_empty() && names.iter().all(|name| fits(&self.excepted, name.as_ref()))
+        let exceptions = self.0.iter().filter(|pattern| pattern.is_exception).map(|pattern| &pattern.glob);
+        !names.is_empty()
+            && names.iter().all(|name| exceptions.clone().any(|glob| glob.matches(name.as_ref(), Comparison::Name)))
     }
 
     /// Returns the pattern that matches a name exactly as it is spelt.
     pub(crate) fn naming(&self, name: &str) -> Option<&str> {
-        self.wanted.iter().find(|pattern| pattern.matches(name, Comparison::Word)).map(Glob::as_str)
+        self.wanted().find(|pattern| pattern.matches(name, Comparison::Word)).map(Glob::as_str)
     }
-}
-
-fn fits(patterns: &[Glob], name: &str) -> bool {
-    patterns.iter().any(|pattern| pattern.matches(name, Comparison::Name))
 }
 
 #[cfg(test)]

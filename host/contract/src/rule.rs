@@ -502,7 +502,7 @@ pub struct LayeredRow {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_project: bool,
     /// The row.
-    pub row: RuleRow,
+    pub row: Box<RuleRow>,
 }
 
 /// A mistake that the plugin `rules` finds in a row. The plugin reports all mistakes in the error of `configure`, one on each

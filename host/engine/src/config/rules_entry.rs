@@ -37,6 +37,16 @@ impl Entry {
             ..Self::of(Self::RULES, code)
         }
     }
+
+    /// Returns the configuration of the plugin that judges the `[[rule]]` tables, without the examples. Returns `None` for other plugins.
+    pub(crate) fn config_without_examples(&self) -> Option<String> {
+        let config = Value::Object(self.config.clone());
+        let mut config: RulesConfig = self.judges_rows.then(|| serde_json::from_value(config).ok()).flatten()?;
+        for LayeredRow { row, .. } in &mut config.rule {
+            (row.stops, row.passes) = (Vec::new(), Vec::new());
+        }
+        serde_json::to_string(&config).ok()
+    }
 }
 
 impl Config {
@@ -170,7 +180,7 @@ fn names(row: &RuleRow) -> Vec<String> {
 
 /// Returns the configuration of the plugin.
 fn config(rules: &[Rule]) -> Map<String, Value> {
-    let layered = |rule: &Rule| LayeredRow { of_project: rule.is_of_project(), row: rule.row.clone() };
+    let layered = |rule: &Rule| LayeredRow { of_project: rule.is_of_project(), row: Box::new(rule.row.clone()) };
     let config = RulesConfig { rule: rules.iter().map(layered).collect() };
     match serde_json::to_value(config) {
         Ok(Value::Object(config)) => config,
@@ -248,6 +258,15 @@ mod tests {
             ]
             .into()
         );
+    }
+
+    #[test]
+    fn the_image_of_the_plugin_is_made_without_the_examples() {
+        let text = "[[rule]]\nid = 'a'\non = 'shell'\nprogram = 'x'\nreject = 'no'\nstops = ['x']\npasses = ['y']";
+        let config = parsed(text).with_rules_plugin(code()).unwrap();
+        let config = config.entry(Entry::RULES).unwrap().config_without_examples().unwrap();
+        assert_eq!(config, r#"{"rule":[{"row":{"id":"a","on":"shell","program":"x","reject":"no"}}]}"#);
+        assert_eq!(Entry::of("other", code()).config_without_examples(), None);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 use super::functions::CompiledFunctions;
 use crate::config::Entry;
 use crate::contract::VERSION;
-use crate::plugin::configure::configured;
+use crate::plugin::configure::{configured, try_out};
 use crate::plugin::contract_check::interface;
 use crate::plugin::link::CheckedComponent;
 use crate::plugin::{Compiler, ContractError, LoadError};
@@ -68,7 +68,13 @@ async fn snapshot(
     };
     let linked =
         prepared.and_then(|component| CheckedComponent::new(compiler.sandbox, entry, &component, compiler.own)?.link());
-    let Ok(linked) = linked else { return Ok(None) };
+    let Ok(mut linked) = linked else { return Ok(None) };
+    if let Some(config) = entry.config_without_examples() {
+        // The examples are tried in an instance of their own. They leave much behind in its memory, and after each event the memory of an
+        // instance is overwritten with the image.
+        try_out(&linked).await?;
+        linked.config = config;
+    }
     let (mut store, instance) = configured(&linked).await?;
     if store.data().holds_resources() {
         // The memory may contain a handle, for example of a stream, which would be invalid in another instance.
