@@ -113,7 +113,7 @@ impl Script {
     /// Compiles rows. Returns `None` if one has a mistake.
     fn compiled(&self, rows: &[LayeredRow]) -> Option<RuleSet> {
         testing::prime(|_| {});
-        let compiled = RuleSet::compile(&RulesConfig { rule: rows.to_vec() });
+        let compiled = RuleSet::compile(RulesConfig { rule: rows.to_vec() });
         let mistakes = compiled.as_ref().err().into_iter().flatten();
         mistakes.for_each(|mistake| assert!(mistake.row < rows.len() && !mistake.message.is_empty(), "{mistake}"));
         compiled.ok()

@@ -68,7 +68,7 @@ pub fn call<R>(configuration: &Configuration, capabilities: Rc<dyn Capabilities>
 /// Returns the errors of [`Plugin::configure`](crate::Plugin::configure), and an error if `config` does not fit.
 pub fn configure<P: crate::Plugin>(config: &str, capabilities: Rc<dyn Capabilities>) -> Result<Configuration, String> {
     call(&Configuration::default(), capabilities, || {
-        P::configure(crate::parse_config(config)?)?;
+        P::configure(crate::parse_config(config.to_owned())?)?;
         Ok(configured::current())
     })
 }

@@ -19,7 +19,8 @@ use shell_reader::lower;
 /// The rows of a configuration.
 #[derive(Debug)]
 pub struct RuleSet {
-    pub(crate) rows: Vec<CompiledRow>,
+    #[expect(clippy::vec_box, reason = "each row takes the memory of the row of the configuration, which is freed then")]
+    pub(crate) rows: Vec<Box<CompiledRow>>,
     pub(crate) programs: Programs,
     /// The numbers of the rows about commands of each program, by its name in lower case and the first word of the subcommand, which is
     /// empty if there is none.
@@ -79,17 +80,22 @@ impl RuleSet {
     ///
     /// # Errors
     /// Returns all mistakes, in the order of the rows.
-    pub fn compile(config: &RulesConfig) -> Result<Self, Vec<Mistake>> {
+    pub fn compile(config: RulesConfig) -> Result<Self, Vec<Mistake>> {
         if config.rule.len() > MAX_USER_ROWS + MAX_PROJECT_ROWS {
             let message = format!("there are {} rules, and at most {MAX_USER_ROWS} are possible", config.rule.len());
             return Err(vec![Wrong::at("", message).in_row(MAX_USER_ROWS)]);
         }
         let mut mistakes = Vec::new();
         let mut rows = Vec::with_capacity(config.rule.len());
-        for (at, LayeredRow { of_project, row }) in config.rule.iter().enumerate() {
-            match CompiledRow::new(row, *of_project) {
-                Ok(row) => rows.push(row),
-                Err(wrong) => mistakes.extend(wrong.into_iter().map(|wrong| wrong.in_row(at))),
+        // The rows that are checked again below. The compiled rows take the memory of the others.
+        let mut checked = Vec::new();
+        for (at, layered) in (0..).zip(config.rule) {
+            match CompiledRow::new(&layered.row, layered.of_project) {
+                Ok(row) => rows.push(Box::new(row)),
+                Err(wrong) => mistakes.extend(wrong.into_iter().map(|wrong| wrong.in_row(at.into()))),
+            }
+            if layered.row.has_conditions() || layered.row.has_examples() {
+                checked.push((at, layered));
             }
         }
         let owned = |(function, id): (&str, &str)| (function == "count", id.to_owned());
@@ -100,17 +106,17 @@ impl RuleSet {
                 row.is_counted |= is_counted;
             }
         }
-        mistakes.extend(unknown_names(config, &rows));
+        mistakes.extend(unknown_names(&checked, &rows));
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
         let programs = Programs::embedded().map_err(|why| vec![Wrong::at("", why).in_row(0)])?;
         let set = Self::indexed(rows, programs);
-        let mistakes = examples::mistakes(&set, &config.rule);
+        let mistakes = examples::mistakes(&set, &checked);
         if mistakes.is_empty() { Ok(set) } else { Err(mistakes) }
     }
 
-    fn indexed(rows: Vec<CompiledRow>, programs: Programs) -> Self {
+    fn indexed(rows: Vec<Box<CompiledRow>>, programs: Programs) -> Self {
         let ask_for = |name: &str| rows.iter().any(|row| row.conditions.ask_for(name));
         let has_project = rows.iter().any(|row| row.of_project);
         let keeps_calls = ask_for("same_call");
@@ -221,13 +227,14 @@ impl CompiledRow {
 
 /// Returns the names of `after`, `since`, `count` and `has` that no rule and no label has. A rule of the user can only follow rules of the user:
 /// elsewhere, those of a project do not exist.
-fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
+fn unknown_names(checked: &[(u16, LayeredRow)], rows: &[Box<CompiledRow>]) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
-    for row in rows {
-        let known = || config.rule.iter().filter(|other| row.of_project || !other.of_project).map(|other| &other.row);
+    for (at, LayeredRow { row: written, .. }) in checked {
+        let Some(row) = rows.iter().find(|row| row.id == written.id) else { continue };
+        let known = || rows.iter().filter(|other| row.of_project || !other.of_project);
         let ids = || known().map(|other| other.id.as_str());
         let others = || ids().filter(|id| *id != row.id);
-        let labels = || known().filter_map(|other| other.label.as_deref());
+        let labels = || known().filter_map(|other| other.answer.label());
         for (function, name) in row.conditions.past() {
             // A plugin may add a label such as `read:secret`. Any other name that no row has is a misspelt one.
             let may_be_label = || labels().any(|label| label == name) || (name.contains(':') && is_label(name));
@@ -235,14 +242,12 @@ fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
             if is_rule || (function != "count" && may_be_label()) {
                 continue;
             }
-            let Some(at) = config.rule.iter().position(|layered| layered.row.id == row.id) else { continue };
             let (what, meant) = match function {
                 "count" => ("no rule", vocabulary::nearest(name, others())),
                 "has" => ("no label", vocabulary::nearest(name, labels())),
                 _ => ("neither a rule nor a label", vocabulary::nearest(name, others().chain(labels()))),
             };
             let hint = meant.map_or_else(String::new, |meant| format!(": did you mean `{meant}`?"));
-            let written = &config.rule[at].row;
             let is_named = |written: &String| written.strip_prefix('!').unwrap_or(written) == name;
             let of_after = || written.after.iter().position(is_named).map(|place| (format!("after.{place}"), None));
             let of_conditions =
@@ -252,7 +257,7 @@ fn unknown_names(config: &RulesConfig, rows: &[CompiledRow]) -> Vec<Mistake> {
                 });
             let (key, part) = of_conditions.or_else(of_after).unwrap_or_default();
             let message = format!("`{}` asks about `{name}`, which is {what}{hint}", row.id);
-            mistakes.push(Wrong { key, part, message }.in_row(at));
+            mistakes.push(Wrong { key, part, message }.in_row((*at).into()));
         }
     }
     mistakes

@@ -20,15 +20,18 @@ enum Example {
     Text(RuleOn, String, Option<Box<ToolCall>>),
 }
 
-/// Returns the examples that are not as their rows say, and the rows that an earlier row makes superfluous.
-pub(crate) fn mistakes(rules: &RuleSet, rows: &[LayeredRow]) -> Vec<Mistake> {
+/// Returns the examples that are not as their rows say, and the rows that an earlier row makes superfluous. `written` are the rows with
+/// examples, in order.
+pub(crate) fn mistakes(rules: &RuleSet, written: &[(u16, LayeredRow)]) -> Vec<Mistake> {
     // The rows that can make a later row superfluous: those of the user, and those of projects.
     let mut rejecting = [Vec::new(), Vec::new()];
     let mut mistakes = Vec::new();
-    for (at, layered) in (0..).zip(rows) {
-        let earlier = &mut rejecting[usize::from(layered.of_project)];
-        mistakes.extend(Row { rules, at, layered }.mistakes(earlier));
-        let row = rules.row(at);
+    let mut written = written.iter().peekable();
+    for (at, row) in (0..).zip(&rules.rows) {
+        let earlier = &mut rejecting[usize::from(row.of_project)];
+        if let Some((_, layered)) = written.next_if(|(written, _)| *written == at) {
+            mistakes.extend(Row { rules, at, layered }.mistakes(earlier));
+        }
         if matches!(row.answer, Answer::Reject(_)) && !row.observe && !row.has_mode && !row.conditions.any() {
             earlier.push(at);
         }

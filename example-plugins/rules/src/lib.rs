@@ -139,9 +139,8 @@ pub struct Rules;
 impl Plugin for Rules {
     fn configure(config: RulesConfig) -> Result<(), String> {
         let lines = |mistakes: Vec<Mistake>| mistakes.iter().map(Mistake::to_string).collect::<Vec<_>>().join("\n");
-        let rules = RuleSet::compile(&config).map_err(lines)?;
-        // The memory of an event is that after `configure`, so what the events need takes the place of the configuration.
-        drop(config);
+        let rules = RuleSet::compile(config).map_err(lines)?;
+        // Each event begins with the memory after `configure`, and what it needs takes the place of the configuration.
         examples::run_usual(&rules);
         RULES.set(rules);
         Ok(())

@@ -348,7 +348,7 @@ fn setup_glue(plugin: &Type, contract: &Contract) -> TokenStream {
     quote! {
         impl __hookhost_plugin::exports::hookhost::#package::setup::Guest for #plugin {
             fn configure(config: ::std::string::String) -> ::std::result::Result<(), ::std::string::String> {
-                <#plugin as ::hookhost_guest::Plugin>::configure(::hookhost_guest::parse_config(&config)?)
+                <#plugin as ::hookhost_guest::Plugin>::configure(::hookhost_guest::parse_config(config)?)
             }
         }
     }

@@ -198,6 +198,12 @@ impl RuleRow {
         texts.chain(changed).collect()
     }
 
+    /// Returns true if the row has examples.
+    #[must_use]
+    pub fn has_examples(&self) -> bool {
+        !self.stops.is_empty() || !self.passes.is_empty()
+    }
+
     /// Returns true if the row depends on something besides its matchers.
     #[must_use]
     pub fn has_conditions(&self) -> bool {
