@@ -3,7 +3,7 @@
 //! Rejections come first, then changes in the order of the file, then questions.
 
 use crate::answer::{Answer, MAX_FILLED, change, cut, filled, redacted, redacted_json, sentence, shown, strings_of};
-use crate::compile::RuleSet;
+use crate::compile::{CompiledRow, RuleSet};
 use crate::files;
 use crate::judge::{Asked, Found, Hit, Spoken};
 use crate::memory::Memory;
@@ -44,27 +44,25 @@ impl RuleSet {
         }
         let mut findings = Findings::default();
         let verdict = self.verdict_of_rounds(session, call, memory, &mut findings);
-        findings.report();
+        findings.report(memory, matches!(verdict, ToolCallVerdict::Reject(_)));
         verdict
     }
 
     /// Judges a call and what the rows make of it.
-    fn verdict_of_rounds(
-        &self,
+    fn verdict_of_rounds<'a>(
+        &'a self,
         session: &Session,
         call: &ToolCall,
         memory: Memory,
-        findings: &mut Findings,
+        findings: &mut Findings<'a>,
     ) -> ToolCallVerdict {
         let world = OfEvent(memory);
         let (mut call, longest) = (call.clone(), call.arguments.len() + MAX_FILLED);
-        let (mut changed, mut reported) = (None, Vec::new());
+        let mut changed = None;
         for round in event::round().. {
             let hits = self.hits(&world, session, &call, Asked::All);
-            let is_new = |hit: &&Hit<'_>| !reported.contains(&&*hit.row.id);
-            let refusal = findings.add(hits.iter().filter(is_new), &hits, memory, false);
-            reported.extend(hits.iter().map(|hit| &*hit.row.id));
-            if let Some(refusal) = refusal {
+            findings.add(&hits);
+            if let Some(refusal) = hits.iter().find_map(Hit::refusal) {
                 return refusal.into();
             }
             let effective = || hits.iter().filter(|hit| !hit.row.observe);
@@ -260,6 +258,11 @@ impl Hit<'_> {
         }
     }
 
+    /// Returns true if the row changes calls, and has nothing to change in this one.
+    pub(crate) fn is_done(&self, session: &Session, call: &ToolCall) -> bool {
+        matches!(self.row.answer, Answer::Change(_)) && self.changed(session, call).is_none()
+    }
+
     /// Returns the call as the row changes it, or the reason why the row cannot change it. Returns `None` if the row changes nothing.
     fn changed(&self, session: &Session, call: &ToolCall) -> Option<Result<(ToolCall, Change), Refusal>> {
         let Answer::Change(set) = &self.row.answer else { return None };
@@ -286,8 +289,12 @@ impl Hit<'_> {
         let place = self.found.place.clone()?;
         // After `timeout 60 {command}`, the command stands where the change has put it.
         let before = shell.command.get(place.clone())?;
-        let stands_in = |at: usize| Some(shell.command.get(place.start.checked_sub(at)?..)?.starts_with(command));
-        if command.match_indices(before).any(|(at, _)| stands_in(at) == Some(true)) {
+        let is_changed = |at: usize| {
+            let (head, rest) = shell.command.split_at_checked(place.start.checked_sub(at)?)?;
+            let begins = head.is_empty() || head.ends_with(|c: char| c.is_whitespace() || ";&|(".contains(c));
+            Some(begins && rest.starts_with(command))
+        };
+        if command.match_indices(before).any(|(at, _)| is_changed(at) == Some(true)) {
             return Some(shell.command.clone());
         }
         let is_all = shell.command.get(place.clone())? == shell.command.trim();
@@ -347,42 +354,36 @@ fn question(hits: &[Hit<'_>]) -> ToolCallVerdict {
     Escalation::new(question).code(code).into()
 }
 
-/// The findings about an event: those of the user's rows, and those of projects.
+/// The rows that match an event, with their findings: those of the user's rows, and those of projects.
 #[derive(Default)]
-struct Findings {
+struct Findings<'a> {
     listed: [Vec<Finding>; 2],
     /// The number of findings that are not listed.
     further: usize,
+    rows: Vec<&'a CompiledRow>,
 }
 
-impl Findings {
-    /// Adds a finding for each new row that matches, and remembers the matches about which conditions ask. Returns the first rejection. What
-    /// is rejected does not happen, so only rows that stop it have then matched. What has run has happened all the same.
-    fn add<'a>(
-        &mut self,
-        new: impl Iterator<Item = &'a Hit<'a>>,
-        hits: &[Hit<'_>],
-        memory: Memory,
-        has_run: bool,
-    ) -> Option<Refusal> {
-        let refusal = hits.iter().find_map(Hit::refusal);
-        for hit in new {
+impl<'a> Findings<'a> {
+    /// Adds each row that matches for the first time.
+    fn add(&mut self, hits: &[Hit<'a>]) {
+        for hit in hits {
+            if self.rows.iter().any(|row| row.id == hit.row.id) {
+                continue;
+            }
+            self.rows.push(hit.row);
             let listed = &mut self.listed[usize::from(hit.row.of_project)];
             if listed.len() < MAX_FINDINGS {
                 listed.push(hit.finding());
             } else {
                 self.further += 1;
             }
-            if hit.row.is_remembered && (has_run || refusal.is_none() || hit.row.answer.stops()) {
-                memory.note_match(&hit.row.id, hit.row.is_counted);
-            }
         }
-        refusal
     }
 
-    /// Reports the findings, those of the user's rows first. If there are too many, the last says how many are missing: the host does not
-    /// accept more, and the event would fail.
-    fn report(self) {
+    /// Reports the findings, those of the user's rows first, and remembers the matches about which conditions ask. What is rejected does not
+    /// happen, so only rows that stop it have then matched. If there are too many findings, the last says how many are missing: the host does
+    /// not accept more, and the event would fail.
+    fn report(self, memory: Memory, is_rejected: bool) {
         let listed = || self.listed.iter().flatten();
         listed().take(MAX_FINDINGS).for_each(effects::report);
         let further = self.further + listed().count().saturating_sub(MAX_FINDINGS);
@@ -390,13 +391,18 @@ impl Findings {
             let explanation = format!("{further} further rules match");
             effects::report(&Finding::new("rules.further", Severity::Info, explanation));
         }
+        for row in self.rows.iter().filter(|row| row.is_remembered && (!is_rejected || row.answer.stops())) {
+            memory.note_match(&row.id, row.is_counted);
+        }
     }
 }
 
-/// Reports and remembers the rows that match a text or an event, and returns the first rejection.
+/// Reports and remembers the rows that match a text or an event, and returns the first rejection. What has run has happened, also if its
+/// result is rejected.
 fn report(hits: &[Hit<'_>], memory: Memory, has_run: bool) -> Option<Refusal> {
     let mut findings = Findings::default();
-    let refusal = findings.add(hits.iter(), hits, memory, has_run);
-    findings.report();
+    findings.add(hits);
+    let refusal = hits.iter().find_map(Hit::refusal);
+    findings.report(memory, refusal.is_some() && !has_run);
     refusal
 }

@@ -19,7 +19,10 @@ use shell_reader::lower;
 /// The rows of a configuration.
 #[derive(Debug)]
 pub struct RuleSet {
-    #[expect(clippy::vec_box, reason = "each row takes the memory of the row of the configuration, which is freed then")]
+    #[expect(
+        clippy::vec_box,
+        reason = "each row takes the memory of the row of the configuration, which is freed then"
+    )]
     pub(crate) rows: Vec<Box<CompiledRow>>,
     pub(crate) programs: Programs,
     /// The numbers of the rows about commands of each program, by its name in lower case and the first word of the subcommand, which is

@@ -204,9 +204,9 @@ impl RuleSet {
     fn rows_about<'a>(&'a self, command: &'a Command) -> impl Iterator<Item = u16> {
         let words = command.args.iter().map(|word| word.text.as_str()).filter(|word| !word.is_empty());
         let of_program = self.by_program.get(&*lower(&command.program));
-        let named = of_program.into_iter().flat_map(move |rows| {
-            std::iter::once("").chain(words.clone()).filter_map(|word| rows.get(word)).flatten()
-        });
+        let named = of_program
+            .into_iter()
+            .flat_map(move |rows| std::iter::once("").chain(words.clone()).filter_map(|word| rows.get(word)).flatten());
         named.chain(&self.any_program).copied()
     }
 
@@ -332,8 +332,12 @@ impl<'a> Subject<'a> {
         found
     }
 
-    /// Returns what a row about results finds in the commands of the call, if its conditions hold for one of them.
+    /// Returns what a row about results finds in the commands of the call, if its conditions hold for one of them. If the row names no
+    /// command and the call has none, the conditions are evaluated without a command.
     fn ran(&self, row: &CompiledRow, found: &Found) -> Option<Found> {
+        if row.shell.fits_all() && !self.all_commands().any(|(line, _)| line.is_certain) {
+            return self.admitted(row, found.clone(), None);
+        }
         self.all_commands().find_map(|(line, command)| {
             let held = self.held(row, command, &mut None).filter(|_| line.is_certain)?;
             let (key, value) = found.held.clone().unwrap_or((held.key, held.value));
@@ -422,9 +426,9 @@ impl<'a> Subject<'a> {
         candidates
     }
 
-    /// Returns the rows about commands that match, each with its first command.
+    /// Returns the rows about commands that match, each with its first command. A row that changes commands takes the first that it changes.
     fn commands(&self, asked: Asked<'_>) -> Vec<(u16, Found)> {
-        let mut found: Vec<(u16, Found)> = Vec::new();
+        let (mut found, mut unchanged): (Vec<(u16, Found)>, Vec<(u16, Found)>) = Default::default();
         let has_rows = !self.rules.rows_on(&RuleOn::Shell).is_empty();
         for (line, command) in self.all_commands().filter(|_| has_rows) {
             let mut arguments = None;
@@ -440,11 +444,18 @@ impl<'a> Subject<'a> {
                 let Some(held) = self.held(row, command, &mut arguments) else { continue };
                 let of_row = Found { program: Some(held.program), ..row.with_names(self.call) }.of(line, command);
                 if let Some(of_row) = self.admitted(row, of_row.held(held.key, held.value), Some(command)) {
-                    found.push((at, of_row));
+                    let hit = Hit { row, found: of_row };
+                    if !hit.is_done(self.session, self.call) {
+                        found.push((at, hit.found));
+                    } else if !unchanged.iter().any(|(other, _)| *other == at) {
+                        unchanged.push((at, hit.found));
+                    }
                 }
             }
             leave(arguments);
         }
+        unchanged.retain(|(at, _)| !found.iter().any(|(other, _)| other == at));
+        found.extend(unchanged);
         found
     }
 

@@ -148,7 +148,8 @@ const INTERPRETERS: [&str; 17] = [
     "tsx",
 ];
 
-/// Returns the script or module that a command starts, as a command of its own: `bash deploy.sh x`, `python -m twine x`.
+/// Returns the script or module that a command starts, as a command of its own: `bash deploy.sh x`, `python -m twine x`. It has no place in
+/// the line, because it runs only as a part of the command.
 pub(crate) fn started_by(command: &Command) -> Option<Command> {
     if !INTERPRETERS.contains(&&*command.program) {
         return None;
@@ -166,5 +167,6 @@ pub(crate) fn started_by(command: &Command) -> Option<Command> {
     let script = command.args.get(at).filter(|word| word.is_known() && !word.text.contains(char::is_whitespace))?;
     let program = script.text.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
     let args = command.args[at + 1..].to_vec();
-    Some(Command { program, program_word: script.clone(), args, ..command.clone() })
+    let program_word = Word { span: None, ..script.clone() };
+    Some(Command { program, program_word, args, ..command.clone() })
 }

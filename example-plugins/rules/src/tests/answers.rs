@@ -136,6 +136,27 @@ fn a_change_takes_the_place_of_one_command_in_its_line() {
     assert_eq!(changed("CI=1 npm i | tail"), "refused: a");
     rules(&row("a", "program = \"make\"\nchange = { command = \"timeout 60 {command}\" }"));
     assert_eq!(changed("cd a && make 'b c'"), "cd a && timeout 60 make 'b c'");
+    assert_eq!(changed("timeout 60 make a; make b"), "timeout 60 make a; timeout 60 make b");
+    assert_eq!(changed("make a && make b"), "timeout 60 make a && timeout 60 make b");
+    assert_eq!(changed("xtimeout 60 make a; make b"), "xtimeout 60 make a; timeout 60 make b");
+    rules(&row("a", "program = \"npm\"\nchange = { command = \"npm ci\" }"));
+    assert_eq!(changed("npm ci; npm install evil"), "npm ci; npm ci");
+    rules(&row("a", "program = \"tool.py\"\nchange = { command = \"uv run {command}\" }"));
+    assert_eq!(changed("python tool.py x"), "refused: a", "the script is a part of the command");
+    assert_eq!(changed("./tool.py x"), "uv run ./tool.py x");
+}
+
+#[test]
+fn a_condition_about_a_command_is_evaluated_for_results_of_other_tools() {
+    let redacts = "[[rule]]\nid = \"a\"\non = \"result\"\ntext = \"Mellon\"\nredact = \"[x]\"\n";
+    let redacted = |call: &ToolCall| {
+        let result = ToolResult::new("Mellon");
+        Rules::after_tool_call(&session(), call, &result, ResultSource::Tool) != ToolResultVerdict::Keep
+    };
+    rules(&(redacts.to_owned() + "unless = 'program == \"git\"'"));
+    assert!(redacted(&mcp("db", "get", json!({}))) && redacted(&shell("ls")) && !redacted(&shell("git log")));
+    rules(&(redacts.to_owned() + "when = 'program == \"git\"'"));
+    assert!(!redacted(&mcp("db", "get", json!({}))) && !redacted(&shell("ls")) && redacted(&shell("git log")));
 }
 
 #[test]

@@ -465,6 +465,35 @@ fn the_files_of_a_call_without_an_id_are_those_of_the_last_call_with_its_argumen
 }
 
 #[test]
+fn a_call_whose_change_is_refused_has_not_happened() {
+    rules(
+        r#"
+        [[rule]]
+        id = "tested"
+        on = "shell"
+        program = "npm test"
+        note = "n"
+
+        [[rule]]
+        id = "pnpm"
+        on = "shell"
+        program = "npm install"
+        change = { command = "pnpm install" }
+
+        [[rule]]
+        id = "done"
+        on = "task-complete"
+        after = "!tested"
+        reject = "Test it"
+        "#,
+    );
+    assert_eq!(refusal(&call("1", "npm test && sh -c 'npm install'")).code.as_deref(), Some("pnpm"));
+    assert!(!is_done());
+    assert!(!is_stopped(&call("2", "npm test")));
+    assert!(is_done());
+}
+
+#[test]
 fn what_has_run_is_remembered_although_a_rule_withholds_its_result() {
     rules(
         r#"

@@ -18,7 +18,10 @@ fn try_rules(text: &str) -> Result<(), Vec<Mistake>> {
     testing::prime(|_| {});
     let table: toml::Table = toml::from_str(text).unwrap();
     let rows: Vec<RuleRow> = table["rule"].clone().try_into().unwrap();
-    let rule = rows.into_iter().map(|row| LayeredRow { of_project: row.id.starts_with("project-"), row: Box::new(row) }).collect();
+    let rule = rows
+        .into_iter()
+        .map(|row| LayeredRow { of_project: row.id.starts_with("project-"), row: Box::new(row) })
+        .collect();
     // The host passes the configuration as JSON.
     let json = serde_json::to_string(&RulesConfig { rule }).unwrap();
     let read = |error: String| error.lines().map(|line| Mistake::parse(line).unwrap()).collect();
