@@ -219,6 +219,8 @@ async fn record(user: &User, log: &std::path::Path) -> Recorded {
     let host = Host::builder(config).cache(cache).store(log).clock(clock_of_host).build().await.unwrap();
     let (mut numbers, mut recorded, mut parent) = (Numbers(7), Recorded::new(), None::<Session>);
     let mut matched = BTreeSet::new();
+    user.write(".git/objects/none", "");
+    user.write(".git/refs/none", "");
     for at in 0..SESSIONS {
         let mut spec = SessionSpec::new("claude-code", &user.project());
         if let Some(parent) = parent.take_if(|_| at % 2 == 1) {

@@ -80,7 +80,9 @@ fn is_of_rules(call: &Value) -> bool {
 #[test]
 fn a_fact_that_transcripts_do_not_contain_is_unknown_and_the_output_says_so() {
     let user = user_of_six_agents();
-    user.write(".git/HEAD", "ref: refs/heads/topic\n");
+    for (name, text) in [("HEAD", "ref: refs/heads/topic\n"), ("objects/none", ""), ("refs/none", "")] {
+        user.write(&format!(".git/{name}"), text);
+    }
     user.configure(
         r#"
         [[rule]]

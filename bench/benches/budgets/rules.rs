@@ -81,7 +81,9 @@ impl Bench {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let git = directory.path().join(".git");
-        std::fs::create_dir_all(git.join("refs")).unwrap();
+        for name in ["objects", "refs"] {
+            std::fs::create_dir_all(git.join(name)).unwrap();
+        }
         std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
         std::fs::write(git.join("config"), "[remote \"origin\"]\n\turl = https://example.com/a.git\n").unwrap();
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();

@@ -109,21 +109,19 @@ impl Repository {
     }
 
     fn branch(&self) -> Found {
-        let head = self.directory.join("HEAD");
-        let is_digest = |text: &str| text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        match self.head.strip_prefix("ref:").map(str::trim) {
-            Some(reference) => match reference.strip_prefix("refs/heads/") {
-                Some(OF_OTHER_FORMAT) => Err(not_understood(&head, "belongs to a repository with the format reftable")),
-                Some(branch) if !branch.is_empty() => Ok(Some(branch.to_owned())),
-                _ => Ok(None),
-            },
-            None if is_digest(self.head.trim()) => Ok(None),
-            None => Err(not_understood(&head, "names neither a branch nor a commit")),
+        let reference = self.head.strip_prefix("ref:").map(str::trim);
+        match reference.and_then(|reference| reference.strip_prefix("refs/heads/")) {
+            Some(OF_OTHER_FORMAT) => {
+                let head = self.directory.join("HEAD");
+                Err(not_understood(&head, "belongs to a repository with the format reftable"))
+            }
+            Some(branch) if !branch.is_empty() => Ok(Some(branch.to_owned())),
+            _ => Ok(None),
         }
     }
 
     fn remote(&self) -> Found {
-        let Some(text) = file::text(&self.common()?.join("config"))? else { return Ok(None) };
+        let Some(text) = file::text(&common(&self.directory)?.join("config"))? else { return Ok(None) };
         let of_branch = match self.branch()? {
             Some(branch) => last(&text, "branch", &branch, "remote"),
             None => None,
@@ -134,28 +132,47 @@ impl Repository {
         let url = if is_address { Some(name) } else { last(&text, "remote", &name, "url") };
         Ok(url.map(|url| without_user(&url)))
     }
+}
 
-    /// Returns the directory that all worktrees of the repository share.
-    fn common(&self) -> Result<PathBuf, String> {
-        let pointer = self.directory.join("commondir");
-        match std::fs::metadata(&pointer) {
-            Ok(_) => Ok(self.directory.join(named(&pointer, "")?)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(self.directory.clone()),
-            Err(error) => Err(not_understood(&pointer, &format!("cannot be read: {}", error.kind()))),
-        }
+/// Returns the directory that all worktrees of the repository with this `HEAD` share.
+fn common(directory: &Path) -> Result<PathBuf, String> {
+    let pointer = directory.join("commondir");
+    match std::fs::metadata(&pointer) {
+        Ok(_) => Ok(directory.join(named(&pointer, "")?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(directory.to_owned()),
+        Err(error) => Err(not_understood(&pointer, &format!("cannot be read: {}", error.kind()))),
     }
 }
 
+/// Returns the content of `HEAD`, if the directory has one. If git would not take the directory for a repository, it would search above it,
+/// so what counts there is unknown.
 fn head(directory: &Path) -> Found {
     let path = directory.join("HEAD");
+    let Some(head) = text_of_head(&path)? else { return Ok(None) };
+    let is_digest = |text: &str| text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_reference = |reference: &str| reference.trim_start().starts_with("refs/");
+    if !head.strip_prefix("ref:").map_or_else(|| is_digest(head.trim()), is_reference) {
+        return Err(not_understood(&path, "names neither a branch nor a commit"));
+    }
+    let common = common(directory)?;
+    for name in ["objects", "refs"] {
+        // A directory that may be searched contains `.`.
+        if !common.join(name).join(".").is_dir() {
+            return Err(not_understood(directory, &format!("is no repository, because it has no `{name}`")));
+        }
+    }
+    Ok(Some(head))
+}
+
+fn text_of_head(path: &Path) -> Found {
     // Old repositories have a symbolic link to the branch, which may not exist yet.
-    if let Some(target) = std::fs::read_link(&path).ok().as_deref().and_then(Path::to_str)
+    if let Some(target) = std::fs::read_link(path).ok().as_deref().and_then(Path::to_str)
         && target.starts_with("refs/")
     {
         return Ok(Some(format!("ref: {target}")));
     }
-    let Some(bytes) = file::bytes(&path, MAX_HEAD)? else { return Ok(None) };
-    String::from_utf8(bytes).map(Some).map_err(|_| not_understood(&path, "is not UTF-8"))
+    let Some(bytes) = file::bytes(path, MAX_HEAD)? else { return Ok(None) };
+    String::from_utf8(bytes).map(Some).map_err(|_| not_understood(path, "is not UTF-8"))
 }
 
 /// Returns the path in a file that consists of `prefix` and a path.

@@ -49,6 +49,14 @@ impl Home {
         self
     }
 
+    /// Writes what git needs to take the directory for a repository.
+    fn repository(&self, worktree: &str, head: &str) -> &Self {
+        for name in ["objects", "refs"] {
+            fs::create_dir_all(self.path(&format!("{worktree}/.git/{name}"))).unwrap();
+        }
+        self.write(&format!("{worktree}/.git/HEAD"), head)
+    }
+
     fn set(mut self, name: &'static str, value: &str) -> Self {
         self.1.insert(name, value.to_owned());
         self
@@ -93,7 +101,7 @@ fn is_unreadable(fact: &Fact, why: &str) {
 fn a_branch_is_that_of_the_repository_around_the_directory() {
     let home = Home::new();
     assert_eq!(home.fact("git.branch"), Fact::Absent);
-    home.write("repo/.git/HEAD", "ref: refs/heads/feature/x\n").write("repo/sub/deep/file", "");
+    home.repository("repo", "ref: refs/heads/feature/x\n").write("repo/sub/deep/file", "");
     assert_eq!(home.fact_at("git.branch", Some("repo/sub/deep")), text("feature/x"));
     assert_eq!(home.fact_at("git.branch", Some(home.path("repo").to_str().unwrap())), text("feature/x"));
     symlink(home.path("repo/sub"), home.path("link")).unwrap();
@@ -126,7 +134,7 @@ fn a_repository_that_cannot_be_understood_is_unreadable() {
         (&"x".repeat(9000), "too large"),
     ] {
         let home = Home::new();
-        home.write(".git/HEAD", head);
+        home.repository(".", head);
         is_unreadable(&home.fact("git.branch"), why);
     }
     let home = Home::new();
@@ -139,6 +147,18 @@ fn a_repository_that_cannot_be_understood_is_unreadable() {
     fs::create_dir_all(home.path("repo3/.git")).unwrap();
     symlink(home.path("fifo"), home.path("repo3/.git/HEAD")).unwrap();
     is_unreadable(&home.fact_at("git.branch", Some("repo3")), "no regular file");
+}
+
+#[test]
+fn a_directory_that_git_takes_for_no_repository_has_no_branch_of_its_own() {
+    let home = Home::new();
+    home.git(".", &["init", "-q", "-b", "main"]);
+    home.write("fake/HEAD", "ref: x\n").write("fake/objects/a", "").write("fake/refs/a", "");
+    is_unreadable(&home.fact_at("git.branch", Some("fake")), "neither a branch nor a commit");
+    home.write("empty/.git/HEAD", "ref: refs/heads/topic\n");
+    is_unreadable(&home.fact_at("git.branch", Some("empty")), "no `objects`");
+    home.write("head/HEAD", "ref: refs/heads/topic\n").write("head/objects/a", "");
+    assert_eq!(home.fact_at("git.branch", Some("head")), text("main"), "git searches above it, too");
 }
 
 #[test]
@@ -266,7 +286,7 @@ fn the_agents_own_facts_are_those_that_its_sender_knows() {
 #[test]
 fn a_fact_stays_the_same_within_an_event_and_is_read_anew_for_the_next() {
     let home = Home::new();
-    home.write(".git/HEAD", "ref: refs/heads/a\n");
+    home.repository(".", "ref: refs/heads/a\n");
     let reader = home.reader();
     assert_eq!(reader.read(&FactName::GitBranch, None), text("a"));
     home.write(".git/HEAD", "ref: refs/heads/b\n");
@@ -279,7 +299,7 @@ fn a_path_without_bounds_and_a_text_without_bounds_are_unreadable() {
     let home = Home::new();
     is_unreadable(&home.fact_at("git.branch", Some(&"a".repeat(5000))), "too long");
     is_unreadable(&home.fact_at("git.branch", Some("a\0b")), "zero byte");
-    home.write(".git/HEAD", &format!("ref: refs/heads/{}\n", "a".repeat(5000)));
+    home.repository(".", &format!("ref: refs/heads/{}\n", "a".repeat(5000)));
     is_unreadable(&home.fact("git.branch"), "longer than");
 }
 

@@ -36,7 +36,9 @@ async fn said(session: &Session, command: &str, agent: AgentContext) -> String {
 
 /// Makes a repository with this branch.
 fn check_out(repository: &Path, branch: &str) {
-    std::fs::create_dir_all(repository.join(".git")).unwrap();
+    for name in ["objects", "refs"] {
+        std::fs::create_dir_all(repository.join(".git").join(name)).unwrap();
+    }
     std::fs::write(repository.join(".git/HEAD"), format!("ref: refs/heads/{branch}\n")).unwrap();
 }
 
