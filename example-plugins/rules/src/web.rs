@@ -26,9 +26,13 @@ struct Client {
 enum Operands {
     /// Nothing that names a host. Without a host, the program uses no network.
     Local,
+    /// As [`Operands::Local`], but one may have settings: `host=a.com user=b`.
+    Settings,
     Urls,
     /// The first one is a host.
     First,
+    /// Each one is a host. These options of several letters take a value.
+    Hosts(&'static str),
     /// The first one is a host if it has a dot or a colon.
     Perhaps,
     /// Some may be places on another machine, such as `host:path`.
@@ -53,7 +57,7 @@ const CLIENT: Client =
 const SSH_LETTERS: &str = "BbcDEeFIiJLlmOopQRSWw";
 const LOCAL_COMMANDS: &[&str] = &["auth status", "alias", "completion", "config", "help", "version"];
 
-const CLIENTS: [Client; 26] = [
+const CLIENTS: [Client; 30] = [
     Client {
         programs: "curl curlie",
         letters: "AbcCdDeEFHhKmoPQrtTuUwxXYyz",
@@ -100,9 +104,25 @@ const CLIENTS: [Client; 26] = [
     Client { programs: "nc ncat netcat", letters: "IiMmOPpqsTVWwXxecgG", hosts: "x proxy", ..CLIENT },
     Client { programs: "telnet", letters: "beklnSX", ..CLIENT },
     Client { programs: "ftp lftp tftp", letters: "uep", ..CLIENT },
+    Client { programs: "traceroute gnutls-cli ssh-copy-id siege", letters: "cFiIlmMpQsSTtwW", ..CLIENT },
+    Client { programs: "ping", letters: "cFiIlmMpQsSTtwW", operands: Operands::Hosts(""), ..CLIENT },
     Client {
-        programs: "ping traceroute mtr nmap gnutls-cli ssh-keyscan ssh-copy-id siege",
-        letters: "cFiIlmMpQsSTtwW",
+        programs: "mtr",
+        letters: "aBcFfGIiLMmoPQsUyZ",
+        files: "F filename",
+        operands: Operands::Hosts(""),
+        ..CLIENT
+    },
+    Client { programs: "ssh-keyscan", letters: "fOpTt", files: "f", operands: Operands::Hosts(""), ..CLIENT },
+    Client {
+        programs: "nmap",
+        letters: "begimMoPpSsT",
+        hosts: "b dns-servers proxies",
+        files: "iL iR resume",
+        operands: Operands::Hosts(
+            "oN oX oG oA oS oM iL iR script script-args top-ports exclude excludefile dns-servers proxies min-rate max-rate max-retries \
+             host-timeout source-port",
+        ),
         ..CLIENT
     },
     Client { programs: "dig nslookup host drill getent", operands: Operands::Names, ..CLIENT },
@@ -110,7 +130,7 @@ const CLIENTS: [Client; 26] = [
         programs: "psql pg_dump pg_dumpall pg_restore",
         letters: "cdfFhLnoPpRTtUv",
         hosts: "h host",
-        operands: Operands::Local,
+        operands: Operands::Settings,
         ..CLIENT
     },
     Client {
@@ -134,11 +154,11 @@ const CLIENTS: [Client; 26] = [
         programs: "docker podman",
         letters: "cHl",
         hosts: "H host url",
-        operands: Operands::Images(&["push", "pull", "login"], "docker.io"),
+        operands: Operands::Images(&["push", "pull", "login", "image push", "image pull"], "docker.io"),
         ..CLIENT
     },
     Client { programs: "skopeo crane oras", operands: Operands::Images(&[], ""), ..CLIENT },
-    Client { programs: "git", letters: "cC", settings: "c", operands: Operands::Git, ..CLIENT },
+    Client { programs: "git", letters: "cC", settings: "c config config-env", operands: Operands::Git, ..CLIENT },
     Client { programs: "gh", hosts: "hostname", operands: Operands::Service("github.com", LOCAL_COMMANDS), ..CLIENT },
     Client { programs: "glab", hosts: "hostname", operands: Operands::Service("gitlab.com", LOCAL_COMMANDS), ..CLIENT },
     Client {
@@ -149,20 +169,24 @@ const CLIENTS: [Client; 26] = [
     },
 ];
 /// Variables that contain an address, in lower case, beside those for proxies.
-const VARIABLES: [&str; 9] = [
+const VARIABLES: [&str; 10] = [
     "gh_host",
     "gitlab_host",
     "docker_host",
     "pghost",
+    "pghostaddr",
     "mysql_host",
     "pip_index_url",
     "npm_config_registry",
     "aws_endpoint_url",
     "vault_addr",
 ];
-/// Settings of SSH that contain an address, in lower case, and those of SSH and Git that contain a command.
+/// Settings of SSH that contain an address, in lower case, and settings and variables of SSH and Git that contain a command.
 const HOST_SETTINGS: [&str; 2] = ["hostname", "proxyjump"];
-const COMMAND_SETTINGS: [&str; 3] = ["proxycommand", "core.sshcommand", "core.gitproxy"];
+const COMMAND_SETTINGS: [&str; 6] =
+    ["proxycommand", "core.sshcommand", "core.gitproxy", "git_ssh_command", "git_ssh", "git_proxy_command"];
+/// Parts of settings of Git that lead an address elsewhere, in lower case.
+const REDIRECTIONS: [&str; 3] = ["insteadof=", ".url=", ".pushurl="];
 /// Schemes of addresses that are looked for in words.
 const SCHEMES: &str = "http https ftp ftps ws wss ssh git rsync sftp scp svn gopher gophers dict tftp telnet smtp smtps imap imaps pop3 \
                        pop3s ldap ldaps smb mqtt rtsp tcp socks4 socks4a socks5 socks5h docker oci postgres postgresql mysql redis rediss \
@@ -170,8 +194,42 @@ const SCHEMES: &str = "http https ftp ftps ws wss ssh git rsync sftp scp svn gop
 /// Ends of the names of arguments that are addresses, in lower case and without `_` and `-`.
 const ADDRESS_ARGUMENTS: [&str; 10] =
     ["url", "urls", "uri", "uris", "host", "hosts", "hostname", "domain", "domains", "endpoint"];
-/// Subcommands of Git that use the network.
-const GIT: [&str; 6] = ["push", "pull", "fetch", "clone", "ls-remote", "remote update"];
+/// Subcommands of Git that use the network, with the letters of their options that take a value, and all these options. Those of `push` are
+/// in the table of programs.
+const GIT: [(&str, &str, &str); 18] = [
+    ("push", "", ""),
+    (
+        "pull",
+        "josX",
+        "j o s X cleanup deepen depth filter jobs negotiation-tip refmap server-option shallow-exclude shallow-since strategy \
+         strategy-option upload-pack",
+    ),
+    (
+        "fetch",
+        "jo",
+        "j o deepen depth filter jobs negotiation-tip refmap server-option shallow-exclude shallow-since upload-pack",
+    ),
+    (
+        "clone",
+        "bcjou",
+        "b c j o u branch config depth filter jobs origin reference separate-git-dir server-option shallow-exclude shallow-since \
+         template upload-pack",
+    ),
+    ("ls-remote", "o", "o exec server-option sort upload-pack"),
+    ("archive", "o", "remote"),
+    ("remote update", "", ""),
+    ("send-pack", "", ""),
+    ("fetch-pack", "", ""),
+    ("http-push", "", ""),
+    ("http-fetch", "", ""),
+    ("send-email", "", ""),
+    ("imap-send", "", ""),
+    ("subtree push", "bmP", "b m P annotate branch message onto prefix"),
+    ("subtree pull", "bmP", "b m P annotate branch message onto prefix"),
+    ("lfs push", "", ""),
+    ("lfs pull", "", ""),
+    ("lfs fetch", "", ""),
+];
 /// Commands that send something to a server that the text does not name.
 const SENDING: [(&str, &str); 10] = [
     ("npm", "publish"),
@@ -261,10 +319,31 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
     }
     let arguments = programs.arguments(command);
     let bare = arguments.operands.iter().filter(|word| !word.text.contains("://"));
-    let is_place = |word: &Word| is_place(&word.text, if command.windows { 2 } else { 1 });
+    let is_place = |text: &str| is_place(text, if command.windows { 2 } else { 1 });
     let after = |words: &&str| arguments.first_after(words);
+    let letters = client.map_or("", |client| client.letters);
+    let is_value = |word: &Word, letters, options| {
+        values(&command.args, letters, options).any(|value| std::ptr::eq(value, &*word.text))
+    };
     match operands {
         Some(Operands::Local) => return,
+        Some(Operands::Settings) => {
+            let is_text = |word: &&Word| is_value(word, "cdFfhLoPpRTUv", "c f v command file set variable");
+            let words = command.args.iter().filter(|word| !is_text(word)).map(|word| &*word.text);
+            for text in words.chain(values(&command.args, letters, "d")) {
+                let mut parts =
+                    text.split([' ', '\t', '\n', '=', '\'', '\\', '?', '&']).filter(|part| !part.is_empty());
+                while let Some(name) = parts.next() {
+                    if matches!(name, "host" | "hostaddr") {
+                        add_places(parts.next().unwrap_or_default(), found);
+                    }
+                }
+            }
+            if arguments.operands.iter().any(|word| word.text.starts_with(UNKNOWN)) {
+                found.push(Address::default());
+            }
+            return;
+        }
         Some(Operands::Urls) => {
             // `http POST example.com a=b`
             let is_part =
@@ -274,7 +353,6 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
             found.extend(urls.map(|word| Address::of_url(&word.text)).filter(leads_somewhere));
         }
         Some(Operands::First | Operands::Perhaps) => {
-            let letters = client.map_or("", |client| client.letters);
             let first = positions(&command.args, letters).next().and_then(|at| command.args.get(at));
             let is_perhaps = matches!(operands, Some(Operands::Perhaps));
             let is_host = |word: &&Word| !is_perhaps || !word.is_known() || word.text.contains(['.', ':']);
@@ -283,8 +361,14 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
                 return;
             }
         }
+        Some(Operands::Hosts(options)) => {
+            let words = positions(&command.args, letters).map(|at| &command.args[at]);
+            words
+                .filter(|word| !is_value(word, letters, options))
+                .for_each(|word| found.extend(word.text.split(',').map(Address::of_place)));
+        }
         Some(Operands::Places) => {
-            found.extend(bare.filter(|word| is_place(word)).map(|word| Address::of_place(&word.text)));
+            found.extend(bare.filter(|word| is_place(&word.text)).map(|word| Address::of_place(&word.text)));
             return;
         }
         Some(Operands::Names) => {
@@ -325,31 +409,54 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
             if arguments.operands.is_empty() || local.iter().any(|words| after(words).is_some()) {
                 return;
             }
+            for repository in values(&command.args, "R", "R repo") {
+                // `a.com/owner/name`. For GitLab, `a` in `a/b/c` is a group.
+                let (first, rest) = repository.split_once('/').unwrap_or_default();
+                let has_host = rest.contains('/') && (program == "gh" || first.contains('.'));
+                if has_host || is_place(repository) || repository.contains(UNKNOWN) {
+                    found.push(Address::of_place(repository));
+                }
+            }
             if !is_named {
                 found.push(Address::of_place(host));
             }
             return;
         }
         Some(Operands::Git) => {
-            if GIT.iter().all(|words| after(words).is_none()) {
+            let found_in = |(words, letters, options)| Some((words, letters, options, arguments.first_after(words)?));
+            let Some((subcommand, letters, options, first)) = GIT.into_iter().find_map(found_in) else { return };
+            let operands = arguments.operands[first..].iter().filter(|word| !is_value(word, letters, options));
+            let mut operands = operands.map(|word| &*word.text);
+            let repository = match subcommand {
+                "clone" => operands.find(|text| is_place(text)),
+                "archive" => values(&command.args, letters, options).next(),
+                _ => operands.next(),
+            };
+            let address = repository.filter(|text| is_place(text)).map(Address::of_place).filter(leads_somewhere);
+            // `git clone ../x` and `git archive HEAD` use no network.
+            if (subcommand == "clone" && address.is_none()) || (subcommand == "archive" && repository.is_none()) {
                 return;
             }
-            let repository = arguments.operands.get(1);
-            let repository = repository.filter(|word| is_place(word) && !word.text.contains("://"));
-            found.extend(repository.map(|word| Address::of_place(&word.text)));
-            // `git clone ../x` uses no network.
-            if arguments.operands[0].text == "clone" {
-                return;
+            if arguments.has_one_of(["--multiple"].into_iter()) {
+                found.push(Address::default());
             }
+            let address = address.unwrap_or_default();
+            if !found.contains(&address) {
+                found.push(address);
+            }
+            return;
         }
         None if program == "openssl" && after(&"s_client").is_some() => {
-            found.extend(values(&command.args, "", "connect host").map(Address::of_place));
-            let place = arguments.operands.get(1).filter(|word| word.text.contains(':'));
-            found.extend(place.map(|word| Address::of_place(&word.text)));
+            found.extend(values(&command.args, "", "connect host proxy").map(Address::of_place));
+            let places = arguments.operands.iter().filter(|word| word.text.contains(':'));
+            found.extend(places.map(|word| Address::of_place(&word.text)));
         }
         None if program == "socat" => {
             let place = |word: &Word| {
-                let (kind, rest) = word.text.split_once(':')?;
+                let (kind, rest) = word.text.split_once(':').unwrap_or((&word.text, ""));
+                if kind.contains(UNKNOWN) {
+                    return Some(Address::default());
+                }
                 let kind = kind.to_ascii_uppercase();
                 let is_remote = ["TCP", "UDP", "OPENSSL", "SSL", "SCTP", "SOCKS", "PROXY"]
                     .iter()
@@ -380,7 +487,9 @@ fn add_variables(command: &Command, found: &mut Vec<Address>) {
     let set = command.args.iter().filter(|_| is_setting).filter_map(|word| word.text.split_once('='));
     for (name, value) in own.chain(set) {
         let name = lower(name);
-        if is_proxy(&name) || VARIABLES.contains(&&*name) {
+        if COMMAND_SETTINGS.contains(&&*name) {
+            found.push(Address::default());
+        } else if is_proxy(&name) || VARIABLES.contains(&&*name) {
             add_places(value, found);
         }
     }
@@ -429,9 +538,12 @@ fn last_field(value: &str) -> &str {
 
 /// Adds the address in a setting: `https_proxy=a.com`, `HostName a.com`, `b.com:80` of `a.com:80:b.com:80`.
 fn add_setting(setting: &str, found: &mut Vec<Address>) {
-    let (name, value) = setting.split_once(['=', ' ']).unwrap_or((setting, ""));
-    let name = lower(name.trim());
-    let name = &*name;
+    let setting = lower(setting);
+    let (name, value) = setting.split_once(['=', ' ']).unwrap_or((&setting, ""));
+    let name = name.trim();
+    if REDIRECTIONS.iter().any(|part| setting.contains(part)) {
+        found.push(Address::default());
+    }
     if name.contains(UNKNOWN) || COMMAND_SETTINGS.contains(&name) {
         found.push(Address::default());
     } else if is_proxy(name) || HOST_SETTINGS.contains(&name) {
@@ -449,7 +561,7 @@ fn values<'a>(args: &'a [Word], letters: &'a str, options: &'a str) -> impl Iter
         let next = || args.get(at + 1).map(|next| &*next.text);
         let (name, value) = cluster.split_once('=').map_or((cluster, None), |(name, value)| (name, Some(value)));
         let long = name.strip_prefix('-');
-        let is_abbreviated = |option: &str| long.is_some_and(|name| name.len() > 3 && option.starts_with(name));
+        let is_abbreviated = |option: &str| long.is_some_and(|name| name.len() > 2 && option.starts_with(name));
         if is_one(&|option| option.len() > 1 && (option == long.unwrap_or(name) || is_abbreviated(option))) {
             return value.or_else(next);
         }
