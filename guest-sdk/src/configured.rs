@@ -19,6 +19,7 @@ pub struct NoConfig {}
 /// # Errors
 /// Returns an error if the table does not fit the author's struct. The message is one sentence that names the key.
 #[doc(hidden)]
+#[expect(clippy::needless_pass_by_value, reason = "the text is dropped before the plugin goes on")]
 pub fn parse_config<T: DeserializeOwned>(text: String) -> Result<T, String> {
     // The memory after `configure` is the image with which each event begins. So nothing is copied in the usual case, and the text is dropped
     // before the plugin goes on.

@@ -46,6 +46,9 @@ pub struct RuleSet {
     pub(crate) keeps_files: bool,
 }
 
+#[expect(clippy::vec_box, reason = "each row takes the memory of a row of the configuration, which is freed then")]
+type Rows = Vec<Box<CompiledRow>>;
+
 /// A row, ready to be compared.
 #[derive(Debug)]
 pub(crate) struct CompiledRow {
@@ -119,7 +122,7 @@ impl RuleSet {
         if mistakes.is_empty() { Ok(set) } else { Err(mistakes) }
     }
 
-    fn indexed(rows: Vec<Box<CompiledRow>>, programs: Programs) -> Self {
+    fn indexed(rows: Rows, programs: Programs) -> Self {
         let ask_for = |name: &str| rows.iter().any(|row| row.conditions.ask_for(name));
         let has_project = rows.iter().any(|row| row.of_project);
         let keeps_calls = ask_for("same_call");

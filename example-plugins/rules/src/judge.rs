@@ -428,7 +428,8 @@ impl<'a> Subject<'a> {
 
     /// Returns the rows about commands that match, each with its first command. A row that changes commands takes the first that it changes.
     fn commands(&self, asked: Asked<'_>) -> Vec<(u16, Found)> {
-        let (mut found, mut unchanged): (Vec<(u16, Found)>, Vec<(u16, Found)>) = Default::default();
+        let mut found: Vec<(u16, Found)> = Vec::new();
+        let mut unchanged: Vec<(u16, Found)> = Vec::new();
         let has_rows = !self.rules.rows_on(&RuleOn::Shell).is_empty();
         for (line, command) in self.all_commands().filter(|_| has_rows) {
             let mut arguments = None;

@@ -78,6 +78,16 @@ fn beginning(pattern: &str) -> &str {
     }
 }
 
+fn check_length(pattern: &str) -> Result<(), String> {
+    match pattern.len() {
+        0 => Err("the pattern is empty".to_owned()),
+        length if length > MAX_PATTERN => {
+            Err(format!("the pattern has {length} bytes; at most {MAX_PATTERN} are possible"))
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Expression, beginning};
@@ -113,15 +123,5 @@ mod tests {
         ] {
             assert_eq!(Expression::new(pattern).unwrap().matches(text), expected, "{pattern} {text}");
         }
-    }
-}
-
-fn check_length(pattern: &str) -> Result<(), String> {
-    match pattern.len() {
-        0 => Err("the pattern is empty".to_owned()),
-        length if length > MAX_PATTERN => {
-            Err(format!("the pattern has {length} bytes; at most {MAX_PATTERN} are possible"))
-        }
-        _ => Ok(()),
     }
 }
