@@ -46,7 +46,7 @@ pub struct RuleSet {
     pub(crate) keeps_files: bool,
 }
 
-#[expect(clippy::vec_box, reason = "each row takes the memory of a row of the configuration, which is freed then")]
+/// Rows in boxes: each takes the memory of a row of the configuration, which is freed then.
 type Rows = Vec<Box<CompiledRow>>;
 
 /// A row, ready to be compared.
