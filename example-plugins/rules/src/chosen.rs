@@ -470,6 +470,15 @@ fn of_word(word: &Word) -> Fact<'_> {
     if word.is_known() { Fact::Is(Value::from(&*word.text)) } else { Fact::Unreadable }
 }
 
+/// Returns true if a command runs only after an earlier one has succeeded in the same shell, and not in a pipe or a trap.
+pub(crate) fn certainly_runs(earlier: &Command, command: &Command, text: &str) -> bool {
+    let head = text.get(..earlier.place.start).unwrap_or("!").trim_end_matches([' ', '\t']);
+    let begins = head.is_empty() || head.ends_with([';', '(', '\n']) || head.ends_with("&&");
+    let joined = head.trim_end();
+    let is_joined = joined.ends_with(['|', '!', '\\']) || joined.ends_with("|&");
+    earlier.exact && begins && !is_joined && surely_runs(earlier, command, text, false)
+}
+
 /// Returns true if a command runs only after an earlier one of the same text has succeeded. If the earlier one cannot fail, it may
 /// also stand at the beginning of the text, before a `;`.
 fn surely_runs(earlier: &Command, command: &Command, text: &str, cannot_fail: bool) -> bool {
