@@ -301,12 +301,24 @@ fn checked_out(command: &Command) -> Option<Setting<'_>> {
         "symbolic-ref" => operands.count() > 1 || has(&["-d", "--delete"]),
         // A second operand is a branch to check out.
         "rebase" => {
-            let values = words.windows(2).filter(|pair| {
-                matches!(&*pair[0].text, "--onto" | "-x" | "--exec" | "-s" | "--strategy" | "-X" | "--strategy-option")
-            });
-            operands.count() + usize::from(has(&["--root"])) > 1 + values.count()
-                || has(&["--abort", "--continue", "--skip", "--quit", "--edit-todo"])
-                || words.iter().any(|word| word.splits)
+            const LISTED: &str = " --interactive --autosquash --no-autosquash --autostash --no-autostash --quiet --verbose --stat \
+                --no-stat --no-verify --force-rebase --no-ff --rebase-merges --update-refs --keep-base --keep-empty --fork-point --no-fork-point \
+                --signoff --gpg-sign --merge --apply --root --onto --exec --strategy --strategy-option ";
+            let is_listed = |text: &str| {
+                let name = text.split_once('=').map_or(text, |(name, _)| name);
+                !text.starts_with("--") || LISTED.contains(&format!(" {name} "))
+            };
+            let takes_value = |text: &str| {
+                matches!(text, "--onto" | "--exec" | "--strategy" | "--strategy-option")
+                    || (is_cluster(text) && text.ends_with(['x', 's', 'X', 'C']))
+            };
+            let is_clear = |pair: &[Word]| !(takes_value(&pair[0].text) && pair[1].text.starts_with('-'));
+            // A cluster may have its value in the same word.
+            let has_value =
+                |pair: &&[Word]| takes_value(&pair[0].text) && (!is_cluster(&pair[0].text) || pair[0].text.len() == 2);
+            operands.count() + usize::from(has(&["--root"])) > 1 + words.windows(2).filter(has_value).count()
+                || !words.windows(2).all(is_clear)
+                || words.iter().any(|word| word.splits || !is_listed(&word.text))
         }
         name => !KEEPING_BRANCH.contains(&format!(" {name} ")),
     };
@@ -353,8 +365,10 @@ fn switched(words: &[Word], is_checkout: bool) -> Option<Setting<'_>> {
             Some(if value.is_empty() { rest.next().map(|next| (&*next.text, next)) } else { Some((value, word)) });
     }
     let is_branch = |(name, word): (&str, &Word)| {
-        let is_other =
-            name.is_empty() || matches!(name, "-" | "@") || name.contains(['^', '~', ':']) || name.contains("@{");
+        let is_other = matches!(name, "" | "-" | "@")
+            || name.eq_ignore_ascii_case("HEAD")
+            || name.contains(['^', '~', ':'])
+            || name.contains("@{");
         word.is_known() && !word.glob && !is_other
     };
     if let Some(created) = created {
@@ -365,6 +379,7 @@ fn switched(words: &[Word], is_checkout: bool) -> Option<Setting<'_>> {
         // No branch begins with a dot.
         [word] if is_checkout && files.is_empty() && word.text.starts_with('.') => None,
         [] if is_clear => None,
+        [word] if is_clear && is_checkout && files.is_empty() && word.text == "HEAD" => None,
         [_] if is_checkout && files.len() > 1 => None,
         [word] if is_known && is_checkout && files.is_empty() => Some(Setting::ToBranch(&word.text)),
         [word] if is_known => Some(Setting::To(&word.text)),
