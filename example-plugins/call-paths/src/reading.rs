@@ -140,13 +140,19 @@ fn has_messages(command: &Command) -> bool {
 
 /// Returns the subcommand of Git or a program like it.
 pub(crate) fn subcommand(command: &Command) -> Option<&str> {
-    const WITH_VALUE: [&str; 6] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env"];
-    let mut words = command.args.iter().map(|word| word.text.as_str());
-    let mut subcommand = words.next();
-    while let Some(option) = subcommand.filter(|word| word.starts_with('-')) {
-        subcommand = if WITH_VALUE.contains(&option) { words.nth(1) } else { words.next() };
+    command.args.get(before_subcommand(command)).map(|word| word.text.as_str())
+}
+
+/// Returns the number of words before the subcommand of Git or a program like it: its own options, with their values.
+#[must_use]
+pub fn before_subcommand(command: &Command) -> usize {
+    const WITH_VALUE: [&str; 7] =
+        ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source"];
+    let mut at = 0;
+    while let Some(word) = command.args.get(at).filter(|word| word.text.starts_with('-')) {
+        at += 1 + usize::from(WITH_VALUE.contains(&&*word.text));
     }
-    subcommand
+    at
 }
 
 /// Returns the words that a command writes without showing or keeping their content. A file that gets another name can be read under that

@@ -2,6 +2,7 @@
 //! command of the line sets them for all later commands: `kubectl config use-context prod && kubectl delete pod x`.
 
 use crate::candidate::Candidate;
+use call_paths::before_subcommand;
 use hookhost_conditions::{Fact, Value};
 use shell_guard_rules::arguments::Programs;
 use shell_reader::path::Normal;
@@ -386,17 +387,6 @@ fn switched(words: &[Word], is_checkout: bool) -> Option<Setting<'_>> {
         [_, _, ..] if is_checkout && is_clear && operands.iter().all(|word| word.is_known()) => None,
         _ => Some(Setting::Unknown),
     }
-}
-
-/// Returns the number of words before the subcommand of git: its own options, with their values.
-fn before_subcommand(command: &Command) -> usize {
-    const WITH_VALUE: [&str; 7] =
-        ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source"];
-    let mut at = 0;
-    while let Some(word) = command.args.get(at).filter(|word| word.text.starts_with('-')) {
-        at += 1 + usize::from(WITH_VALUE.contains(&&*word.text));
-    }
-    at
 }
 
 /// Returns the value of an option: `Some(None)` if the option is there and its value is unknown, or if it has several values.
