@@ -12,7 +12,7 @@ mod touch;
 pub use command_line::{CommandLine, Touched, is_and_list};
 pub use operands::written;
 pub use patterns::{Patterns, Spellings, Target};
-pub use reading::{FETCHERS, file_words};
+pub use reading::{FETCHERS, before_subcommand, file_words};
 pub use touch::Touch;
 
 use arguments::Named;

@@ -1,6 +1,6 @@
 //! The operands of writing programs that name no file to write: scripts, modes, owners, patches and new branches.
 
-use crate::reading::subcommand;
+use crate::reading::{before_subcommand, value_of};
 use shell_reader::{Command, Extent, Word, Write, lower};
 
 /// A program whose first operand is no file, unless one of its options takes its place.
@@ -53,37 +53,59 @@ pub fn written(command: &Command) -> Vec<Write> {
     let program = lower(&command.program);
     let args = &command.args;
     let has_input = command.input.as_ref().is_some_and(Word::is_known);
-    let options = VALUES.iter().filter(|(name, _)| *name == program).flat_map(|(_, options)| *options);
-    let values = options.flat_map(|option| args.windows(2).filter(move |pair| pair[0].text == *option));
-    let mut others: Vec<&Word> = values.map(|pair| &pair[1]).collect();
+    let mut others: Vec<&Word> = Vec::new();
+    if let Some((_, options)) = VALUES.iter().find(|(name, _)| *name == program) {
+        let mut words = args.iter().take_while(|word| word.text != "--");
+        while let Some(word) = words.next() {
+            others.extend(options.contains(&&*word.text).then(|| words.next()).flatten());
+        }
+    }
     let mut is_patched = false;
     match &*program {
         "git" => {
-            let subcommand = subcommand(command).unwrap_or_default();
-            let at = args.iter().position(|word| word.text == subcommand).map_or(0, |at| at + 1);
-            let rest = args.get(at..).unwrap_or_default();
-            let has = |options: &[&str]| rest.iter().any(|word| options.contains(&word.text.as_str()));
+            let (subcommand, rest) = args
+                .get(before_subcommand(command)..)
+                .and_then(<[Word]>::split_first)
+                .map_or(("", &[][..]), |(first, rest)| (&*first.text, rest));
+            let end = rest.iter().position(|word| word.text == "--").unwrap_or(rest.len());
+            let has = |options: &[&str]| rest[..end].iter().any(|word| options.contains(&word.text.as_str()));
             let applies = matches!(subcommand, "apply" | "am");
             if applies || (subcommand == "checkout" && has(&["-b", "-B", "--orphan"])) {
                 writes.retain(|write| write.extent != Extent::Whole);
             }
             // What precedes `--` in `git checkout HEAD~1 -- x` is a commit.
-            if subcommand == "checkout" && has(&["--"]) {
-                others.extend(rest.iter().take_while(|word| word.text != "--"));
+            if subcommand == "checkout" && end < rest.len() {
+                others.extend(&rest[..end]);
             }
-            let is_named = || rest.iter().any(|word| !word.text.starts_with('-'));
-            is_patched = applies
-                && (!has_input || is_named())
-                && !has(&["--check", "--stat", "--numstat", "--summary", "--abort", "--skip", "--quit"]);
+            let is_named = || end + 1 < rest.len() || rest[..end].iter().any(|word| !word.text.starts_with('-'));
+            is_patched = applies && (!has_input || is_named()) && !only_lists(&rest[..end]);
         }
         "patch" | "gpatch" => {
-            let before = |at: usize| at.checked_sub(1).map_or("", |before| args[before].text.as_str());
-            let is_value = |at: usize| matches!(before(at), "-d" | "--directory" | "-p" | "--strip" | "-r");
-            let words = args.iter().enumerate().filter(|(at, word)| !word.text.starts_with('-') && !is_value(*at));
-            let (patches, operands): (Vec<_>, Vec<_>) =
-                words.partition(|(at, _)| matches!(before(*at), "-i" | "--input"));
-            is_patched = operands.is_empty() && !has_input;
-            others.extend(patches.into_iter().chain(operands.into_iter().skip(1)).map(|(_, word)| word));
+            const LONG: &str = " --directory --strip --input --output --reject-file --prefix --basename-prefix --suffix --fuzz \
+                --version-control --ifdef --get --debug --quoting-style --reject-format --read-only";
+            // Options can be abbreviated.
+            let is_long = |name: &str| LONG.contains(&format!(" {name}"));
+            let (mut operands, mut names_patch, mut output) = (Vec::new(), false, None);
+            let mut words = args.iter();
+            while let Some(word) = words.next() {
+                match value_of(&word.text, "BdDFgioprVYzx", is_long) {
+                    _ if word.text == "--" => operands.extend(words.by_ref()),
+                    Some((letter, is_next)) => {
+                        let value = if is_next { words.next() } else { None };
+                        names_patch |= letter == 'i';
+                        output = if letter == 'o' { Some(value) } else { output };
+                        others.extend(value.filter(|_| letter == 'i'));
+                    }
+                    None if !word.text.starts_with('-') => operands.push(word),
+                    None => {}
+                }
+            }
+            is_patched = match output {
+                // The file is among those that are written if it is a word of its own.
+                Some(file) => file.is_none(),
+                None => operands.is_empty() && (names_patch || !has_input),
+            };
+            others.extend(operands.into_iter().skip(1));
         }
         "chmod" | "gchmod" => {
             let is_mode = |text: &str| {
@@ -107,6 +129,19 @@ pub fn written(command: &Command) -> Vec<Write> {
     writes.extend(command.outputs().cloned().map(write));
     writes.extend(is_patched.then(|| write(Word::unknown())));
     writes
+}
+
+/// Returns true if `git apply` or `git am` with these words applies nothing.
+fn only_lists(words: &[Word]) -> bool {
+    const LISTING: [&str; 7] = ["--check", "--stat", "--numstat", "--summary", "--abort", "--skip", "--quit"];
+    let is_value = |at: usize| {
+        let is_long = |name: &str| ["--e", "--inc", "--d", "--w", "--bu"].iter().any(|begin| name.starts_with(begin));
+        let before = at.checked_sub(1).and_then(|before| value_of(&words[before].text, "pC", is_long));
+        before.is_some_and(|(_, is_next)| is_next)
+    };
+    let mut options = words.iter().enumerate().filter(|(at, _)| !is_value(*at)).map(|(_, word)| &*word.text);
+    let applies = words.iter().any(|word| word.text.starts_with("--ap") || word.text.starts_with("--no-"));
+    !applies && options.any(|text| LISTING.contains(&text))
 }
 
 impl Program {

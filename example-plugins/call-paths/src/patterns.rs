@@ -111,6 +111,10 @@ impl Patterns {
         // What a pattern of the shell matches lies below the directory before its first wildcard.
         let Normal::Absolute(path) = &target.path else { return false };
         let is_open = |c| WILDCARDS.contains(&c) || c == UNKNOWN;
+        // In some shells, `.*` matches `..`.
+        if path.split('/').any(|name| name.starts_with('.') && name.contains(is_open)) {
+            return false;
+        }
         let directory = path.find(is_open).and_then(|at| path[..at].rsplit_once('/'));
         directory.is_some_and(|(directory, _)| self.is_allowed(&Normal::Absolute(directory.to_owned()), workspace))
     }

@@ -70,12 +70,45 @@ fn sought(command: &Command) -> Vec<Word> {
             tests.map(|(_, pair)| below(&pair[1], &pair[1].text)).collect()
         }
         "fd" | "fdfind" if is_passed => {
-            let pattern = args.iter().find(|word| !word.text.starts_with('-'));
+            let pattern = fd_pattern(args);
             let name = |word: &Word| word.text.trim_matches(['^', '$']).replace('\\', "");
             pattern.map(|word| below(word, &name(word))).into_iter().collect()
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns the pattern of `fd`: its first word that is no option, no value of one, and no part of the program that it runs.
+fn fd_pattern(args: &[Word]) -> Option<&Word> {
+    const VALUED: &str = " --type --extension --exclude --max-depth --min-depth --exact-depth --size --color --threads --owner \
+        --changed-within --changed-before --max-results --ignore-file --base-directory \
+        --search-path --path-separator --batch-size --format ";
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        if !text.starts_with('-') {
+            return Some(word);
+        }
+        if matches!(text, "-x" | "-X" | "--exec" | "--exec-batch") {
+            words.find(|word| word.text == ";");
+        } else if value_of(text, "teEdScjoC", |name| VALUED.contains(&format!(" {name} ")))
+            .is_some_and(|(_, next)| next)
+        {
+            words.next();
+        }
+    }
+    None
+}
+
+/// Returns the letter of the option in a word that takes a value, and true if the value is the next word. Of a long option, returns the
+/// first letter.
+pub(crate) fn value_of(text: &str, letters: &str, is_long: impl Fn(&str) -> bool) -> Option<(char, bool)> {
+    if text.starts_with("--") {
+        let name = text.split('=').next().filter(|name| is_long(name))?;
+        return Some((text.chars().nth(2)?, name.len() == text.len()));
+    }
+    let (at, letter) = text.strip_prefix('-')?.char_indices().find(|(_, c)| letters.contains(*c))?;
+    Some((letter, at + 1 + letter.len_utf8() == text.len()))
 }
 
 /// Returns true if a program does nothing with its words but print, test or remember them, or look for files of these names.
@@ -140,13 +173,19 @@ fn has_messages(command: &Command) -> bool {
 
 /// Returns the subcommand of Git or a program like it.
 pub(crate) fn subcommand(command: &Command) -> Option<&str> {
-    const WITH_VALUE: [&str; 6] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env"];
-    let mut words = command.args.iter().map(|word| word.text.as_str());
-    let mut subcommand = words.next();
-    while let Some(option) = subcommand.filter(|word| word.starts_with('-')) {
-        subcommand = if WITH_VALUE.contains(&option) { words.nth(1) } else { words.next() };
+    command.args.get(before_subcommand(command)).map(|word| word.text.as_str())
+}
+
+/// Returns the number of words before the subcommand of Git or a program like it: its own options, with their values.
+#[must_use]
+pub fn before_subcommand(command: &Command) -> usize {
+    const WITH_VALUE: [&str; 7] =
+        ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source"];
+    let mut at = 0;
+    while let Some(word) = command.args.get(at).filter(|word| word.text.starts_with('-')) {
+        at += 1 + usize::from(WITH_VALUE.contains(&&*word.text));
     }
-    subcommand
+    at
 }
 
 /// Returns the words that a command writes without showing or keeping their content. A file that gets another name can be read under that

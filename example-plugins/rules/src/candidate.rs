@@ -36,18 +36,17 @@ impl Candidate<'_> {
         let mut directory = command.cwd.as_deref();
         if let Some((line, before)) = self.before(command) {
             let changes: Vec<&Command> = before.filter(|other| CHANGES.contains(&&*other.program)).collect();
-            let count = |program: &str| changes.iter().filter(|other| other.program == program).count();
+            let certain = |other: &Command| chosen::certainly_runs(other, command, line);
             if changes.iter().any(|other| !matches!(&*other.program, "cd" | "pushd")) {
-                // Only `pushd x … popd` surely leads back.
-                let leads_back = count("pushd") == count("popd") && count("pushd") * 2 == changes.len();
-                directory = changes[0].cwd.as_deref().filter(|_| leads_back);
+                directory = changes[0].cwd.as_deref().filter(|_| leads_back(&changes, certain));
             }
+            directory = directory.filter(|_| changes.iter().all(|other| has_one_directory(other)));
             let is_elsewhere = (is_within("find") && (line.contains("-execdir") || line.contains("-okdir")))
                 || (is_within("git") && line.contains("foreach"));
             directory = directory.filter(|_| !is_elsewhere);
         }
         // A pattern stands for any directory that it matches.
-        directory.filter(|directory| is_absolute(directory) && !directory.contains(['*', '?', UNKNOWN]))
+        directory.filter(|directory| is_absolute(directory) && !directory.contains(['*', '?', '[', UNKNOWN]))
     }
 
     /// Returns the text of a command's line, and the commands that may run before the command.
@@ -94,11 +93,14 @@ impl Candidate<'_> {
                 Extent::Filled => is_git,
                 Extent::Whole | Extent::Moved => !is_git && !matches!(&*command.program, "find" | "fd"),
             };
-            let of_git = text.rsplit_once(".git").filter(|(root, rest)| {
-                (root.is_empty() || root.ends_with('/')) && (matches!(*rest, "" | "/HEAD") || rest.starts_with("/*"))
+            let mut of_git = text.match_indices(".git").filter(|(at, name)| {
+                let (root, rest) = (&text[..*at], &text[at + name.len()..]);
+                let is_below =
+                    rest.starts_with('/') && (rest.ends_with("/HEAD") || rest.contains(['*', '?', '[', UNKNOWN]));
+                (root.is_empty() || root.ends_with('/')) && (rest.is_empty() || is_below)
             });
             (is_whole && matches!(path, Normal::Absolute(_)) && below(directory, text).is_some())
-                || of_git.is_some_and(|(root, _)| is_around(root.trim_end_matches('/')))
+                || of_git.any(|(at, _)| is_around(text[..at].trim_end_matches('/')))
         })
     }
 
@@ -183,6 +185,34 @@ impl Candidate<'_> {
 
 /// Programs and commands of the shell that change the directory. The reader follows only `cd` and `pushd`.
 const CHANGES: [&str; 6] = ["cd", "pushd", "popd", "z", "zi", "j"];
+
+/// Returns true if `pushd` and `popd` alone certainly lead back to the first directory: in this order, and each of them runs.
+fn leads_back(changes: &[&Command], runs: impl Fn(&Command) -> bool) -> bool {
+    let depth = changes.iter().try_fold(0_usize, |depth, change| match &*change.program {
+        "pushd" => runs(change).then_some(depth + 1),
+        "popd" if runs(change) && change.args.is_empty() => depth.checked_sub(1),
+        _ => None,
+    });
+    depth == Some(0)
+}
+
+/// Returns true if `cd` or `pushd` certainly changes to its one directory. With `pushd -n` or two operands, the shell stays where it is.
+fn has_one_directory(command: &Command) -> bool {
+    let letters: &[char] = match &*command.program {
+        "cd" => &['-', 'L', 'P', 'e', '@'],
+        "pushd" => &['-'],
+        _ => return true,
+    };
+    let is_drive_switch = |text: &str| command.windows && text.len() == 2 && text.starts_with('/');
+    let words = command.args.iter().map(|word| &*word.text).filter(|text| !is_drive_switch(text));
+    let (options, operands): (Vec<&str>, Vec<&str>) = words.partition(|text| text.len() > 1 && text.starts_with('-'));
+    options.iter().all(|text| text.chars().all(|c| letters.contains(&c)))
+        && match &*operands {
+            [] => command.program == "cd",
+            [directory] => command.program == "cd" || !directory.starts_with('+'),
+            _ => false,
+        }
+}
 
 /// Returns true if a fact depends on the directory.
 fn is_of_directory(name: &str) -> bool {

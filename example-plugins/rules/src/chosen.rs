@@ -2,6 +2,7 @@
 //! command of the line sets them for all later commands: `kubectl config use-context prod && kubectl delete pod x`.
 
 use crate::candidate::Candidate;
+use call_paths::before_subcommand;
 use hookhost_conditions::{Fact, Value};
 use shell_guard_rules::arguments::Programs;
 use shell_reader::path::Normal;
@@ -301,12 +302,24 @@ fn checked_out(command: &Command) -> Option<Setting<'_>> {
         "symbolic-ref" => operands.count() > 1 || has(&["-d", "--delete"]),
         // A second operand is a branch to check out.
         "rebase" => {
-            let values = words.windows(2).filter(|pair| {
-                matches!(&*pair[0].text, "--onto" | "-x" | "--exec" | "-s" | "--strategy" | "-X" | "--strategy-option")
-            });
-            operands.count() + usize::from(has(&["--root"])) > 1 + values.count()
-                || has(&["--abort", "--continue", "--skip", "--quit", "--edit-todo"])
-                || words.iter().any(|word| word.splits)
+            const LISTED: &str = " --interactive --autosquash --no-autosquash --autostash --no-autostash --quiet --verbose --stat \
+                --no-stat --no-verify --force-rebase --no-ff --rebase-merges --update-refs --keep-base --keep-empty --fork-point --no-fork-point \
+                --signoff --gpg-sign --merge --apply --root --onto --exec --strategy --strategy-option ";
+            let is_listed = |text: &str| {
+                let name = text.split_once('=').map_or(text, |(name, _)| name);
+                !text.starts_with("--") || LISTED.contains(&format!(" {name} "))
+            };
+            let takes_value = |text: &str| {
+                matches!(text, "--onto" | "--exec" | "--strategy" | "--strategy-option")
+                    || (is_cluster(text) && text.ends_with(['x', 's', 'X', 'C']))
+            };
+            let is_clear = |pair: &[Word]| !(takes_value(&pair[0].text) && pair[1].text.starts_with('-'));
+            // A cluster may have its value in the same word.
+            let has_value =
+                |pair: &&[Word]| takes_value(&pair[0].text) && (!is_cluster(&pair[0].text) || pair[0].text.len() == 2);
+            operands.count() + usize::from(has(&["--root"])) > 1 + words.windows(2).filter(has_value).count()
+                || !words.windows(2).all(is_clear)
+                || words.iter().any(|word| word.splits || !is_listed(&word.text))
         }
         name => !KEEPING_BRANCH.contains(&format!(" {name} ")),
     };
@@ -353,8 +366,10 @@ fn switched(words: &[Word], is_checkout: bool) -> Option<Setting<'_>> {
             Some(if value.is_empty() { rest.next().map(|next| (&*next.text, next)) } else { Some((value, word)) });
     }
     let is_branch = |(name, word): (&str, &Word)| {
-        let is_other =
-            name.is_empty() || matches!(name, "-" | "@") || name.contains(['^', '~', ':']) || name.contains("@{");
+        let is_other = matches!(name, "" | "-" | "@")
+            || name.eq_ignore_ascii_case("HEAD")
+            || name.contains(['^', '~', ':'])
+            || name.contains("@{");
         word.is_known() && !word.glob && !is_other
     };
     if let Some(created) = created {
@@ -365,23 +380,13 @@ fn switched(words: &[Word], is_checkout: bool) -> Option<Setting<'_>> {
         // No branch begins with a dot.
         [word] if is_checkout && files.is_empty() && word.text.starts_with('.') => None,
         [] if is_clear => None,
+        [word] if is_clear && is_checkout && files.is_empty() && word.text == "HEAD" => None,
         [_] if is_checkout && files.len() > 1 => None,
         [word] if is_known && is_checkout && files.is_empty() => Some(Setting::ToBranch(&word.text)),
         [word] if is_known => Some(Setting::To(&word.text)),
         [_, _, ..] if is_checkout && is_clear && operands.iter().all(|word| word.is_known()) => None,
         _ => Some(Setting::Unknown),
     }
-}
-
-/// Returns the number of words before the subcommand of git: its own options, with their values.
-fn before_subcommand(command: &Command) -> usize {
-    const WITH_VALUE: [&str; 7] =
-        ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source"];
-    let mut at = 0;
-    while let Some(word) = command.args.get(at).filter(|word| word.text.starts_with('-')) {
-        at += 1 + usize::from(WITH_VALUE.contains(&&*word.text));
-    }
-    at
 }
 
 /// Returns the value of an option: `Some(None)` if the option is there and its value is unknown, or if it has several values.
@@ -468,6 +473,15 @@ pub(crate) fn directory<'a>(
 
 fn of_word(word: &Word) -> Fact<'_> {
     if word.is_known() { Fact::Is(Value::from(&*word.text)) } else { Fact::Unreadable }
+}
+
+/// Returns true if a command runs only after an earlier one has succeeded in the same shell, and not in a pipe or a trap.
+pub(crate) fn certainly_runs(earlier: &Command, command: &Command, text: &str) -> bool {
+    let head = text.get(..earlier.place.start).unwrap_or("!").trim_end_matches([' ', '\t']);
+    let begins = head.is_empty() || head.ends_with([';', '(', '\n']) || head.ends_with("&&");
+    let joined = head.trim_end();
+    let is_joined = joined.ends_with(['|', '!', '\\']) || joined.ends_with("|&");
+    earlier.exact && begins && !is_joined && surely_runs(earlier, command, text, false)
 }
 
 /// Returns true if a command runs only after an earlier one of the same text has succeeded. If the earlier one cannot fail, it may

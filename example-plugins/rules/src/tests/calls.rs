@@ -76,6 +76,9 @@ fn a_file_is_not_read_in_any_spelling_except_where_it_is_allowed() {
             "find a -iname '.env*' | xargs cat",
             "find . -path '*/.env' -print0 | xargs -0 cat",
             "fd -H '^\\.env$' -x cat",
+            "fd -t f '^\\.env$' -x cat",
+            "fd -HIt f --max-depth 2 -te '^\\.env$' | xargs cat",
+            "fd -x cat \\; '^\\.env$'",
         ],
         &[
             "cat .env.example",
@@ -154,12 +157,15 @@ fn an_unknown_path_is_no_exception() {
             "tee $X/src/a",
             "rm -r lib/*",
             "rm s*",
+            "sh -c 'cp x src/.*/main.c'",
+            "chmod -R 700 src/.?",
         ],
         &[
             "echo x > src/a",
             "echo x > \"src/$NAME.rs\"",
             "rm -r src/*",
             "rm tests/*.snap",
+            "rm src/.cache/*",
             "make > /dev/null 2>&1",
             "make 2> /dev/fd/1",
             "tee >(cat) < a",
@@ -204,6 +210,23 @@ fn a_script_a_mode_and_a_branch_are_no_files() {
             "patch -p1 < src/d.patch",
             "patch lib/a src/d.patch",
             "patch -p1 -i src/d.patch",
+            "patch -i d.patch <<'EOF'\n--- a/src/a\n+++ b/src/a\n@@ -1 +1 @@\n-a\n+b\nEOF",
+            "patch -Nid.patch <<'EOF'\n--- a/src/a\n+++ b/src/a\n@@ -1 +1 @@\n-a\n+b\nEOF",
+            "patch -p1 -B src/a -i d.patch",
+            "patch -p1 --basename-pre src/a -i d.patch",
+            "patch -F src/a lib/a d.patch",
+            "patch -- lib/a d.patch",
+            "git apply --stat --apply d.patch",
+            "git apply --check --no-check d.patch",
+            "git apply --exclude --stat d.patch",
+            "git apply -- --stat d.patch",
+            "git apply -- -d <<'EOF'\n--- a/src/a\n+++ b/src/a\n@@ -1 +1 @@\n-a\n+b\nEOF",
+            "patch -olib/b src/a d.patch",
+            "patch --debug 4 -i d.patch",
+            "git checkout -- -b lib/a",
+            "truncate -s 0 -- -s lib/a",
+            "touch -- -t lib/a",
+            "touch -t -t lib/a",
             "touch -m lib/a",
             "chown --reference=src/a lib/a",
         ],
@@ -227,9 +250,13 @@ fn a_script_a_mode_and_a_branch_are_no_files() {
             "git switch -c x",
             "git checkout -- src/a",
             "git apply --check d.patch",
+            "git apply -p1 --stat d.patch",
+            "git -C apply apply --check d.patch",
+            "git --attr-source main checkout -b x",
             "git apply <<'EOF'\n--- a/src/a\n+++ b/src/a\n@@ -1 +1 @@\n-a\n+b\nEOF",
             "patch src/a d.patch",
             "patch -i d.patch src/a",
+            "patch -z src/b -i d.patch src/a",
             "git commit -m apply",
             "git checkout HEAD~1 -- src/a",
             "git restore --source HEAD~1 src/a",
@@ -241,6 +268,18 @@ fn a_script_a_mode_and_a_branch_are_no_files() {
             "chown me: src/a",
         ],
     );
+    only("write", r#"".env""#);
+    stops_and_passes(
+        &[
+            "truncate -s 0 -- -s .env",
+            "touch -- -t .env",
+            "git restore -- --source .env",
+            "patch -F 3 .env d.patch",
+            "patch lib/a -o .env d.patch",
+        ],
+        &["truncate -s 0 -r .env a", "touch -t .env a", "patch lib/a .env", "patch -i .env lib/a"],
+    );
+    only("write", r#""!src/**""#);
     let patch = shell("git apply d.patch");
     assert_eq!(refusal(&patch).reason, "not …");
 }

@@ -131,7 +131,13 @@ fn the_operand_of_git_checkout_is_a_branch_if_there_is_no_file_of_this_name() {
     stops_and_passes(&["git checkout README && git push"], &[]);
     exists(false);
     stops_and_passes(
-        &["git checkout main && git push", "git checkout -f main && git push"],
+        &[
+            "git checkout main && git push",
+            "git checkout -f main && git push",
+            "git checkout HEAD && git push",
+            "git checkout -f HEAD -- && git push",
+            "git checkout head && git push",
+        ],
         &["git checkout topic && git push"],
     );
 }
