@@ -19,7 +19,7 @@ pub use error::StoreError;
 pub use rows::KeptOutcome;
 pub(crate) use rows::{Changed, FirstAnswer, OpenQuestion, OutcomeChange, QuestionChange, SessionChanges, SessionRow};
 #[cfg(feature = "store")]
-pub use sqlite::{Lines, Log, LogError};
+pub use sqlite::{FollowedLog, From, Lines, Log, LogError, Position};
 pub(crate) use turns::{Turn, TurnQueue};
 
 use crate::audit::AuditSink;

@@ -1,5 +1,9 @@
 //! Reads a log from the database, or from an export in JSON Lines.
 
+mod follow;
+
+pub use follow::{FollowedLog, From, Position};
+
 use super::database;
 use super::database::Steps;
 use super::take_in::{UnstoredLines, unstored};

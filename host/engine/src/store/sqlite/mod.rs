@@ -15,7 +15,7 @@ mod take_in;
 mod waiting;
 mod watch;
 
-pub use log::{Lines, Log, LogError};
+pub use log::{FollowedLog, From, Lines, Log, LogError, Position};
 
 use super::identity::Identity;
 use super::turns::Turns;

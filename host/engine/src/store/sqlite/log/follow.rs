@@ -1,0 +1,172 @@
+//! Follows a log while hosts write to it.
+
+use super::{Log, LogError, Source};
+use crate::audit::{self, BEFORE_THE_FIRST, Line, Stored, other_version};
+use crate::config::Digest;
+use crate::store::StoreError;
+use crate::store::identity::{Identity, identity};
+use crate::store::sqlite::database::{first_hash, head};
+use rusqlite::Connection;
+use std::path::Path;
+
+/// A place in a log: the last record that was read, and the log that contains it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Position {
+    /// The hash of the log's first record, which identifies the log.
+    pub log: Digest,
+    /// The number of the record, from 1; 0 before the first record.
+    pub seq: u64,
+    /// The hash of the record.
+    pub hash: Digest,
+}
+
+impl Position {
+    /// Returns the place after the record with this number and hash.
+    #[must_use]
+    pub fn new(log: Digest, seq: u64, hash: Digest) -> Self {
+        Self { log, seq, hash }
+    }
+}
+
+/// Where a [`FollowedLog`] begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// With the first record.
+    Beginning,
+    /// With the next record that is written.
+    End,
+    /// With the record after this one. If the log does not contain this record, for example because another log took its
+    /// place, it begins with the first.
+    After(Position),
+}
+
+/// The records of a database, read once each, as soon as they are stored.
+///
+/// A reader keeps the [position](Self::position) and goes on there after a restart, so it misses no record. Reading never
+/// writes to the database, and no event waits for it. Records that are only in a journal are read when a host has stored
+/// them, which takes some tens of milliseconds.
+#[derive(Debug)]
+pub struct FollowedLog {
+    log: Log,
+    position: Position,
+    /// False after a record that is not as it was written: nothing is known about the record before the next one.
+    is_vouched_for: bool,
+    /// SQLite's number of the last change that was read completely.
+    change: Option<i64>,
+    file: Option<Identity>,
+}
+
+impl FollowedLog {
+    /// Opens the database. Returns the log, and true if it does not contain the record of [`From::After`].
+    ///
+    /// # Errors
+    /// The errors of [`Log::open`]; also if the file is an export, which does not grow.
+    pub fn open(path: &Path, from: From) -> Result<(Self, bool), LogError> {
+        let file = identity(path);
+        let log = Log::open(path)?.only_stored();
+        let Source::Database(connection, steps) = &log.source else {
+            return Err(StoreError::Foreign(path.to_owned()).into());
+        };
+        steps.begin();
+        let of = |error: rusqlite::Error| StoreError::of(&error, path);
+        let beginning = Position { log: first_hash(connection).map_err(of)?, seq: 0, hash: BEFORE_THE_FIRST };
+        let position = match from {
+            From::Beginning => Some(beginning),
+            From::End => {
+                let (seq, hash) = head(connection).map_err(of)?;
+                Some(Position { seq, hash, ..beginning })
+            }
+            From::After(after) => contains(connection, &after).map_err(of)?.then_some(after),
+        };
+        let is_other = position.is_none();
+        let position = position.unwrap_or(beginning);
+        Ok((Self { log, position, is_vouched_for: true, change: None, file }, is_other))
+    }
+
+    /// Returns the place of the last record that was read.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Returns at most `most` further records; none if nothing was stored since the last call.
+    ///
+    /// # Errors
+    /// If the log cannot be read. [`LogError::NotAsWritten`] names a record that was changed, or records that are missing;
+    /// the next call continues after it.
+    pub fn next_records(&mut self, most: usize) -> Result<Vec<Line>, LogError> {
+        let change = self.change()?;
+        if self.change == Some(change) {
+            return Ok(Vec::new());
+        }
+        let mut lines = Vec::new();
+        for stored in self.log.stored(self.position.seq)?.take(most) {
+            let stored = stored?;
+            let Some((seq, hash)) = stored.row.and_then(|(seq, hash)| Some((u64::try_from(seq).ok()?, hash))) else {
+                continue;
+            };
+            let line = self.checked(&stored, seq, hash)?;
+            if line.is_none() && !lines.is_empty() {
+                // The next call reports it.
+                return Ok(lines);
+            }
+            self.position = Position { seq, hash, ..self.position };
+            self.is_vouched_for = line.is_some();
+            match line {
+                Some(line) => lines.push(line),
+                None => return Err(LogError::NotAsWritten { path: self.log.path.clone(), from: seq }),
+            }
+        }
+        if lines.len() < most {
+            self.change = Some(change);
+        }
+        Ok(lines)
+    }
+
+    /// Returns true if another file is at the path of the database. The records in it are not those of this log.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        identity(&self.log.path) != self.file
+    }
+
+    /// Returns the number of stored records that were not read yet.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn behind(&self) -> Result<u64, LogError> {
+        Ok(self.log.last()?.saturating_sub(self.position.seq))
+    }
+
+    /// Returns a number that differs after each commit of another connection, whichever process it belongs to.
+    /// <https://sqlite.org/pragma.html#pragma_data_version>
+    fn change(&self) -> Result<i64, LogError> {
+        let Source::Database(connection, steps) = &self.log.source else { return Ok(0) };
+        steps.begin();
+        let read = connection.pragma_query_value(None, "data_version", |row| row.get(0));
+        Ok(read.map_err(|error| StoreError::of(&error, &self.log.path))?)
+    }
+
+    /// Returns the record of a row, or `None` if it is not as it was written or does not follow the last one.
+    fn checked(&self, stored: &Stored, seq: u64, hash: Digest) -> Result<Option<Line>, LogError> {
+        let Ok(line) = Line::parse(&stored.text) else { return Ok(None) };
+        if let Some(found) = other_version(&line) {
+            return Err(LogError::Version { path: self.log.path.clone(), found, known: audit::FORMAT });
+        }
+        let follows = !self.is_vouched_for || line.previous() == self.position.hash;
+        let is_next = seq == self.position.seq + 1 && follows;
+        Ok((is_next && line.seq() == seq && line.hash() == hash).then_some(line))
+    }
+}
+
+/// Returns true if the log contains the record of a position.
+fn contains(connection: &Connection, position: &Position) -> rusqlite::Result<bool> {
+    if position.log != first_hash(connection)? {
+        return Ok(false);
+    }
+    if position.seq == 0 {
+        return Ok(true);
+    }
+    let mut row = connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM audit WHERE seq = ?1 AND hash = ?2)")?;
+    row.query_row((position.seq.cast_signed(), position.hash.as_bytes()), |row| row.get(0))
+}
