@@ -19,7 +19,7 @@ pub use error::StoreError;
 pub use rows::KeptOutcome;
 pub(crate) use rows::{Changed, FirstAnswer, OpenQuestion, OutcomeChange, QuestionChange, SessionChanges, SessionRow};
 #[cfg(feature = "store")]
-pub use sqlite::{FollowedLog, From, Lines, Log, LogError, Position};
+pub use sqlite::{FollowFrom, FollowedLog, Lines, Log, LogError, Position};
 pub(crate) use turns::{Turn, TurnQueue};
 
 use crate::audit::AuditSink;

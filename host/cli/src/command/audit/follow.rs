@@ -6,11 +6,12 @@ use crate::audit_log;
 use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::output::{self, Reader};
+use hookhost::store::{FollowFrom, FollowedLog};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Interval at which the log is read for new records.
-const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// Interval at which the log is asked for new records.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) async fn run(args: &TailArgs) -> Result<Exit, CliError> {
     let cancel = CancellationToken::new();
@@ -20,20 +21,24 @@ pub(super) async fn run(args: &TailArgs) -> Result<Exit, CliError> {
     if args.follow && log.is_export() {
         return Err(CliError::usage("an export does not grow: --follow is for the database itself"));
     }
-    // `--follow` finds new records by their number. A record gets its number only when a host stores it. Therefore records that are not
-    // stored yet are left out.
-    let log = if args.follow { log.only_stored() } else { log };
     let mut printer = Printer::new(&args.filter);
-    let mut reader = printer.print_last(&log, args.count)?;
     if !args.follow {
+        printer.print_last(&log, args.count)?;
         return Ok(Exit::Done);
     }
+    // What is stored while the last records are printed is printed with them.
+    let (mut followed, _) = FollowedLog::open(log.path(), FollowFrom::End).map_err(audit_log::unreadable)?;
+    let mut reader = printer.print_last(&log.only_stored(), args.count)?;
     while reader == Reader::Reads && output::is_read() {
         tokio::select! {
             () = tokio::time::sleep(POLL_INTERVAL) => {}
             () = cancel.cancelled() => return Ok(Exit::Interrupted),
         }
-        reader = printer.print_further(&log)?;
+        if followed.is_replaced() {
+            let why = "the file of the log was removed or replaced: run the command again to follow the new log";
+            return Err(CliError::not_loaded(anyhow::anyhow!(why)));
+        }
+        reader = printer.print_new(&mut followed)?;
     }
     Ok(Exit::Done)
 }

@@ -5,7 +5,7 @@ use crate::audit_log;
 use crate::exit::{CliError, Exit};
 use crate::output::{self, Reader, one_line, record, style::WARNING};
 use hookhost::audit::{Filter, Line};
-use hookhost::store::{Log, LogError};
+use hookhost::store::{FollowedLog, Log, LogError};
 use std::collections::VecDeque;
 
 pub(super) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
@@ -21,13 +21,21 @@ pub(super) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
+/// Number of records that are read at once while the log is followed.
+const RECORDS_AT_ONCE: usize = 256;
+
+fn warn(error: &LogError) {
+    let text = one_line(&error.to_string());
+    output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));
+}
+
 /// Prints the records that match a filter.
 pub(super) struct Printer {
     filter: Filter,
     json: bool,
     printed: u64,
     /// The number of the last record that was read.
-    pub(super) last: u64,
+    last: u64,
 }
 
 impl Printer {
@@ -66,8 +74,31 @@ impl Printer {
         Ok(Reader::Reads)
     }
 
+    /// Prints the matching records that were stored since the last call.
+    pub(super) fn print_new(&mut self, followed: &mut FollowedLog) -> Result<Reader, CliError> {
+        loop {
+            let lines = match followed.next_records(RECORDS_AT_ONCE) {
+                Ok(lines) if lines.is_empty() => return Ok(Reader::Reads),
+                Ok(lines) => lines,
+                Err(error @ LogError::NotAsWritten { .. }) => {
+                    warn(&error);
+                    continue;
+                }
+                Err(error) => return Err(audit_log::unreadable(error)),
+            };
+            let last = self.last;
+            for line in lines.into_iter().filter(|line| line.seq() > last) {
+                if let Some(line) = self.fitting(Ok(line))?
+                    && self.print(&line)? == Reader::HasGone
+                {
+                    return Ok(Reader::HasGone);
+                }
+            }
+        }
+    }
+
     /// Prints the matching records after the last record that was read.
-    pub(super) fn print_further(&mut self, log: &Log) -> Result<Reader, CliError> {
+    fn print_further(&mut self, log: &Log) -> Result<Reader, CliError> {
         for line in log.lines_after(self.last).map_err(audit_log::unreadable)? {
             if let Some(line) = self.fitting(line)?
                 && self.print(&line)? == Reader::HasGone
@@ -85,8 +116,7 @@ impl Printer {
             Err(error @ LogError::Line { number, .. }) => {
                 // Treats the invalid line as read, so that a later call does not report it again.
                 self.last = self.last.max(number);
-                let text = one_line(&error.to_string());
-                output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));
+                warn(&error);
                 return Ok(None);
             }
             Err(error) => return Err(audit_log::unreadable(error)),

@@ -2,7 +2,7 @@
 
 mod follow;
 
-pub use follow::{FollowedLog, From, Position};
+pub use follow::{FollowFrom, FollowedLog, Position};
 
 use super::database;
 use super::database::Steps;

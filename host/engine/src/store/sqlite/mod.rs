@@ -15,7 +15,7 @@ mod take_in;
 mod waiting;
 mod watch;
 
-pub use log::{FollowedLog, From, Lines, Log, LogError, Position};
+pub use log::{FollowFrom, FollowedLog, Lines, Log, LogError, Position};
 
 use super::identity::Identity;
 use super::turns::Turns;

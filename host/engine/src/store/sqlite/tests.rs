@@ -1,6 +1,6 @@
 //! Tests of the state and the log, both in a file and in memory.
 
-use super::{FollowedLog, From, Log, LogError};
+use super::{FollowFrom, FollowedLog, Log, LogError};
 use crate::audit::Flaw;
 use crate::locked::locked;
 use crate::state::{KEY_COST, Lineage, MAX_KEYS, Scope, StateError, View};
@@ -482,7 +482,7 @@ fn store_record(store: &Store, number: u64) {
     commit(store, &with_effect(Unit { records: vec![record], ..Unit::default() }));
 }
 
-fn follow(path: &Path, from: From) -> FollowedLog {
+fn follow(path: &Path, from: FollowFrom) -> FollowedLog {
     let (log, is_other) = FollowedLog::open(path, from).unwrap();
     assert!(!is_other);
     log
@@ -497,16 +497,16 @@ fn a_reader_gets_each_record_once_also_after_a_restart() {
     let (_directory, path) = file();
     let (store, other) = (Store::open(&path, 0).unwrap(), Store::open(&path, 0).unwrap());
     (2..=4).for_each(|number| store_record(&store, number));
-    let mut log = follow(&path, From::Beginning);
-    assert_eq!((next_numbers(&mut log, 3), log.behind().unwrap()), (vec![1, 2, 3], 1));
+    let mut log = follow(&path, FollowFrom::Beginning);
+    assert_eq!(next_numbers(&mut log, 3), [1, 2, 3]);
     assert_eq!((next_numbers(&mut log, 3), next_numbers(&mut log, 3)), (vec![4], vec![]));
     store_record(&other, 5);
     assert_eq!(next_numbers(&mut log, 3), [5]);
     let position = log.position();
     drop(log);
     store_record(&store, 6);
-    assert_eq!(next_numbers(&mut follow(&path, From::After(position)), 3), [6]);
-    let mut log = follow(&path, From::End);
+    assert_eq!(next_numbers(&mut follow(&path, FollowFrom::After(position)), 3), [6]);
+    let mut log = follow(&path, FollowFrom::End);
     store_record(&store, 7);
     assert_eq!(next_numbers(&mut log, 3), [7]);
 }
@@ -516,13 +516,13 @@ fn another_log_in_the_place_of_a_followed_one_is_noticed_and_read_from_its_begin
     let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
     store_record(&store, 2);
-    let mut log = follow(&path, From::Beginning);
+    let mut log = follow(&path, FollowFrom::Beginning);
     assert_eq!((next_numbers(&mut log, 9), log.is_replaced()), (vec![1, 2], false));
     drop(store);
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     store_record(&Store::open(&path, 1).unwrap(), 2);
     assert!(log.is_replaced());
-    let (mut other, is_other) = FollowedLog::open(&path, From::After(log.position())).unwrap();
+    let (mut other, is_other) = FollowedLog::open(&path, FollowFrom::After(log.position())).unwrap();
     assert!(is_other);
     assert_eq!(next_numbers(&mut other, 9), [1, 2]);
 }
@@ -534,7 +534,7 @@ fn a_changed_record_is_named_once_and_the_records_after_it_are_read() {
     (2..=6).for_each(|number| store_record(&store, number));
     let changed = "UPDATE audit SET line = replace(line, 's3', 's9') WHERE seq = 3; DELETE FROM audit WHERE seq = 5";
     rusqlite::Connection::open(&path).unwrap().execute_batch(changed).unwrap();
-    let mut log = follow(&path, From::Beginning);
+    let mut log = follow(&path, FollowFrom::Beginning);
     let is_named = |log: &mut FollowedLog, record| {
         assert!(matches!(log.next_records(9), Err(LogError::NotAsWritten { from, .. }) if from == record));
     };

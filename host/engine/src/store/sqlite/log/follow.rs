@@ -21,17 +21,10 @@ pub struct Position {
     pub hash: Digest,
 }
 
-impl Position {
-    /// Returns the place after the record with this number and hash.
-    #[must_use]
-    pub fn new(log: Digest, seq: u64, hash: Digest) -> Self {
-        Self { log, seq, hash }
-    }
-}
-
 /// Where a [`FollowedLog`] begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
+#[non_exhaustive]
+pub enum FollowFrom {
     /// With the first record.
     Beginning,
     /// With the next record that is written.
@@ -46,6 +39,32 @@ pub enum From {
 /// A reader keeps the [position](Self::position) and goes on there after a restart, so it misses no record. Reading never
 /// writes to the database, and no event waits for it. Records that are only in a journal are read when a host has stored
 /// them, which takes some tens of milliseconds.
+///
+/// ```
+/// use hookhost::store::{FollowFrom, FollowedLog};
+/// use hookhost::{Config, Host};
+/// use std::time::Duration;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let file = directory.path().join("hookhost.db");
+/// let host = Host::builder(Config::empty()).store(&file).build().await?;
+/// let (mut log, _) = FollowedLog::open(&file, FollowFrom::End)?;
+/// drop(host.session("my-agent", "/work")?);
+/// host.drain(Duration::from_secs(2)).await?;
+///
+/// let mut kinds = Vec::new();
+/// for line in log.next_records(100)? {
+///     kinds.push(line.entry()?.kind());
+/// }
+/// assert_eq!(kinds, ["session", "session-ended"]);
+/// // After a restart, the reader goes on where it stopped.
+/// let (mut log, is_other) = FollowedLog::open(&file, FollowFrom::After(log.position()))?;
+/// assert!(!is_other && log.next_records(100)?.is_empty());
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct FollowedLog {
     log: Log,
@@ -58,11 +77,11 @@ pub struct FollowedLog {
 }
 
 impl FollowedLog {
-    /// Opens the database. Returns the log, and true if it does not contain the record of [`From::After`].
+    /// Opens the database. Returns the log, and true if it does not contain the record of [`FollowFrom::After`].
     ///
     /// # Errors
     /// The errors of [`Log::open`]; also if the file is an export, which does not grow.
-    pub fn open(path: &Path, from: From) -> Result<(Self, bool), LogError> {
+    pub fn open(path: &Path, from: FollowFrom) -> Result<(Self, bool), LogError> {
         let file = identity(path);
         let log = Log::open(path)?.only_stored();
         let Source::Database(connection, steps) = &log.source else {
@@ -72,12 +91,12 @@ impl FollowedLog {
         let of = |error: rusqlite::Error| StoreError::of(&error, path);
         let beginning = Position { log: first_hash(connection).map_err(of)?, seq: 0, hash: BEFORE_THE_FIRST };
         let position = match from {
-            From::Beginning => Some(beginning),
-            From::End => {
+            FollowFrom::Beginning => Some(beginning),
+            FollowFrom::End => {
                 let (seq, hash) = head(connection).map_err(of)?;
                 Some(Position { seq, hash, ..beginning })
             }
-            From::After(after) => contains(connection, &after).map_err(of)?.then_some(after),
+            FollowFrom::After(after) => contains(connection, &after).map_err(of)?.then_some(after),
         };
         let is_other = position.is_none();
         let position = position.unwrap_or(beginning);
@@ -128,14 +147,6 @@ impl FollowedLog {
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         identity(&self.log.path) != self.file
-    }
-
-    /// Returns the number of stored records that were not read yet.
-    ///
-    /// # Errors
-    /// If the log cannot be read.
-    pub fn behind(&self) -> Result<u64, LogError> {
-        Ok(self.log.last()?.saturating_sub(self.position.seq))
     }
 
     /// Returns a number that differs after each commit of another connection, whichever process it belongs to.
