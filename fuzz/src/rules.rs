@@ -87,7 +87,7 @@ impl Script {
             "write" => self.events.push(Event::Call(call("Write", rest, Action::WriteFiles(vec![rest.into()])))),
             "read" => self.events.push(Event::Call(call("Read", rest, Action::ReadFile(rest.into())))),
             "delete" => self.events.push(Event::Call(call("delete_file", rest, Action::WriteFiles(vec![rest.into()])))),
-            "fetch" => self.events.push(Event::Call(call("WebFetch", rest, Action::Fetch(rest.into())))),
+            "fetch" => self.events.push(Event::Call(fetch(rest))),
             "mcp" => self.events.push(Event::Call(mcp(rest))),
             "call" => {
                 let (name, arguments) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -147,7 +147,7 @@ fn assert_rejects(rules: &RuleSet, row: &RuleRow) {
             RuleOn::Shell => Event::Call(shell(text)),
             RuleOn::Write => Event::Call(call("Write", text, Action::WriteFiles(vec![text.clone()]))),
             RuleOn::Read => Event::Call(call("Read", text, Action::ReadFile(text.clone()))),
-            RuleOn::Web => Event::Call(call("WebFetch", text, Action::Fetch(text.clone()))),
+            RuleOn::Web => Event::Call(fetch(text)),
             RuleOn::Mcp => Event::Call(mcp(text)),
             RuleOn::Prompt => Event::Prompt(text.clone()),
             RuleOn::Text => Event::Text(text.clone()),
@@ -222,6 +222,10 @@ fn judged(rules: &RuleSet, event: &Event) -> Outcome {
 fn call(name: &str, argument: &str, action: Action) -> ToolCall {
     let arguments = serde_json::from_str(argument).unwrap_or_else(|_| json!({ "path": argument }));
     testing::call(name, arguments, action)
+}
+
+fn fetch(url: &str) -> ToolCall {
+    testing::call("WebFetch", json!({ "url": url }), Action::Fetch(url.into()))
 }
 
 fn shell(command: &str) -> ToolCall {

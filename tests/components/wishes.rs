@@ -149,6 +149,11 @@ impl<'a> Stage<'a> {
         for (name, content) in &probe.files {
             let path = name.strip_prefix("~/").map_or_else(|| project.join(name), |name| home.path().join(name));
             std::fs::create_dir_all(path.parent().expect("a directory")).expect("the file's directory");
+            if name.ends_with(".git/HEAD") {
+                for name in ["objects", "refs"] {
+                    std::fs::create_dir_all(path.with_file_name(name)).expect("what git needs in a repository");
+                }
+            }
             std::fs::write(path, content).expect("the file");
         }
         let mut spec = SessionSpec::new(probe.agent.as_deref().unwrap_or("claude-code"), &project);

@@ -265,7 +265,7 @@ mod tests {
         let text = "[[rule]]\nid = 'a'\non = 'shell'\nprogram = 'x'\nreject = 'no'\nstops = ['x']\npasses = ['y']";
         let config = parsed(text).with_rules_plugin(code()).unwrap();
         let config = config.entry(Entry::RULES).unwrap().config_without_examples().unwrap();
-        assert_eq!(config, r#"{"rule":[{"row":{"id":"a","on":"shell","program":"x","reject":"no"}}]}"#);
+        assert_eq!(config, r#"{"rule":[{"row":{"id":"a","on":["shell"],"program":["x"],"reject":"no"}}]}"#);
         assert_eq!(Entry::of("other", code()).config_without_examples(), None);
     }
 
