@@ -1,250 +1,17 @@
 //! Finds the requests of a call, and compares them with `url` and `host`.
 
+mod clients;
+
+use self::clients::{
+    ADDRESS_ARGUMENTS, CLIENTS, COMMAND_SETTINGS, Client, GIT, GitCommand, HOST_SETTINGS, Operands, REDIRECTIONS,
+    SCHEMES, SENDING, SOCKETS, VARIABLES,
+};
 use crate::names::Names;
 use call_paths::{FETCHERS, ReadCall, file_words, patch};
 use hookhost_conditions::url::Address;
 use hookhost_guest::prelude::*;
-use shell_guard_rules::arguments::Programs;
+use shell_guard_rules::arguments::{Arguments, Programs};
 use shell_reader::{Command, UNKNOWN, Word, lower};
-
-/// How the command line of a program names the hosts to which it connects. Names are separated by spaces, and options have no dashes.
-struct Client {
-    programs: &'static str,
-    /// The letters of its options that take a value.
-    letters: &'static str,
-    /// Options whose value is an address.
-    hosts: &'static str,
-    /// Options whose value is a setting, such as `https_proxy=a.com`.
-    settings: &'static str,
-    /// Options that name a file with further addresses or settings.
-    files: &'static str,
-    operands: Operands,
-}
-
-/// What the operands of a program are.
-#[derive(Clone, Copy)]
-enum Operands {
-    /// Nothing that names a host. Without a host, the program uses no network.
-    Local,
-    /// As [`Operands::Local`], but one may have settings: `host=a.com user=b`.
-    Settings,
-    Urls,
-    /// The first one is a host.
-    First,
-    /// Each one is a host. These options of several letters take a value.
-    Hosts(&'static str),
-    /// The first one is a host if it has a dot or a colon.
-    Perhaps,
-    /// Some may be places on another machine, such as `host:path`.
-    Places,
-    /// Those with a dot are names that a server is asked for.
-    Names,
-    /// Some have a colon and name a remote of the program's configuration.
-    Remotes,
-    /// Recipients of a mail.
-    Mail,
-    /// Images of a registry, after one of these subcommands. The second value is the registry of images that name none.
-    Images(&'static [&'static str], &'static str),
-    /// A subcommand of Git and its operands.
-    Git,
-    /// The command of a service with this host. The subcommands use no network.
-    Service(&'static str, &'static [&'static str]),
-}
-
-const CLIENT: Client =
-    Client { programs: "", letters: "", hosts: "", settings: "", files: "", operands: Operands::First };
-
-const SSH_LETTERS: &str = "BbcDEeFIiJLlmOopQRSWw";
-const LOCAL_COMMANDS: &[&str] = &["auth status", "alias", "completion", "config", "help", "version"];
-
-const CLIENTS: [Client; 30] = [
-    Client {
-        programs: "curl curlie",
-        letters: "AbcCdDeEFHhKmoPQrtTuUwxXYyz",
-        hosts: "url x proxy preproxy proxy1.0 socks4 socks4a socks5 socks5-hostname doh-url dns-servers",
-        settings: "connect-to resolve",
-        files: "K config",
-        operands: Operands::Urls,
-    },
-    Client {
-        programs: "wget wget2",
-        letters: "aADeBIilOoPQRtTUwX",
-        hosts: "B base",
-        settings: "e execute",
-        files: "i input-file config",
-        operands: Operands::Urls,
-    },
-    Client {
-        programs: "aria2c",
-        letters: "iodlsxjkMTut",
-        hosts: "all-proxy http-proxy https-proxy ftp-proxy",
-        files: "i input-file conf-path",
-        operands: Operands::Urls,
-        ..CLIENT
-    },
-    Client { programs: "ssh mosh", letters: SSH_LETTERS, hosts: "J W", settings: "o", files: "F", ..CLIENT },
-    Client {
-        programs: "autossh",
-        letters: "BbcDEeFIiJLlMmOopQRSWw",
-        hosts: "J W",
-        settings: "o",
-        files: "F",
-        ..CLIENT
-    },
-    Client { programs: "sftp", letters: "BbcDFiJloPRSsX", hosts: "J", settings: "o", files: "F", ..CLIENT },
-    Client {
-        programs: "scp",
-        letters: "cDFiJloPSX",
-        hosts: "J",
-        settings: "o",
-        files: "F",
-        operands: Operands::Places,
-    },
-    Client { programs: "rsync sshfs", operands: Operands::Places, ..CLIENT },
-    Client { programs: "nc ncat netcat", letters: "IiMmOPpqsTVWwXxecgG", hosts: "x proxy", ..CLIENT },
-    Client { programs: "telnet", letters: "beklnSX", ..CLIENT },
-    Client { programs: "ftp lftp tftp", letters: "uep", ..CLIENT },
-    Client { programs: "traceroute gnutls-cli ssh-copy-id siege", letters: "cFiIlmMpQsSTtwW", ..CLIENT },
-    Client { programs: "ping", letters: "cFiIlmMpQsSTtwW", operands: Operands::Hosts(""), ..CLIENT },
-    Client {
-        programs: "mtr",
-        letters: "aBcFfGIiLMmoPQsUyZ",
-        files: "F filename",
-        operands: Operands::Hosts(""),
-        ..CLIENT
-    },
-    Client { programs: "ssh-keyscan", letters: "fOpTt", files: "f", operands: Operands::Hosts(""), ..CLIENT },
-    Client {
-        programs: "nmap",
-        letters: "begimMoPpSsT",
-        hosts: "b dns-servers proxies",
-        files: "iL iR resume",
-        operands: Operands::Hosts(
-            "oN oX oG oA oS oM iL iR script script-args top-ports exclude excludefile dns-servers proxies min-rate max-rate max-retries \
-             host-timeout source-port",
-        ),
-        ..CLIENT
-    },
-    Client { programs: "dig nslookup host drill getent", operands: Operands::Names, ..CLIENT },
-    Client {
-        programs: "psql pg_dump pg_dumpall pg_restore",
-        letters: "cdfFhLnoPpRTtUv",
-        hosts: "h host",
-        operands: Operands::Settings,
-        ..CLIENT
-    },
-    Client {
-        programs: "mysql mysqldump mariadb",
-        letters: "hPpuDeS",
-        hosts: "h host",
-        operands: Operands::Local,
-        ..CLIENT
-    },
-    Client { programs: "redis-cli", letters: "hpanusir", hosts: "h u", operands: Operands::Local, ..CLIENT },
-    Client { programs: "mongosh mongo", letters: "pu", hosts: "host", operands: Operands::Perhaps, ..CLIENT },
-    Client { programs: "kubectl oc", letters: "nslf", hosts: "s server", operands: Operands::Local, ..CLIENT },
-    Client {
-        programs: "mail mailx sendmail msmtp mutt neomutt swaks",
-        hosts: "host server",
-        operands: Operands::Mail,
-        ..CLIENT
-    },
-    Client { programs: "rclone", operands: Operands::Remotes, ..CLIENT },
-    Client {
-        programs: "docker podman",
-        letters: "cHl",
-        hosts: "H host url",
-        operands: Operands::Images(&["push", "pull", "login", "image push", "image pull"], "docker.io"),
-        ..CLIENT
-    },
-    Client { programs: "skopeo crane oras", operands: Operands::Images(&[], ""), ..CLIENT },
-    Client { programs: "git", letters: "cC", settings: "c config config-env", operands: Operands::Git, ..CLIENT },
-    Client { programs: "gh", hosts: "hostname", operands: Operands::Service("github.com", LOCAL_COMMANDS), ..CLIENT },
-    Client { programs: "glab", hosts: "hostname", operands: Operands::Service("gitlab.com", LOCAL_COMMANDS), ..CLIENT },
-    Client {
-        programs: "aws",
-        hosts: "endpoint-url",
-        operands: Operands::Service("amazonaws.com", &["configure", "help"]),
-        ..CLIENT
-    },
-];
-/// Variables that contain an address, in lower case, beside those for proxies.
-const VARIABLES: [&str; 10] = [
-    "gh_host",
-    "gitlab_host",
-    "docker_host",
-    "pghost",
-    "pghostaddr",
-    "mysql_host",
-    "pip_index_url",
-    "npm_config_registry",
-    "aws_endpoint_url",
-    "vault_addr",
-];
-/// Settings of SSH that contain an address, in lower case, and settings and variables of SSH and Git that contain a command.
-const HOST_SETTINGS: [&str; 2] = ["hostname", "proxyjump"];
-const COMMAND_SETTINGS: [&str; 6] =
-    ["proxycommand", "core.sshcommand", "core.gitproxy", "git_ssh_command", "git_ssh", "git_proxy_command"];
-/// Parts of settings of Git that lead an address elsewhere, in lower case.
-const REDIRECTIONS: [&str; 3] = ["insteadof=", ".url=", ".pushurl="];
-/// Schemes of addresses that are looked for in words.
-const SCHEMES: &str = "http https ftp ftps ws wss ssh git rsync sftp scp svn gopher gophers dict tftp telnet smtp smtps imap imaps pop3 \
-                       pop3s ldap ldaps smb mqtt rtsp tcp socks4 socks4a socks5 socks5h docker oci postgres postgresql mysql redis rediss \
-                       mongodb srv amqp amqps";
-/// Ends of the names of arguments that are addresses, in lower case and without `_` and `-`.
-const ADDRESS_ARGUMENTS: [&str; 10] =
-    ["url", "urls", "uri", "uris", "host", "hosts", "hostname", "domain", "domains", "endpoint"];
-/// Subcommands of Git that use the network, with the letters of their options that take a value, and all these options. Those of `push` are
-/// in the table of programs.
-const GIT: [(&str, &str, &str); 18] = [
-    ("push", "", ""),
-    (
-        "pull",
-        "josX",
-        "j o s X cleanup deepen depth filter jobs negotiation-tip refmap server-option shallow-exclude shallow-since strategy \
-         strategy-option upload-pack",
-    ),
-    (
-        "fetch",
-        "jo",
-        "j o deepen depth filter jobs negotiation-tip refmap server-option shallow-exclude shallow-since upload-pack",
-    ),
-    (
-        "clone",
-        "bcjou",
-        "b c j o u branch config depth filter jobs origin reference separate-git-dir server-option shallow-exclude shallow-since \
-         template upload-pack",
-    ),
-    ("ls-remote", "o", "o exec server-option sort upload-pack"),
-    ("archive", "o", "remote"),
-    ("remote update", "", ""),
-    ("send-pack", "", ""),
-    ("fetch-pack", "", ""),
-    ("http-push", "", ""),
-    ("http-fetch", "", ""),
-    ("send-email", "", ""),
-    ("imap-send", "", ""),
-    ("subtree push", "bmP", "b m P annotate branch message onto prefix"),
-    ("subtree pull", "bmP", "b m P annotate branch message onto prefix"),
-    ("lfs push", "", ""),
-    ("lfs pull", "", ""),
-    ("lfs fetch", "", ""),
-];
-/// Commands that send something to a server that the text does not name.
-const SENDING: [(&str, &str); 10] = [
-    ("npm", "publish"),
-    ("pnpm", "publish"),
-    ("yarn", "publish"),
-    ("yarn", "npm publish"),
-    ("cargo", "publish"),
-    ("poetry", "publish"),
-    ("uv", "publish"),
-    ("twine", "upload"),
-    ("gem", "push"),
-    ("helm", "push"),
-];
-/// Begins a file of bash that is a connection.
-const SOCKETS: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
 
 /// Returns the requests of a call.
 pub(crate) fn requests(read: &ReadCall<'_>, call: &ToolCall, programs: &Programs) -> Vec<Address> {
@@ -319,16 +86,12 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
     }
     let arguments = programs.arguments(command);
     let bare = arguments.operands.iter().filter(|word| !word.text.contains("://"));
-    let is_place = |text: &str| is_place(text, if command.windows { 2 } else { 1 });
     let after = |words: &&str| arguments.first_after(words);
     let letters = client.map_or("", |client| client.letters);
-    let is_value = |word: &Word, letters, options| {
-        values(&command.args, letters, options).any(|value| std::ptr::eq(value, &*word.text))
-    };
     match operands {
         Some(Operands::Local) => return,
         Some(Operands::Settings) => {
-            let is_text = |word: &&Word| is_value(word, "cdFfhLoPpRTUv", "c f v command file set variable");
+            let is_text = |word: &&Word| is_value(command, word, "cdFfhLoPpRTUv", "c f v command file set variable");
             let words = command.args.iter().filter(|word| !is_text(word)).map(|word| &*word.text);
             for text in words.chain(values(&command.args, letters, "d")) {
                 let mut parts =
@@ -364,11 +127,11 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
         Some(Operands::Hosts(options)) => {
             let words = positions(&command.args, letters).map(|at| &command.args[at]);
             words
-                .filter(|word| !is_value(word, letters, options))
+                .filter(|word| !is_value(command, word, letters, options))
                 .for_each(|word| found.extend(word.text.split(',').map(Address::of_place)));
         }
         Some(Operands::Places) => {
-            found.extend(bare.filter(|word| is_place(&word.text)).map(|word| Address::of_place(&word.text)));
+            found.extend(bare.filter(|word| is_place(command, &word.text)).map(|word| Address::of_place(&word.text)));
             return;
         }
         Some(Operands::Names) => {
@@ -413,7 +176,7 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
                 // `a.com/owner/name`. For GitLab, `a` in `a/b/c` is a group.
                 let (first, rest) = repository.split_once('/').unwrap_or_default();
                 let has_host = rest.contains('/') && (program == "gh" || first.contains('.'));
-                if has_host || is_place(repository) || repository.contains(UNKNOWN) {
+                if has_host || is_place(command, repository) || repository.contains(UNKNOWN) {
                     found.push(Address::of_place(repository));
                 }
             }
@@ -422,30 +185,7 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
             }
             return;
         }
-        Some(Operands::Git) => {
-            let found_in = |(words, letters, options)| Some((words, letters, options, arguments.first_after(words)?));
-            let Some((subcommand, letters, options, first)) = GIT.into_iter().find_map(found_in) else { return };
-            let operands = arguments.operands[first..].iter().filter(|word| !is_value(word, letters, options));
-            let mut operands = operands.map(|word| &*word.text);
-            let repository = match subcommand {
-                "clone" => operands.find(|text| is_place(text)),
-                "archive" => values(&command.args, letters, options).next(),
-                _ => operands.next(),
-            };
-            let address = repository.filter(|text| is_place(text)).map(Address::of_place).filter(leads_somewhere);
-            // `git clone ../x` and `git archive HEAD` use no network.
-            if (subcommand == "clone" && address.is_none()) || (subcommand == "archive" && repository.is_none()) {
-                return;
-            }
-            if arguments.has_one_of(["--multiple"].into_iter()) {
-                found.push(Address::default());
-            }
-            let address = address.unwrap_or_default();
-            if !found.contains(&address) {
-                found.push(address);
-            }
-            return;
-        }
+        Some(Operands::Git) => return add_git(command, &arguments, found),
         None if program == "openssl" && after(&"s_client").is_some() => {
             found.extend(values(&command.args, "", "connect host proxy").map(Address::of_place));
             let places = arguments.operands.iter().filter(|word| word.text.contains(':'));
@@ -472,6 +212,32 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
     // The address is in a file, a setting or a variable.
     if found.len() == before {
         found.push(Address::default());
+    }
+}
+
+/// Adds the repository that a command of Git reads or writes. If no operand names it, its address is unknown.
+fn add_git(command: &Command, arguments: &Arguments<'_>, found: &mut Vec<Address>) {
+    let is_place = |text: &&str| is_place(command, text);
+    let found_in = |git: GitCommand| Some((git, arguments.first_after(git.words)?));
+    let Some((GitCommand { words, letters, options }, first)) = GIT.into_iter().find_map(found_in) else { return };
+    let operands = arguments.operands[first..].iter().filter(|word| !is_value(command, word, letters, options));
+    let mut operands = operands.map(|word| &*word.text);
+    let repository = match words {
+        "clone" => operands.find(is_place),
+        "archive" => values(&command.args, letters, options).next(),
+        _ => operands.next(),
+    };
+    let address = repository.filter(is_place).map(Address::of_place).filter(leads_somewhere);
+    // `git clone ../x` and `git archive HEAD` use no network.
+    if (words == "clone" && address.is_none()) || (words == "archive" && repository.is_none()) {
+        return;
+    }
+    if arguments.has_one_of(["--multiple"].into_iter()) {
+        found.push(Address::default());
+    }
+    let address = address.unwrap_or_default();
+    if !found.contains(&address) {
+        found.push(address);
     }
 }
 
@@ -590,9 +356,15 @@ fn positions<'a>(args: &'a [Word], letters: &'a str) -> impl Iterator<Item = usi
     })
 }
 
-/// Returns true for a place on another machine: `host:path`, `user@host:path`. A path and the name of a remote are none. A host has at least
-/// this many letters, because `c:` may be a drive.
-fn is_place(text: &str, least: usize) -> bool {
+/// Returns true if a word is the value of one of these options.
+fn is_value(command: &Command, word: &Word, letters: &str, options: &str) -> bool {
+    values(&command.args, letters, options).any(|value| std::ptr::eq(value, &*word.text))
+}
+
+/// Returns true for a place on another machine: `host:path`, `user@host:path`. A path and the name of a remote are none. On Windows, `c:` is a
+/// drive.
+fn is_place(command: &Command, text: &str) -> bool {
+    let least = if command.windows { 2 } else { 1 };
     text.find(':').is_some_and(|at| at >= least && !text[..at].contains('/')) || text.starts_with(UNKNOWN)
 }
 
