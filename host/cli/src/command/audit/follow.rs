@@ -23,8 +23,7 @@ pub(super) async fn run(args: &TailArgs) -> Result<Exit, CliError> {
     }
     let mut printer = Printer::new(&args.filter);
     if !args.follow {
-        printer.print_last(&log, args.count)?;
-        return Ok(Exit::Done);
+        return printer.print_last(&log, args.count).map(|_| Exit::Done);
     }
     // What is stored while the last records are printed is printed with them.
     let (mut followed, _) = FollowedLog::open(log.path(), FollowFrom::End).map_err(audit_log::unreadable)?;
