@@ -29,6 +29,8 @@ pub fn parse_config<T: DeserializeOwned>(text: String) -> Result<T, String> {
             Ok(value) => value,
             Err(error) => return format!("the plugin's config is not JSON: {error}"),
         };
+        // Of several wrong values, the first one counts, in the order of the table.
+        let why = fit(&value.to_string()).err().unwrap_or(why);
         let fails_otherwise = |value: &Value| fit(&value.to_string()).err().is_none_or(|error| error != why);
         let mut keys = Vec::new();
         culprit(&value, &fails_otherwise, &mut keys);

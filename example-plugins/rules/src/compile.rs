@@ -112,7 +112,10 @@ impl RuleSet {
                 row.is_counted |= is_counted;
             }
         }
-        mistakes.extend(unknown_names(&checked, &rows));
+        // A name of a row with a mistake is not among the compiled rows.
+        if mistakes.is_empty() {
+            mistakes = unknown_names(&checked, &rows);
+        }
         if !mistakes.is_empty() {
             return Err(mistakes);
         }

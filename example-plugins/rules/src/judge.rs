@@ -11,6 +11,7 @@ use hookhost_conditions::url::Address;
 use hookhost_conditions::{Fact, Facts as _, Value};
 use hookhost_contract::rule::RuleOn;
 use hookhost_guest::prelude::*;
+use litemap::LiteMap;
 use shell_guard_rules::arguments::Arguments;
 use shell_reader::{Command, is_known_program, leave, lower};
 use std::cell::OnceCell;
@@ -202,12 +203,10 @@ impl RuleSet {
 
     /// Returns the numbers of the rows that may match a command, by its program and the subcommand that may be among its words.
     fn rows_about<'a>(&'a self, command: &'a Command) -> impl Iterator<Item = u16> {
-        let words = command.args.iter().map(|word| word.text.as_str()).filter(|word| !word.is_empty());
+        let is_said = |word: &str| word.is_empty() || command.args.iter().any(|arg| arg.text == word);
         let of_program = self.by_program.get(&*lower(&command.program));
-        let named = of_program
-            .into_iter()
-            .flat_map(move |rows| std::iter::once("").chain(words.clone()).filter_map(|word| rows.get(word)).flatten());
-        named.chain(&self.any_program).copied()
+        let named = of_program.into_iter().flat_map(LiteMap::iter).filter(move |(word, _)| is_said(word));
+        named.flat_map(|(_, rows)| rows).chain(&self.any_program).copied()
     }
 
     /// Returns the first key of a row that does not hold for the command that comes closest to it, and that command.

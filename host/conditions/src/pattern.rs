@@ -69,8 +69,8 @@ fn beginning(pattern: &str) -> &str {
     match pattern[literal.len()..].chars().next() {
         // Alternatives begin differently.
         _ if pattern.contains('|') => "",
-        // The last character may be absent.
-        Some('*' | '?' | '{') => {
+        // The last character may be absent, also if a repetition is repeated (`x+*`) or flags precede it (`x(?i)*`).
+        Some('*' | '?' | '{' | '+' | '(') => {
             characters.next_back();
             characters.as_str()
         }
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn an_expression_begins_with_the_text_before_the_first_character_that_has_a_meaning() {
         for (pattern, expected) in [
-            ("x1+y?$", "x1"),
+            ("x1+y?$", "x"),
             ("^git push", "git push"),
             ("tokens?", "token"),
             ("a{0}b", ""),
@@ -120,6 +120,8 @@ mod tests {
             ("ab*c", "ac", true),
             ("é{0,1}x", "x", true),
             ("(?x) a b", "ab", true),
+            ("^ab+*c", "ac", true),
+            ("^ab(?i)*c", "ac", true),
         ] {
             assert_eq!(Expression::new(pattern).unwrap().matches(text), expected, "{pattern} {text}");
         }

@@ -156,3 +156,11 @@ fn a_rule_whose_stops_an_earlier_rule_rejects_has_no_effect() {
         assert_eq!(mistakes(&fine), [""; 0], "{fine}");
     }
 }
+
+#[test]
+fn a_rule_that_asks_about_a_rule_with_a_mistake_has_no_mistake_itself() {
+    let wrong = "[[rule]]\nid = \"a\"\non = \"shell\"\nprogram = \"/usr/bin/git\"\nnote = \"n\"\n";
+    let asks = "[[rule]]\nid = \"b\"\non = \"shell\"\nafter = \"a\"\nnote = \"n\"\n";
+    let mistakes = try_rules(&(wrong.to_owned() + asks)).unwrap_err();
+    assert!(!mistakes.is_empty() && mistakes.iter().all(|mistake| mistake.row == 0), "{mistakes:?}");
+}

@@ -112,8 +112,8 @@ impl FollowedLog {
     /// Returns at most `most` further records; none if nothing was stored since the last call.
     ///
     /// # Errors
-    /// If the log cannot be read. [`LogError::NotAsWritten`] names a record that was changed, or records that are missing;
-    /// the next call continues after it.
+    /// If the log cannot be read. [`LogError::NotAsWritten`] names a record that does not follow the one before it, or the
+    /// first of several missing records; the next call continues after them.
     pub fn next_records(&mut self, most: usize) -> Result<Vec<Line>, LogError> {
         let change = self.change()?;
         if self.change == Some(change) {
@@ -125,6 +125,11 @@ impl FollowedLog {
             let Some((seq, hash)) = stored.row.and_then(|(seq, hash)| Some((u64::try_from(seq).ok()?, hash))) else {
                 continue;
             };
+            if seq > self.position.seq + 1 && lines.is_empty() {
+                let from = self.position.seq + 1;
+                (self.position.seq, self.is_vouched_for) = (seq - 1, false);
+                return Err(LogError::NotAsWritten { path: self.log.path.clone(), from });
+            }
             let line = self.checked(&stored, seq, hash)?;
             if line.is_none() && !lines.is_empty() {
                 // The next call reports it.
