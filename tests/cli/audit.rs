@@ -349,6 +349,20 @@ fn following_tells_once_of_what_is_not_a_record_and_continues() {
 }
 
 #[test]
+fn following_ends_with_a_sentence_when_the_log_is_removed() {
+    let user = user_with_a_log();
+    let mut follow = user.command(["audit", "tail", "-n", "1", "-f"]);
+    let mut child = follow.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with("10  "));
+    std::fs::remove_file(user.log_file()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("removed or replaced: run the command again"), "{said}");
+    assert_eq!(output.status.code(), Some(5));
+}
+
+#[test]
 fn following_ends_when_nobody_reads_any_more() {
     let user = user_with_a_log();
     let mut follow = user.command(["audit", "tail", "-n", "1", "-f"]);

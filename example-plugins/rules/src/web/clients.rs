@@ -1,4 +1,4 @@
-//! How programs name the hosts to which they connect.
+//! The programs that use the network, and the words of their command lines that name a host.
 
 /// How the command line of a program names the hosts to which it connects. Names are separated by spaces, and options have no dashes.
 pub(super) struct Client {

@@ -40,8 +40,10 @@ impl Entry {
 
     /// Returns the configuration of the plugin that judges the `[[rule]]` tables, without the examples. Returns `None` for other plugins.
     pub(crate) fn config_without_examples(&self) -> Option<String> {
-        let config = Value::Object(self.config.clone());
-        let mut config: RulesConfig = self.judges_rows.then(|| serde_json::from_value(config).ok()).flatten()?;
+        if !self.judges_rows {
+            return None;
+        }
+        let mut config: RulesConfig = serde_json::from_value(Value::Object(self.config.clone())).ok()?;
         for LayeredRow { row, .. } in &mut config.rule {
             (row.stops, row.passes) = (Vec::new(), Vec::new());
         }

@@ -76,9 +76,9 @@ impl Printer {
 
     /// Prints the matching records that were stored since the last call.
     pub(super) fn print_new(&mut self, followed: &mut FollowedLog) -> Result<Reader, CliError> {
-        loop {
+        let mut is_behind = true;
+        while is_behind {
             let lines = match followed.next_records(RECORDS_AT_ONCE) {
-                Ok(lines) if lines.is_empty() => return Ok(Reader::Reads),
                 Ok(lines) => lines,
                 Err(error @ LogError::NotAsWritten { .. }) => {
                     warn(&error);
@@ -86,6 +86,7 @@ impl Printer {
                 }
                 Err(error) => return Err(audit_log::unreadable(error)),
             };
+            is_behind = lines.len() == RECORDS_AT_ONCE;
             let last = self.last;
             for line in lines.into_iter().filter(|line| line.seq() > last) {
                 if let Some(line) = self.fitting(Ok(line))?
@@ -95,6 +96,7 @@ impl Printer {
                 }
             }
         }
+        Ok(Reader::Reads)
     }
 
     /// Prints the matching records after the last record that was read.
