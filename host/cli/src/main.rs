@@ -20,7 +20,6 @@ mod profile;
 mod proposals;
 mod ready;
 mod rows;
-mod tally;
 mod terminal_approver;
 mod toolbox;
 mod unseen_sessions;

@@ -10,8 +10,8 @@ use crate::output::{
     truncate::{counted, cut},
     wrap::width,
 };
-use crate::tally::{Answers, Counts, EventTimes, RuleName, Tally, percentile};
 use crate::unseen_sessions::{SessionCount, UnseenSessions};
+use hookhost_telemetry::tally::{Answers, Counts, EventTimes, RuleName, Tally, percentile};
 use hookhost_transcripts::TranscriptPlaces;
 use serde_json::{Value, json};
 use std::fmt::Write as _;

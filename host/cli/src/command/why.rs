@@ -11,11 +11,11 @@ use crate::output::{
     time,
     truncate::{SHOWN, cut, words},
 };
-use crate::tally::{deciding_rules, is_proof};
 use hookhost::audit::{EventRecord, Line, Record, SessionOpened};
 use hookhost::command::replay_event;
 use hookhost::replay::Compared;
 use hookhost::store::Log;
+use hookhost_telemetry::tally::{deciding_rules, is_proof};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

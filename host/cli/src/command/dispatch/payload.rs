@@ -3,10 +3,10 @@
 
 use super::command;
 use crate::exit::CliError;
-use crate::tally::TRIAL_AGENT;
 use anyhow::anyhow;
 use hookhost::contract::EventKind;
 use hookhost::session::SessionSpec;
+use hookhost_telemetry::tally::TRIAL_AGENT;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::ffi::OsStr;

@@ -5,11 +5,11 @@ use super::session_case::SessionCase;
 use crate::args::RecordArgs;
 use crate::audit_log;
 use crate::exit::CliError;
-use crate::tally::{TRIAL_AGENT, is_proof};
 use hookhost::audit::{EventRecord, Record, SessionOpened};
 use hookhost::config::Enforcement;
 use hookhost::contract::{Cause, EventKind};
 use hookhost::store::{Log, LogError};
+use hookhost_telemetry::tally::{TRIAL_AGENT, is_proof};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 

@@ -3,11 +3,11 @@
 use super::mask::Masked;
 use crate::command::test::{CaseOutcome, StateValue, States, TIME};
 use crate::output::time;
-use crate::tally::{RuleName, deciding_rules};
 use hookhost::audit::{CallRecord, EventRecord, Scope, SessionOpened, StateWrite, WrittenValue};
 use hookhost::contract::action::ActionMap;
 use hookhost::contract::{EventKind, Fact, FactName, ToolCall, ToolOrigin};
 use hookhost_agents::ToolUse;
+use hookhost_telemetry::tally::{RuleName, deciding_rules};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -7,8 +7,8 @@ use crate::output::{
     time,
     truncate::counted,
 };
-use crate::tally::{RuleName, deciding_rules};
 use hookhost::replay::Compared;
+use hookhost_telemetry::tally::{RuleName, deciding_rules};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

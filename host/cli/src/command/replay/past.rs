@@ -15,8 +15,8 @@ use crate::output::{
     wrap::wrapped,
 };
 use crate::profile::Profile;
-use crate::tally::RuleName;
 use anyhow::anyhow;
+use hookhost_telemetry::tally::RuleName;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;

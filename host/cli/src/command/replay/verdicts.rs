@@ -1,8 +1,8 @@
 //! What the rules would have decided about past calls: counts for each agent and each rule.
 
-use crate::tally::RuleName;
 use hookhost::audit::EventRecord;
 use hookhost::contract::{Fact, FactName, OutcomeKind, Rejection};
+use hookhost_telemetry::tally::RuleName;
 use hookhost_transcripts::Omission;
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! The calls in the log, and what people answered to the questions about them.
 
 use super::subject::Subject;
-use crate::tally::{RuleName, TRIAL_AGENT, call_of_result, is_proof};
 use hookhost::audit::{ApprovalRecord, EventRecord, Record};
 use hookhost::contract::{AnswerKind, EventKind, OutcomeKind, ToolCall};
+use hookhost_telemetry::tally::{RuleName, TRIAL_AGENT, call_of_result, is_proof};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 

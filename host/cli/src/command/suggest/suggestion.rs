@@ -3,11 +3,11 @@
 use super::evidence::{Answers, PastCall};
 use super::subject::{Subject, example};
 use crate::output::truncate::cut;
-use crate::tally::RuleName;
 use hookhost::config::Config;
 use hookhost::contract::rule::{OneOrMany, RuleExample, RuleOn, RuleRow};
 use hookhost::contract::{Action, Asker};
 use hookhost_imports::{CommandShape, shapes, slug};
+use hookhost_telemetry::tally::RuleName;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of real calls that are shown and become examples.

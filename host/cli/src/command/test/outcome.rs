@@ -5,10 +5,10 @@ use crate::output::{
     difference, one_line,
     truncate::{SHOWN, cut},
 };
-use crate::tally::{RuleName, deciding_rules};
 use hookhost::audit::{CallRecord, EventRecord, Scope};
 use hookhost::contract::{Cause, EventKind, OutcomeKind};
 use hookhost::session::RecordedOutcome;
+use hookhost_telemetry::tally::{RuleName, deciding_rules};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -13,31 +13,31 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 const ACTIVITY_SLOT: u64 = 5 * 60 * 1000;
 
 /// The agent of the events that a person tries with `hookhost dispatch`. They are not counted.
-pub(crate) const TRIAL_AGENT: &str = "hookhost-dispatch";
+pub const TRIAL_AGENT: &str = "hookhost-dispatch";
 
 /// Name of the agent in the tally if the log does not say which agent sent an event.
 const UNKNOWN_AGENT: &str = "(unknown)";
 
 /// The decisions about some events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// Number of all events.
-    pub(crate) events: u64,
+    pub events: u64,
     /// Events that were rejected without a question, or because nobody is to be asked.
-    pub(crate) rejected: u64,
+    pub rejected: u64,
     /// Rounds of questions.
-    pub(crate) asked: u64,
+    pub asked: u64,
     /// Calls and other gate events that passed with another value, or with a response in their place.
-    pub(crate) changed: u64,
+    pub changed: u64,
     /// Results and texts that plugins changed.
-    pub(crate) masked: u64,
+    pub masked: u64,
     /// Results and texts that were kept back.
-    pub(crate) withheld: u64,
+    pub withheld: u64,
 }
 
 impl Counts {
     /// Returns the number of decisions that differ from "nothing to object".
-    pub(crate) fn decisions(&self) -> u64 {
+    pub fn decisions(&self) -> u64 {
         self.rejected + self.asked + self.changed + self.masked + self.withheld
     }
 
@@ -63,51 +63,60 @@ enum DecisionKind {
 
 /// The answers to questions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answers {
-    pub(crate) yes: u64,
-    pub(crate) no: u64,
+pub struct Answers {
+    /// Questions that a person answered with yes.
+    pub yes: u64,
+    /// Questions that a person answered with no.
+    pub no: u64,
     /// Nobody answered: there was no time, no person, or no process any more that waited.
-    pub(crate) none: u64,
+    pub none: u64,
     /// The agent asked its own user, and the call ran.
-    pub(crate) ran: u64,
+    pub ran: u64,
     /// The agent asked its own user, and no result of the call is in the log.
-    pub(crate) did_not_run: u64,
+    pub did_not_run: u64,
     /// Questions without an answer yet.
-    pub(crate) open: u64,
+    pub open: u64,
     /// Times until a person answered, in microseconds, in ascending order.
-    pub(crate) waits: Vec<u64>,
+    pub waits: Vec<u64>,
 }
 
 /// A rule: the plugin, or the configuration, and the code of the rule if it has one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct RuleName {
-    pub(crate) by: String,
-    pub(crate) code: Option<String>,
+pub struct RuleName {
+    /// Name of the plugin, or what stands for the configuration.
+    pub by: String,
+    /// Code of the rule within the plugin.
+    pub code: Option<String>,
 }
 
-/// The times of the plugins, in microseconds. The median and the 99th percentile of all events.
+/// The time that plugins took for an event, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EventTimes {
-    pub(crate) median: u64,
-    pub(crate) p99: u64,
+pub struct EventTimes {
+    /// Median of all events.
+    pub median: u64,
+    /// 99th percentile of all events.
+    pub p99: u64,
 }
 
 /// The counts of a period. Give it the records in the order of the log.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub struct Tally {
     /// Beginning of the period, in milliseconds since the Unix epoch.
     since: u64,
-    pub(crate) total: Counts,
-    pub(crate) by_agent: BTreeMap<String, Counts>,
-    pub(crate) by_rule: BTreeMap<RuleName, Counts>,
+    /// The decisions that had an effect.
+    pub total: Counts,
+    /// The decisions by the agent whose event they were about.
+    pub by_agent: BTreeMap<String, Counts>,
+    /// The decisions by the rule that made them, whether they had an effect or were only observed.
+    pub by_rule: BTreeMap<RuleName, Counts>,
     /// The decisions that had no effect, because the rules were only observed. They are no part of the total.
-    pub(crate) observed: Counts,
+    pub observed: Counts,
     /// Events that passed because hookhost was paused.
-    pub(crate) paused: u64,
+    pub paused: u64,
     /// Rejections because a plugin failed or could not be asked. They are part of the rejections.
-    pub(crate) failed: u64,
+    pub failed: u64,
     /// Rejected calls that a person has let pass once.
-    pub(crate) allowed_once: u64,
+    pub allowed_once: u64,
     answers: Answers,
     /// The agents of the sessions, by the session's identifier.
     agents: HashMap<String, String>,
@@ -127,12 +136,12 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Creates the tally of a period that begins at `since`, in milliseconds since the Unix epoch.
-    pub(crate) fn new(since: u64) -> Self {
+    pub fn new(since: u64) -> Self {
         Self { since, ..Self::default() }
     }
 
     /// Counts a record. Records before the period only say which agent a session belongs to.
-    pub(crate) fn add(&mut self, record: &Record) {
+    pub fn add(&mut self, record: &Record) {
         if record.session().is_some_and(is_proof) {
             return;
         }
@@ -151,7 +160,7 @@ impl Tally {
     }
 
     /// Returns the answers. A question without an answer is open, or nobody waits for the answer any more.
-    pub(crate) fn answers(&self) -> Answers {
+    pub fn answers(&self) -> Answers {
         let mut answers = self.answers.clone();
         answers.open = self.open.len() as u64;
         answers.did_not_run = self.handed_over.values().sum();
@@ -160,18 +169,18 @@ impl Tally {
     }
 
     /// Returns true if the log has an event of this session of an agent.
-    pub(crate) fn has_session(&self, agent: &str, id: &str) -> bool {
+    pub fn has_session(&self, agent: &str, id: &str) -> bool {
         self.sessions.contains(&format!("{agent}:{id}"))
     }
 
     /// Returns the hours with events, counted in slots of five minutes.
-    pub(crate) fn active_hours(&self) -> f64 {
+    pub fn active_hours(&self) -> f64 {
         let slots = u32::try_from(self.active.len()).unwrap_or(u32::MAX);
         f64::from(slots) * (ACTIVITY_SLOT as f64 / 3_600_000.0)
     }
 
     /// Returns the time that plugins took per event, for the events about which a plugin was asked.
-    pub(crate) fn times(&self) -> Option<EventTimes> {
+    pub fn times(&self) -> Option<EventTimes> {
         let mut times = self.times.clone();
         times.sort_unstable();
         Some(EventTimes { median: percentile(&times, 50)?, p99: percentile(&times, 99)? })
@@ -287,18 +296,18 @@ impl Tally {
 }
 
 /// Returns true if the session contains only the calls by which `hookhost doctor` proves a hook.
-pub(crate) fn is_proof(session: &str) -> bool {
+pub fn is_proof(session: &str) -> bool {
     session.split_once(':').is_some_and(|(_, id)| canary::is_proof(id))
 }
 
 /// Returns the value at a percentile of ascending values; `None` if there are no values.
-pub(crate) fn percentile(ascending: &[u64], percent: usize) -> Option<u64> {
+pub fn percentile(ascending: &[u64], percent: usize) -> Option<u64> {
     let last = ascending.len().checked_sub(1)?;
     ascending.get((ascending.len() * percent / 100).min(last)).copied()
 }
 
 /// Returns the rules that decided an event. There are none if no rule had anything to object.
-pub(crate) fn deciding_rules(record: &EventRecord) -> BTreeSet<RuleName> {
+pub fn deciding_rules(record: &EventRecord) -> BTreeSet<RuleName> {
     decision(record).map(|(_, rules)| rules).unwrap_or_default()
 }
 
@@ -346,7 +355,7 @@ fn rejecters(record: &EventRecord) -> BTreeSet<RuleName> {
 }
 
 /// Returns the identifier of the call whose result an event is about.
-pub(crate) fn call_of_result(record: &EventRecord) -> Option<String> {
+pub fn call_of_result(record: &EventRecord) -> Option<String> {
     #[derive(Deserialize)]
     struct Outcome<'a> {
         #[serde(borrow)]
