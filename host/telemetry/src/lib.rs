@@ -49,6 +49,8 @@ mod readers;
 pub mod settings;
 mod sink;
 pub mod tally;
+#[cfg(test)]
+mod tests;
 mod webhook;
 
 pub use environment::Environment;

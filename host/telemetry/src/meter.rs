@@ -100,7 +100,7 @@ pub(crate) async fn send_metrics(
 }
 
 /// Returns the metrics of OTLP.
-fn data(counters: &Counters, now: u64) -> Vec<Metric> {
+pub(crate) fn data(counters: &Counters, now: u64) -> Vec<Metric> {
     let (start, now) = (counters.start.saturating_mul(1_000_000), now.saturating_mul(1_000_000));
     let metrics = METRICS.iter().filter_map(|metric| {
         let mut numbers = Vec::new();

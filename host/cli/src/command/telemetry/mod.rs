@@ -47,15 +47,15 @@ fn configured() -> Result<Sinks, CliError> {
 }
 
 /// A sink with its state.
-pub(super) struct SinkRow {
-    pub(super) name: String,
-    pub(super) state: Option<SinkState>,
+pub(in crate::command) struct SinkRow {
+    pub(in crate::command) name: String,
+    pub(in crate::command) state: Option<SinkState>,
     /// Number of records that the sink has not taken. `None` if it has never run.
-    pub(super) behind: Option<u64>,
+    pub(in crate::command) behind: Option<u64>,
 }
 
 /// Returns each configured sink with its state.
-pub(super) fn rows() -> Result<Vec<SinkRow>, CliError> {
+pub(in crate::command) fn rows() -> Result<Vec<SinkRow>, CliError> {
     let names = configured()?.names();
     let (states, last) =
         if audit_log::is_there()? { states(&audit_log::path()?).map_err(failed)? } else { (Vec::new(), 0) };
