@@ -39,7 +39,12 @@ pub(crate) fn rows(table: &mut Table) {
     let (answered, log) = session("answered");
     let readers = start(&log, &serve());
     let compared = compare(|| asks(&answered), || asks(&off));
-    table.compared(&row("one recorded event that is sent as a log record, a span and metrics"), &compared, "nothing is sent", Some(MOST));
+    table.compared(
+        &row("one recorded event that is sent as a log record, a span and metrics"),
+        &compared,
+        "nothing is sent",
+        Some(MOST),
+    );
     drop(readers);
 
     let (dead, log) = session("dead");

@@ -127,3 +127,6 @@ fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     }
     cause.to_string()
 }
+
+#[cfg(test)]
+mod tests;

@@ -93,7 +93,9 @@ impl Notices {
         let ended = match command.spawn() {
             Ok(mut child) => tokio::time::timeout(TIMEOUT, child.wait()).await,
             Err(error) => {
-                return Sent::Misconfigured { because: format!("no notice can be shown: {error}; install notify-send") };
+                return Sent::Misconfigured {
+                    because: format!("no notice can be shown: {error}; install notify-send"),
+                };
             }
         };
         match ended {
@@ -143,6 +145,7 @@ impl Sink for Notices {
     }
 
     async fn send(&mut self, entries: &[Entry]) -> Sent {
+        let before = self.waiting;
         let newest = now().saturating_sub(MAX_AGE);
         for entry in entries.iter().filter(|entry| entry.record.time() >= newest) {
             match NoticeKind::of(&entry.record).filter(|kind| self.on.contains(kind)) {
@@ -151,7 +154,12 @@ impl Sink for Notices {
                 None => {}
             }
         }
-        self.show().await
+        let sent = self.show().await;
+        if matches!(sent, Sent::Misconfigured { .. }) {
+            // The records come again.
+            self.waiting = before;
+        }
+        sent
     }
 
     async fn tick(&mut self) {
@@ -160,15 +168,4 @@ impl Sink for Notices {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::text;
-
-    #[test]
-    fn a_notice_counts_what_waits_and_names_the_command() {
-        assert_eq!(text([1, 0]), "A question waits. Run: hookhost approvals");
-        assert_eq!(
-            text([2, 3]),
-            "2 questions wait. 3 calls were rejected that you can let pass once. Run: hookhost approvals"
-        );
-    }
-}
+mod tests;

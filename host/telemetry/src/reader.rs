@@ -18,6 +18,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval at which the file of the log is compared with the opened file.
 const FILE_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Longest time that a receiver can make the sink wait.
+const MAX_WAIT: Duration = Duration::from_secs(3600);
+
 /// Maximum number of records in a batch.
 const MAX_BATCH: usize = 512;
 
@@ -25,7 +28,7 @@ const MAX_BATCH: usize = 512;
 const MAX_BATCH_BYTES: usize = 1024 * 1024;
 
 /// Number of records that are read at once. A batch can exceed [`MAX_BATCH_BYTES`] by these.
-const PAGE: usize = 16;
+const PAGE: usize = 32;
 
 /// Delays before an attempt is repeated.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +104,11 @@ impl<S: Sink> Reader<S> {
             self.sink.tick().await;
             let wait = match self.step(&stop).await {
                 Ok(ControlFlow::Break(())) => return,
-                Ok(ControlFlow::Continue(true)) => continue,
+                Ok(ControlFlow::Continue(true)) => {
+                    // A sink with a backlog must not keep the others from their turn.
+                    tokio::task::yield_now().await;
+                    continue;
+                }
                 Ok(ControlFlow::Continue(false)) => POLL_INTERVAL,
                 Err(error) => self.fail(&error.to_string(), None),
             };
@@ -249,7 +256,7 @@ impl<S: Sink> Reader<S> {
 
     /// Notes that an attempt has failed. Returns the time until the next one.
     fn fail(&mut self, because: &str, after: Option<Duration>) -> Duration {
-        let wait = after.unwrap_or(self.delay).min(self.delays.most.max(self.delay));
+        let wait = after.unwrap_or(self.delay).min(MAX_WAIT);
         // Many machines must not come back at the same moment.
         let wait = wait.mul_f64(0.75 + rand::random::<f64>() / 2.0);
         self.delay = (self.delay * 2).min(self.delays.most);

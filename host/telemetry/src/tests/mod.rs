@@ -46,7 +46,7 @@ fn event(more: &Value) -> Value {
 }
 
 /// Returns an entry of each kind of record, with all optional members.
-fn entries() -> Vec<Entry> {
+pub(crate) fn entries() -> Vec<Entry> {
     let call = json!({ "id": "toolu_1", "name": "Bash", "arguments": { "command": SECRET } });
     let refusal = plugin_call(&json!({ "verdict": { "reject": { "reason": SECRET, "code": "git.push" } } }));
     let failure = plugin_call(&json!({ "failure": { "kind": "trap", "detail": SECRET } }));
@@ -59,8 +59,12 @@ fn entries() -> Vec<Entry> {
         event(&json!({})),
         event(&json!({ "event": "after-tool-call", "outcome": "passed",
             "original": { "call": call, "tool-result": { "text": SECRET, "is-error": true }, "source": "tool" } })),
-        event(&json!({ "outcome": "rejected", "by": ["shell-guard"], "cause": "verdict", "reason": SECRET, "calls": [refusal] })),
-        event(&json!({ "outcome": "rejected", "by": ["shell-guard"], "cause": { "failed": "trap" }, "reason": SECRET, "calls": [failure] })),
+        event(
+            &json!({ "outcome": "rejected", "by": ["shell-guard"], "cause": "verdict", "reason": SECRET, "calls": [refusal] }),
+        ),
+        event(
+            &json!({ "outcome": "rejected", "by": ["shell-guard"], "cause": { "failed": "trap" }, "reason": SECRET, "calls": [failure] }),
+        ),
         event(&json!({ "outcome": "escalated", "id": "e2", "enforcement": "observed" })),
         event(&json!({ "event": "turn-start", "outcome": "observed", "original": { "text": SECRET }, "calls": [] })),
         json!({ "kind": "answer", "id": "e2", "event": "before-tool-call", "outcome": "rejected",

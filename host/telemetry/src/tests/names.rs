@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 /// Returns the rows of the table of names.
 pub(super) fn table() -> Vec<(&'static str, &'static str)> {
     let table = include_str!("../../../../docs/telemetry-names.tsv");
-    let row = |line: &'static str| line.split_once('\t').map(|(name, rest)| (name, rest.split('\t').next().unwrap_or("")));
+    let row =
+        |line: &'static str| line.split_once('\t').map(|(name, rest)| (name, rest.split('\t').next().unwrap_or("")));
     table.lines().skip(1).filter_map(row).collect()
 }
 
@@ -32,7 +33,8 @@ fn each_attribute_of_the_table_is_sent_about_some_record() {
     let mut has_content = false;
     for entry in entries() {
         let described = Described::of(&entry, "m", true);
-        has_content |= described.attributes.iter().any(|(_, value)| value.as_str().is_some_and(|text| text.contains("hunter2")));
+        has_content |=
+            described.attributes.iter().any(|(_, value)| value.as_str().is_some_and(|text| text.contains("hunter2")));
         names.insert(described.name);
         sent.extend(described.attributes.iter().map(|(name, _)| *name));
     }

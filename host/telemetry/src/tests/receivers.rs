@@ -1,11 +1,13 @@
-//! Programs of others get what hookhost sends: two receivers of OpenTelemetry, the tools of Prometheus, and the library of Standard
-//! Webhooks. `cargo xtask ci receivers` installs them and names them in variables.
+//! Programs of others get what hookhost sends: two receivers of OpenTelemetry, the tools of Prometheus, the schema of OCSF, and the library of
+//! Standard Webhooks. `cargo xtask ci receivers` installs them and names them in variables.
 
 use super::entries;
 use super::names::table;
 use crate::counters::{Counters, METRICS};
+use crate::described::Described;
 use crate::exposition;
 use crate::meter::data;
+use crate::ocsf;
 use crate::otlp::{Otlp, OtlpTarget, Signal, metrics_request};
 use crate::positions::SinkState;
 use crate::sink::{Sent, Sink as _};
@@ -66,7 +68,8 @@ impl Running {
 
     fn otlp(&self, signal: Signal) -> Otlp {
         let url = format!("http://127.0.0.1:{}/v1/{}", self.port, signal.name()).parse().unwrap();
-        let target = OtlpTarget { url, headers: HeaderMap::new(), timeout: Duration::from_secs(10), resource: Vec::new() };
+        let target =
+            OtlpTarget { url, headers: HeaderMap::new(), timeout: Duration::from_secs(10), resource: Vec::new() };
         Otlp::new(signal, target, true).unwrap()
     }
 
@@ -88,7 +91,8 @@ impl Running {
         loop {
             let printed = self.printed.lock().unwrap().clone();
             let is_sent = |kind: &str| kind != "metric of Prometheus";
-            let missing: Vec<_> = table().into_iter().filter(|(name, kind)| is_sent(kind) && !printed.contains(name)).collect();
+            let missing: Vec<_> =
+                table().into_iter().filter(|(name, kind)| is_sent(kind) && !printed.contains(name)).collect();
             // What exceeds the bound of the series does not occur here.
             let missing: Vec<_> = missing.into_iter().filter(|(name, _)| *name != "hookhost.series.dropped").collect();
             if missing.is_empty() {
@@ -126,7 +130,12 @@ async fn rotel_receives_every_name_of_the_table() {
     let mut rotel = Running::start(|port| {
         let mut command = Command::new(&rotel);
         command.current_dir(directory.path()).arg("start");
-        command.args(["--otlp-http-endpoint", &format!("127.0.0.1:{port}"), "--otlp-grpc-endpoint", &other.to_string()]);
+        command.args([
+            "--otlp-http-endpoint",
+            &format!("127.0.0.1:{port}"),
+            "--otlp-grpc-endpoint",
+            &other.to_string(),
+        ]);
         command.args(["--exporter", "blackhole", "--debug-log-verbosity", "detailed"]);
         command.args(["--debug-log", "traces", "--debug-log", "metrics", "--debug-log", "logs"]);
         command
@@ -169,7 +178,8 @@ fn prometheus_reads_the_metrics_and_the_alerts_fire_as_their_tests_say() {
 
 /// Returns the queries of the dashboard.
 fn queries() -> Vec<String> {
-    let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(files().join("dashboard.json")).unwrap()).unwrap();
+    let dashboard: Value =
+        serde_json::from_str(&std::fs::read_to_string(files().join("dashboard.json")).unwrap()).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
     let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
     targets.map(|target| target["expr"].as_str().unwrap().replace("$instance", ".*")).collect()
@@ -223,4 +233,21 @@ fn the_library_of_standard_webhooks_verifies_a_signature_and_refuses_a_changed_b
         command.status().unwrap().success()
     };
     assert!(verifies(body) && !verifies(&format!("{body} ")));
+}
+
+#[test]
+fn each_line_in_the_format_of_ocsf_fits_the_schema_of_version_1_5() {
+    let Some(python) = program("HOOKHOST_OTELTAP") else { return };
+    let script = "import json, ocsf_json_schema as o\n\
+                  s = o.OcsfJsonSchemaEmbedded(o.get_ocsf_schema(version='1.5.0'))\n\
+                  print(json.dumps(s.get_class_schema('api_activity', profiles=['security_control'])))\n";
+    let schema = Command::new(python).args(["-c", script]).stderr(Stdio::inherit()).output().unwrap();
+    let schema: Value = serde_json::from_slice(&schema.stdout).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for entry in entries() {
+        let event = ocsf::event(&entry, &Described::of(&entry, "m", true));
+        let errors: Vec<String> = validator.iter_errors(&event).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}: {event}");
+    }
+    assert!(!validator.is_valid(&serde_json::json!({ "class_uid": 6003 })));
 }

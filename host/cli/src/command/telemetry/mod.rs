@@ -26,16 +26,16 @@ const FLUSH_TIME: Duration = Duration::from_secs(600);
 const RULES: &str = include_str!("../../../../telemetry/files/alerts.yml");
 const DASHBOARD: &str = include_str!("../../../../telemetry/files/dashboard.json");
 
-pub(crate) async fn run(args: &TelemetryArgs) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &TelemetryArgs) -> Result<Exit, CliError> {
     match &args.command {
         None => match &args.to {
-            Some(url) => to::run(url).await,
+            Some(url) => super::wait_here_for(to::run(url)),
             None => show(args.json),
         },
-        Some(TelemetryCommand::Test { sink }) => test(sink.as_deref()).await,
+        Some(TelemetryCommand::Test { sink }) => super::wait_here_for(test(sink.as_deref())),
         Some(TelemetryCommand::Flush) => flush_all(),
         Some(TelemetryCommand::Off) => off::run(),
-        Some(TelemetryCommand::Skip { sink, yes }) => skip::run(sink, *yes).await,
+        Some(TelemetryCommand::Skip { sink, yes }) => skip::run(sink, *yes),
         Some(TelemetryCommand::Rules) => output::print(RULES).map(|()| Exit::Done),
         Some(TelemetryCommand::Dashboard) => output::print(DASHBOARD).map(|()| Exit::Done),
     }

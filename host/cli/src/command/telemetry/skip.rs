@@ -5,7 +5,7 @@ use crate::exit::{CliError, Exit};
 use crate::telemetry::failed;
 use crate::{audit_log, inside_agent, output};
 
-pub(super) async fn run(sink: &str, is_confirmed: bool) -> Result<Exit, CliError> {
+pub(super) fn run(sink: &str, is_confirmed: bool) -> Result<Exit, CliError> {
     inside_agent::refuse("gives up records of the log")?;
     known(&configured()?, Some(sink))?;
     let behind = rows()?.into_iter().find(|row| row.name == sink).and_then(|row| row.behind).unwrap_or(0);
@@ -14,7 +14,7 @@ pub(super) async fn run(sink: &str, is_confirmed: bool) -> Result<Exit, CliError
         return Ok(Exit::Done);
     }
     let question = format!("{sink} has not taken {behind} records, and will never get them. Give them up?");
-    if !is_confirmed && !output::confirm(&question, ": it would be whether to give records up")? {
+    if !is_confirmed && !output::confirm(&question, " whether to give the records up")? {
         return Ok(Exit::Rejected);
     }
     hookhost_telemetry::skip(&audit_log::path()?, sink).map_err(failed)?;
