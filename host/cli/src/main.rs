@@ -20,6 +20,7 @@ mod profile;
 mod proposals;
 mod ready;
 mod rows;
+mod telemetry;
 mod terminal_approver;
 mod toolbox;
 mod unseen_sessions;

@@ -15,6 +15,7 @@ mod profile;
 mod resident;
 mod rule;
 mod session;
+mod telemetry;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
@@ -36,6 +37,7 @@ pub(crate) use rule::{
 pub(crate) use session::{
     LabelsArgs, ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs, UnlabelArgs,
 };
+pub(crate) use telemetry::{TelemetryArgs, TelemetryCommand};
 
 use crate::exit::CODES;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -151,6 +153,7 @@ pub(crate) enum Command {
     Test(TestArgs),
     Record(RecordArgs),
     Report(ReportArgs),
+    Telemetry(TelemetryArgs),
     Update(UpdateArgs),
     Cache(CacheArgs),
     Rule(RuleArgs),

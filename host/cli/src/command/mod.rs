@@ -36,6 +36,7 @@ mod serve;
 mod session;
 mod suggest;
 mod table;
+mod telemetry;
 mod test;
 mod tools;
 mod trust;
@@ -103,6 +104,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Test(args) => wait_for(test::run(&args)),
         Command::Record(args) => record::run(&args),
         Command::Replay(args) => wait_for(replay::run(&args)),
+        Command::Telemetry(args) => telemetry::run(&args),
         Command::Update(args) => update::run(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Rule(args) => wait_for(rule::run(&args)),

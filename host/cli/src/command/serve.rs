@@ -3,6 +3,7 @@
 use crate::args::ServeArgs;
 use crate::directory_rules::UserConfigurations;
 use crate::exit::{CliError, Exit};
+use crate::telemetry::{HostTelemetry, MetricsEndpoint};
 use crate::{audit_log, configuration, interrupt, loading, output};
 use anyhow::anyhow;
 use data_encoding::HEXLOWER;
@@ -11,7 +12,7 @@ use hookhost::files::{self, Guard, Links};
 use hookhost_client::connection::{Connection, ConnectionError, Deadline};
 use hookhost_client::paths::HostPaths;
 use hookhost_client::{control, start};
-use hookhost_resident::http::Token;
+use hookhost_resident::http::{Endpoints, Token};
 use hookhost_resident::{EndReason, ResidentHost, Settler};
 use hookhost_standards::Acs;
 use hookhost_standards::acs::signature::Secret;
@@ -161,8 +162,9 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
     if !args.on_demand {
         output::note(&format!("hookhost serves at {}\n", place.socket().display()));
     }
+    let telemetry = HostTelemetry::start(!args.on_demand);
     let (resident, listener) = match args.http {
-        Some(address) => with_http(resident, address, secret(args.acs_key.as_deref())?)?,
+        Some(address) => with_http(resident, address, secret(args.acs_key.as_deref())?, &telemetry)?,
         None => (resident, None),
     };
     let idle = args.idle.or_else(|| args.on_demand.then_some(IDLE));
@@ -170,6 +172,8 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
     let ended = ended.map_err(|error| anyhow!("the resident host cannot listen: {error}"))?;
     drop(settler);
     let done = audit_log::finish(&host, Ok(Exit::Done)).await;
+    // The sinks get the last records, too.
+    let _ = tokio::task::spawn_blocking(move || telemetry.end()).await;
     // If the host was asked to end in the meantime, it ends without a successor.
     if ended == EndReason::Replaced && !cancel.is_cancelled() {
         return Ok(HostEnding { exit: done?, successor: Some(Successor { listener }) });
@@ -219,6 +223,7 @@ fn with_http(
     resident: ResidentHost,
     address: SocketAddr,
     acs: Option<Secret>,
+    telemetry: &Arc<HostTelemetry>,
 ) -> Result<(ResidentHost, Option<std::net::TcpListener>), CliError> {
     let cannot = |error| {
         CliError::not_loaded(anyhow!(
@@ -240,7 +245,8 @@ fn with_http(
         ));
     }
     let served = listener.try_clone().and_then(TcpListener::from_std).map_err(cannot)?;
-    Ok((resident.with_http(served, Token::new(&secret), vec![Arc::new(Acs::new(acs))], home), Some(listener)))
+    let endpoints: Endpoints = vec![Arc::new(Acs::new(acs)), Arc::new(MetricsEndpoint(Arc::clone(telemetry)))];
+    Ok((resident.with_http(served, Token::new(&secret), endpoints, home), Some(listener)))
 }
 
 /// Returns the listener for this address that this process inherited from its previous version or from a service manager

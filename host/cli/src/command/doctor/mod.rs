@@ -6,6 +6,7 @@ mod host;
 mod last_event;
 mod log;
 mod rules;
+mod sinks;
 mod words;
 
 pub(super) use host::status as host_status;
@@ -46,6 +47,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     let mut common = vec![host::check(&running), log::check(&places.directories), rules];
     common.extend(rules::enforcement(&places.directories));
     common.extend(rules::switched_off(&places.directories));
+    common.extend(sinks::check());
     common.extend(left_out(&places));
     let mut objects = Vec::new();
     let mut text = String::new();
