@@ -126,6 +126,22 @@ fn a_file_is_not_read_in_any_spelling_except_where_it_is_allowed() {
 }
 
 #[test]
+fn a_file_is_found_in_each_directory_to_which_popd_may_lead_back() {
+    rules(
+        "[[rule]]\nid = \"key\"\non = \"read\"\npath = \"/work/project/secret/key\"\nreject = \"no\"\nstops = [\"secret/key\"]\npasses = [\"x\"]",
+    );
+    stops_and_passes(
+        &[
+            "pushd secret && cat key",
+            "pushd secret && pushd /tmp && popd && cat key",
+            "pushd secret && pushd /tmp && cd /x && popd && cat key",
+            "cd secret && cd .. && cd - && cat key",
+        ],
+        &["pushd secret && cd /tmp && cat key", "pushd a && popd && cat key"],
+    );
+}
+
+#[test]
 fn a_command_with_too_many_directories_is_asked_about_if_it_names_the_file() {
     rules(
         "[[rule]]\nid = \"env\"\non = \"read\"\npath = \".env*\"\nreject = \"no\"\nstops = [\".env\"]\npasses = [\"x\"]",
