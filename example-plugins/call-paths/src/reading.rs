@@ -51,8 +51,7 @@ pub(crate) fn read(command: &Command) -> Vec<Write> {
 
 /// Returns the names that `find` and `fd` look for, if they pass the files to another program.
 fn sought(command: &Command) -> Vec<Word> {
-    const TESTS: [&str; 8] =
-        ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"];
+    const TESTS: [&str; 8] = ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"];
     const ACTIONS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
     let args = &command.args;
     let is_reader = |word: &Word| !only_prints(&word.text) && word.text != "rm";
@@ -188,12 +187,15 @@ fn codes(command: &Command) -> Vec<&Word> {
             first = first.or(Some(word));
             continue;
         }
-        let Some((letter, is_next)) = value_of(text, letters, |name| LONG.contains(&format!(" {name} "))) else { continue };
+        let Some((letter, is_next)) = value_of(text, letters, |name| LONG.contains(&format!(" {name} "))) else {
+            continue;
+        };
         let is_in_place = letter == 'i' && command.program.ends_with("sed");
         let value = if is_next && !is_in_place { words.next() } else { None };
         let is_long = |names: &[&str]| names.iter().any(|name| text.starts_with(name));
         let is_code = if text.starts_with("--") { is_long(&["--re", "--expr", "--so"]) } else { letter == 'e' };
-        is_given |= is_code || if text.starts_with("--") { is_long(&["--file", "--exec"]) } else { matches!(letter, 'f' | 'E') };
+        is_given |= is_code
+            || if text.starts_with("--") { is_long(&["--file", "--exec"]) } else { matches!(letter, 'f' | 'E') };
         codes.extend(value.filter(|_| is_code));
     }
     if is_given { codes } else { first.into_iter().collect() }

@@ -85,7 +85,8 @@ impl Candidate<'_> {
         command.writes().iter().any(|write| {
             let path = context.resolve(&write.path, command.cwd.as_deref());
             let (Normal::Absolute(text) | Normal::Below(text)) = &path;
-            let text = &text.split('/').map(|name| if may_be_git(name) { ".git" } else { name }).collect::<Vec<_>>().join("/");
+            let text =
+                &text.split('/').map(|name| if may_be_git(name) { ".git" } else { name }).collect::<Vec<_>>().join("/");
             let is_around =
                 |root: &str| matches!(path, Normal::Below(_)) || root.is_empty() || below(directory, root).is_some();
             // Of git, `clone` and `worktree` fill a directory. Git's other commands, and `find`, keep `.git`.

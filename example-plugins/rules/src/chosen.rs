@@ -207,7 +207,8 @@ impl Choice {
             ["remote.", "branch.", "url.", "include"].iter().any(|name| is_about(name)) || !word.is_known()
         };
         let own_settings = command.args.iter().take(before_subcommand(command));
-        let is_redirected = self.fact == "git.remote" && command.program == "git" && own_settings.into_iter().any(sets_remote);
+        let is_redirected =
+            self.fact == "git.remote" && command.program == "git" && own_settings.into_iter().any(sets_remote);
         if is_redirected || names(self.files).is_some() || option(command, self.files).is_some() {
             return Some(Fact::Unreadable);
         }

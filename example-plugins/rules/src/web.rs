@@ -167,7 +167,8 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
                 // An image that is here already needs no registry. In `-v a.b/c:/d`, there is none.
                 let first = ["run", "create", "container run"].iter().find_map(after);
                 let images = first.into_iter().flat_map(|first| bare.clone().skip(first));
-                let hosts = images.filter_map(|image| image.text.split_once('/').filter(|(_, rest)| !rest.contains(":/")));
+                let hosts =
+                    images.filter_map(|image| image.text.split_once('/').filter(|(_, rest)| !rest.contains(":/")));
                 let is_host = |host: &&str| host.contains('.') && host.starts_with(|c: char| c.is_ascii_alphanumeric());
                 found.extend(hosts.map(|(host, _)| host).filter(is_host).map(Address::of_place));
                 return;
@@ -254,7 +255,8 @@ fn add_git(command: &Command, arguments: &Arguments<'_>, found: &mut Vec<Address
     let address = repository.filter(is_place).map(Address::of_place).filter(leads_somewhere);
     // The repository names the addresses of its submodules, and a file of settings may lead an address elsewhere.
     let recurses = |word: &Word| {
-        word.text == "--recursive" || (word.text.starts_with("--recurs") && !["=no", "=check"].iter().any(|end| word.text.ends_with(end)))
+        word.text == "--recursive"
+            || (word.text.starts_with("--recurs") && !["=no", "=check"].iter().any(|end| word.text.ends_with(end)))
     };
     let is_file = |(name, word): &(String, Word)| {
         matches!(&**name, "GIT_CONFIG_GLOBAL" | "GIT_CONFIG_SYSTEM") && word.text != "/dev/null"
@@ -428,10 +430,8 @@ fn positions<'a>(args: &'a [Word], letters: &'a str) -> impl Iterator<Item = usi
         let Some(cluster) = word.text.strip_prefix('-') else { return Some(at) };
         // In `-p22`, the value is in the same word.
         let first = cluster.find(|letter| letters.contains(letter)).filter(|_| !cluster.starts_with('-'));
-        is_value = first.map_or_else(
-            || LONG_WITH_VALUE.contains(&format!(" {} ", word.text)),
-            |first| first + 1 == cluster.len(),
-        );
+        is_value = first
+            .map_or_else(|| LONG_WITH_VALUE.contains(&format!(" {} ", word.text)), |first| first + 1 == cluster.len());
         None
     })
 }

@@ -50,8 +50,7 @@ const CLIENT: Client =
     Client { programs: "", letters: "", hosts: "", settings: "", commands: "", files: "", operands: Operands::First };
 
 /// Options of `ncat` that take a value.
-pub(super) const LONG_WITH_VALUE: &str =
-    " --sh-exec --exec --lua-exec --source --source-port --wait --idle-timeout --delay --proxy --proxy-type --proxy-auth ";
+pub(super) const LONG_WITH_VALUE: &str = " --sh-exec --exec --lua-exec --source --source-port --wait --idle-timeout --delay --proxy --proxy-type --proxy-auth ";
 
 const SSH_LETTERS: &str = "BbcDEeFIiJLlmOopQRSWw";
 const LOCAL_COMMANDS: &[&str] = &["auth status", "alias", "completion", "config", "help", "version"];
@@ -122,7 +121,13 @@ pub(super) const CLIENTS: [Client; 34] = [
     Client { programs: "ftp tnftp lftp tftp ncftp ncftpput ncftpget", letters: "uepcf", files: "c e f", ..CLIENT },
     Client { programs: "traceroute tracepath gnutls-cli ssh-copy-id siege", letters: "cFiIlmMpQsSTtwW", ..CLIENT },
     Client { programs: "ping ping6 fping hping3", letters: "cFiIlmMpQsSTtwW", operands: Operands::Hosts(""), ..CLIENT },
-    Client { programs: "iperf iperf3 wscat", letters: "cp", hosts: "c client connect", operands: Operands::Local, ..CLIENT },
+    Client {
+        programs: "iperf iperf3 wscat",
+        letters: "cp",
+        hosts: "c client connect",
+        operands: Operands::Local,
+        ..CLIENT
+    },
     Client {
         programs: "mtr",
         letters: "aBcFfGIiLMmoPQsUyZ",
@@ -142,7 +147,11 @@ pub(super) const CLIENTS: [Client; 34] = [
         ),
         ..CLIENT
     },
-    Client { programs: "dig kdig delv nslookup host drill whois resolvectl getent", operands: Operands::Names, ..CLIENT },
+    Client {
+        programs: "dig kdig delv nslookup host drill whois resolvectl getent",
+        operands: Operands::Names,
+        ..CLIENT
+    },
     Client {
         programs: "psql pg_dump pg_dumpall pg_restore",
         letters: "cdfFhLnoPpRTtUv",
@@ -186,7 +195,13 @@ pub(super) const CLIENTS: [Client; 34] = [
         operands: Operands::Git,
         ..CLIENT
     },
-    Client { programs: "gh", letters: "h", hosts: "h hostname", operands: Operands::Service("github.com", LOCAL_COMMANDS), ..CLIENT },
+    Client {
+        programs: "gh",
+        letters: "h",
+        hosts: "h hostname",
+        operands: Operands::Service("github.com", LOCAL_COMMANDS),
+        ..CLIENT
+    },
     Client { programs: "glab", hosts: "hostname", operands: Operands::Service("gitlab.com", LOCAL_COMMANDS), ..CLIENT },
     Client {
         programs: "aws",
@@ -196,7 +211,10 @@ pub(super) const CLIENTS: [Client; 34] = [
     },
     Client {
         programs: "gsutil gcloud bq",
-        operands: Operands::Service("googleapis.com", &["config", "info", "version", "help", "auth list", "components"]),
+        operands: Operands::Service(
+            "googleapis.com",
+            &["config", "info", "version", "help", "auth list", "components"],
+        ),
         ..CLIENT
     },
     Client {

@@ -45,11 +45,7 @@ fn null_tells_whether_a_value_is_absent() {
 
 #[test]
 fn arithmetic_without_a_result_is_absent() {
-    let conditions = [
-        "1 / 0 == 0",
-        "1 % (2 - 2) != 5",
-        "0.0 / 0.0 == 0.0 / 0.0",
-    ];
+    let conditions = ["1 / 0 == 0", "1 % (2 - 2) != 5", "0.0 / 0.0 == 0.0 / 0.0"];
     assert_all(False, &conditions);
 }
 

@@ -57,7 +57,8 @@ fn users_settings(process: &dyn AgentProcess) -> Result<String, String> {
         Some(file) => vec![PathBuf::from(file)],
         None => [".config/git/config", ".gitconfig"].iter().map(|name| home.join(name)).collect(),
     };
-    let texts = files.iter().filter(|file| file.is_absolute() && !file.starts_with("/dev")).map(|file| file::text(file));
+    let texts =
+        files.iter().filter(|file| file.is_absolute() && !file.starts_with("/dev")).map(|file| file::text(file));
     Ok(texts.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect::<Vec<_>>().join("\n"))
 }
 
@@ -118,7 +119,8 @@ impl Repository {
         let Some(chosen) = variable("GIT_DIR") else { return Self::around(at) };
         let directory = at.join(chosen);
         let head = head(&directory)?;
-        let head = head.ok_or_else(|| not_understood(&directory, "is no repository, and the variable GIT_DIR names it"))?;
+        let head =
+            head.ok_or_else(|| not_understood(&directory, "is no repository, and the variable GIT_DIR names it"))?;
         Ok(Some(Self { worktree: at.to_owned(), directory, head }))
     }
 
@@ -179,7 +181,9 @@ impl Repository {
                 let file = common(&self.directory)?.join("refs/heads").join(branch);
                 // A commit would be on the branch that the file names or that it is a link to.
                 let is_link = std::fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_symlink());
-                if is_link || (file.is_file() && file::bytes(&file, MAX_HEAD)?.is_some_and(|text| text.starts_with(b"ref:"))) {
+                if is_link
+                    || (file.is_file() && file::bytes(&file, MAX_HEAD)?.is_some_and(|text| text.starts_with(b"ref:")))
+                {
                     return Err(not_understood(&file, "is another name of a branch"));
                 }
                 Ok(Some(branch.to_owned()))

@@ -219,7 +219,10 @@ fn a_remote_that_settings_may_lead_elsewhere_is_unreadable() {
     let key = |key: &str| with("").set("GIT_CONFIG_COUNT", "1").set("GIT_CONFIG_KEY_0", key).fact("git.remote");
     is_unreadable(&key("URL.https://evil.com/.insteadOf"), "GIT_CONFIG_KEY_0");
     assert_eq!(key("http.sslCAInfo"), text("https://good.com/x"));
-    is_unreadable(&home.set("GIT_CONFIG_PARAMETERS", "'remote.origin.url=x'").fact("git.remote"), "GIT_CONFIG_PARAMETERS");
+    is_unreadable(
+        &home.set("GIT_CONFIG_PARAMETERS", "'remote.origin.url=x'").fact("git.remote"),
+        "GIT_CONFIG_PARAMETERS",
+    );
     let old = Home::new();
     old.repository(".", "ref: refs/heads/main\n").write(".git/config", "").write(".git/remotes/origin", "URL: x\n");
     is_unreadable(&old.fact("git.remote"), "old format");
