@@ -88,8 +88,7 @@ impl LinesFile {
             let mut options = OpenOptions::new();
             let mut file = options.read(true).append(true).create(true).mode(0o600).open(&self.path)?;
             let length = file.metadata()?.len();
-            let end = whole(&tail(&mut file)?);
-            let whole = length - end;
+            let whole = length - incomplete(&tail(&mut file)?) as u64;
             if whole != length {
                 file.set_len(whole)?;
             }
@@ -159,7 +158,9 @@ impl Sink for LinesFile {
         self.written.clear();
         for path in [self.full_file(1), self.path.clone()] {
             let Ok(bytes) = File::open(path).and_then(|mut file| tail(&mut file)) else { continue };
-            self.written.extend(bytes.split(|&byte| byte == b'\n').map(Digest::of_bytes));
+            // A line without its end is not there: it is removed when the file is opened.
+            let whole = &bytes[..bytes.len() - incomplete(&bytes)];
+            self.written.extend(whole.split(|&byte| byte == b'\n').map(Digest::of_bytes));
         }
     }
 
@@ -187,9 +188,8 @@ fn tail(file: &mut File) -> io::Result<Vec<u8>> {
 }
 
 /// Returns the length of the incomplete line at the end.
-fn whole(tail: &[u8]) -> u64 {
-    let incomplete = tail.iter().rev().take_while(|&&byte| byte != b'\n').count();
-    incomplete as u64
+fn incomplete(tail: &[u8]) -> usize {
+    tail.iter().rev().take_while(|&&byte| byte != b'\n').count()
 }
 
 /// Returns a description as one JSON object.

@@ -38,7 +38,7 @@ fn a_hundred_thousand_names_make_a_bounded_number_of_series_and_each_event_is_co
         let outcome = if number % 2 == 0 { "allowed" } else { "passed" };
         counters.add(&event(
             number,
-            &format!("agent-{}", number % 1000),
+            &format!("agent-{}", number / 2 % 1000),
             &format!("tool-{}", number / 2),
             kind,
             outcome,

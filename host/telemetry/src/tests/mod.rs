@@ -66,7 +66,7 @@ pub(crate) fn entries() -> Vec<Entry> {
             &json!({ "outcome": "rejected", "by": ["shell-guard"], "cause": { "failed": "trap" }, "reason": SECRET, "calls": [failure] }),
         ),
         event(&json!({ "outcome": "escalated", "id": "e2", "enforcement": "observed" })),
-        event(&json!({ "event": "turn-start", "outcome": "observed", "original": { "text": SECRET }, "calls": [] })),
+        event(&json!({ "event": "turn-end", "outcome": "observed", "original": { "text": SECRET }, "calls": [] })),
         json!({ "kind": "answer", "id": "e2", "event": "before-tool-call", "outcome": "rejected",
             "answer": { "kind": "denied", "reason": SECRET, "micros": 2_000_000, "by": SECRET, "via": "terminal" } }),
         json!({ "kind": "delivery", "id": "e1", "point": "PreToolUse", "what": "unanswered", "note": "the agent got no outcome in time" }),
