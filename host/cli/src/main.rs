@@ -22,7 +22,6 @@ mod ready;
 mod rows;
 mod terminal_approver;
 mod toolbox;
-mod unseen_sessions;
 mod warnings;
 
 use mimalloc::MiMalloc;

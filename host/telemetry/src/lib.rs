@@ -7,7 +7,9 @@
 //! | module | purpose |
 //! |---|---|
 //! | [`tally`] | counts the decisions of a period, by rule and by agent |
+//! | [`explained`] | finds one event, with the records that belong to it |
 
 #![deny(missing_docs)]
 
+pub mod explained;
 pub mod tally;
