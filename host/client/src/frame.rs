@@ -23,6 +23,11 @@ pub enum Request {
         /// The directory.
         directory: PathBuf,
     },
+    /// Make a link to the host's page, for the user to open.
+    Page {
+        /// The directory whose rules the page shows.
+        directory: PathBuf,
+    },
     /// End after deciding on all pending events.
     Stop,
     /// Keep the connection open. From here on, each frame to the resident host is a [`NumberedRequest`]. Each frame from the host begins
@@ -77,6 +82,8 @@ pub enum Response {
     Refused(String),
     /// The host's status, a JSON object.
     Status(String),
+    /// A link to the host's page.
+    Link(String),
 }
 
 /// The reason why bytes are not a frame.
@@ -105,6 +112,10 @@ impl Request {
             }
             Self::Stop => body.push(3),
             Self::Keep => body.push(4),
+            Self::Page { directory } => {
+                body.push(5);
+                put(&mut body, bytes_of(directory));
+            }
         }
         framed(&body)
     }
@@ -124,6 +135,7 @@ impl Request {
             2 => Self::Status { directory: reader.path()? },
             3 => Self::Stop,
             4 => Self::Keep,
+            5 => Self::Page { directory: reader.path()? },
             _ => return Err(FrameError::Garbage),
         };
         reader.end(request)
@@ -235,6 +247,10 @@ impl Response {
                 body.push(4);
                 put(body, json.as_bytes());
             }
+            Self::Link(link) => {
+                body.push(5);
+                put(body, link.as_bytes());
+            }
         }
     }
 
@@ -249,6 +265,7 @@ impl Response {
             2 => Self::Reply(Reply { exit: reader.byte()?, stdout: reader.text()?, stderr: reader.text()? }),
             3 => Self::Refused(reader.text()?),
             4 => Self::Status(reader.text()?),
+            5 => Self::Link(reader.text()?),
             _ => return Err(FrameError::Garbage),
         };
         reader.end(response)

@@ -50,6 +50,22 @@ impl From<FailureArg> for OnFailure {
     }
 }
 
+const UI_EXAMPLES: &str = "\
+Examples:
+  hookhost ui
+  hookhost ui --no-open";
+
+/// Open the page: what happens now, why, and what waits for you
+///
+/// The page is part of the resident host on this machine. The link opens it once, within a minute.
+#[derive(Debug, Args)]
+#[command(after_help = UI_EXAMPLES)]
+pub(crate) struct UiArgs {
+    /// Only print the link
+    #[arg(long)]
+    pub(crate) no_open: bool,
+}
+
 const SERVE_EXAMPLES: &str = "\
 Examples:
   hookhost serve

@@ -39,6 +39,7 @@ mod table;
 mod test;
 mod tools;
 mod trust;
+mod ui;
 mod uninstall;
 mod update;
 mod why;
@@ -78,6 +79,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Install(args) => install::run(&args),
         Command::Uninstall(args) => uninstall::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Ui(args) => ui::run(&args),
         Command::Agents(args) => agents::run(&args),
         Command::Inspect(args) => wait_for(inspect::run(&args)),
         Command::Hooks(args) => wait_for(hooks::run(&args)),
