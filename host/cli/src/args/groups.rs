@@ -28,7 +28,7 @@ const GROUPS: &[CommandGroup] = &[
     },
     CommandGroup {
         title: "Agents and servers",
-        commands: &["agents", "install", "uninstall", "mcp", "acp", "serve", "hook"],
+        commands: &["agents", "install", "uninstall", "mcp", "acp", "serve", "hook", "passkey"],
         is_first: false,
     },
     CommandGroup { title: "hookhost's own agent", commands: &["run", "session", "tools", "auth"], is_first: false },

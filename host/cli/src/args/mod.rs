@@ -28,7 +28,9 @@ pub(crate) use log::{
 pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
 pub(crate) use on_off::{OffArgs, OnArgs};
 pub(crate) use profile::{AddArgs, ProfileArgs, ProfileCommand, UseProfileArgs};
-pub(crate) use resident::{AllowOnceArgs, ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs, UiArgs};
+pub(crate) use resident::{
+    AllowOnceArgs, ApprovalsArgs, ApprovalsCommand, HookArgs, PasskeyArgs, PasskeyCommand, ServeArgs, UiArgs,
+};
 pub(crate) use rule::{
     AcceptArgs, AcceptOptions, AddRuleArgs, ExplainArgs, ListRulesArgs, ProposalsArgs, ProposeArgs, RejectArgs,
     RemoveRuleArgs, RuleArgs, RuleCommand, RuleOffArgs, RuleOnArgs, RuleWordsArgs,
@@ -146,6 +148,7 @@ pub(crate) enum Command {
     Mcp(McpArgs),
     Approvals(ApprovalsArgs),
     AllowOnce(AllowOnceArgs),
+    Passkey(PasskeyArgs),
     Audit(AuditArgs),
     Why(WhyArgs),
     Replay(ReplayArgs),

@@ -132,6 +132,37 @@ pub(crate) struct AllowOnceArgs {
     pub(crate) code: Option<String>,
 }
 
+const PASSKEY_EXAMPLES: &str = "\
+Examples:
+  hookhost passkey
+  hookhost passkey add
+  hookhost passkey remove 1";
+
+/// Let only a passkey of yours say yes to an agent
+///
+/// Without a subcommand, lists the registered passkeys.
+#[derive(Debug, Args)]
+#[command(after_help = PASSKEY_EXAMPLES)]
+pub(crate) struct PasskeyArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<PasskeyCommand>,
+
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PasskeyCommand {
+    /// Register a passkey; each yes needs one from then on
+    Add,
+    /// Remove a passkey, which needs a registered one
+    Remove {
+        /// The number of the passkey in the list
+        number: usize,
+    },
+}
+
 const APPROVALS_EXAMPLES: &str = "\
 Examples:
   hookhost approvals

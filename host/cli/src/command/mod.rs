@@ -24,6 +24,7 @@ mod leftovers;
 mod mcp;
 mod off;
 mod on;
+mod passkey;
 mod profile;
 mod record;
 mod relayed;
@@ -98,6 +99,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         },
         Command::Acp(args) => wait_here_for(acp::proxy(&args)),
         Command::AllowOnce(args) => wait_here_for(allow_once::run(&args)),
+        Command::Passkey(args) => wait_here_for(passkey::run(&args)),
         Command::Approvals(args) => wait_here_for(approvals::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),
         Command::Report(args) => report::run(&args),
