@@ -136,7 +136,7 @@ const PASSKEY_EXAMPLES: &str = "\
 Examples:
   hookhost passkey
   hookhost passkey add
-  hookhost passkey remove 1";
+  hookhost passkey remove";
 
 /// Let only a passkey of yours say yes to an agent
 ///
@@ -154,12 +154,17 @@ pub(crate) struct PasskeyArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PasskeyCommand {
-    /// Register a passkey; each yes needs one from then on
-    Add,
-    /// Remove a passkey, which needs a registered one
+    /// Open the page to register a passkey; each yes needs one from then on
+    Add {
+        /// Only print the link
+        #[arg(long)]
+        no_open: bool,
+    },
+    /// Open the page to remove a passkey, which needs a registered one
     Remove {
-        /// The number of the passkey in the list
-        number: usize,
+        /// Only print the link
+        #[arg(long)]
+        no_open: bool,
     },
 }
 

@@ -6,7 +6,7 @@ use crate::support::{asking, bash, builder, plugin, spec, written};
 use hookhost::approval::{Approval, ApprovalRequest};
 use hookhost::audit::{AnswerRefused, ApprovalRecord, Flaw, Line, OperatorActionKind, Record};
 use hookhost::config::{Entry, Settings};
-use hookhost::contract::{AnswerKind, PasskeyProof, ToolCall, ToolResult};
+use hookhost::contract::{AnswerKind, PasskeyProof, ToolCall, ToolOrigin, ToolResult};
 use hookhost::passkey::{InvalidChange, InvalidProof};
 use hookhost::session::Clock;
 use hookhost::store::Log;
@@ -315,7 +315,14 @@ async fn a_rejected_call_passes_once_with_a_proof_and_neither_replayed_nor_for_a
     add(&person, &passkey, None).await.unwrap();
     let guarded = Guarded { _directory: directory, log, passkey, asker, person };
     let session = guarded.asker.open_session(SessionSpec::new("test", Path::new("/work")).id("s")).unwrap();
-    let call = async |command: &str| session.before_tool_call(bash(&session, command)).await.outcome.is_allowed();
+    // Each call has its own identifier, because the same call may be reported twice.
+    let number = std::cell::Cell::new(0);
+    let call = async |command: &str| {
+        number.set(number.get() + 1);
+        let arguments = json!({ "command": command });
+        let call = session.tool_call(&number.get().to_string(), "bash", &arguments, ToolOrigin::Builtin);
+        session.before_tool_call(call).await.outcome.is_allowed()
+    };
     assert!(!call("deploy").await);
     let request = guarded.person.questions().await.unwrap().remove(0);
     let refused = guarded.person.answer(&request.id, Approval::yes()).await.unwrap_err();
@@ -339,8 +346,7 @@ async fn a_rejected_call_passes_once_with_a_proof_and_neither_replayed_nor_for_a
         .unwrap()
     };
     let (of_session, asker, expires, text, answer) = row(&sql);
-    let passed = session.before_tool_call(bash(&session, "deploy")).await.outcome;
-    assert!(passed.is_allowed(), "{passed:?} {:?}", guarded.refused().await);
+    assert!(call("deploy").await);
     let put_back = |text: &str| {
         let insert = "INSERT OR REPLACE INTO question (id, session, asker, expires, answerable, request, answer) VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6)";
         sql.execute(insert, (&request.id, &of_session, asker, expires, text, &answer)).unwrap();
