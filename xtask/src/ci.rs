@@ -33,6 +33,9 @@ const CHECKS: [Check; 11] = [
     ("agents", "four of the agents that people use", |workspace| {
         agents::agents(workspace, &agents::IN_CI.map(str::to_owned))
     }),
+    ("page", "the page of the resident host in a real Chromium, which is skipped if none is installed", |workspace| {
+        agents::agents(workspace, &[agents::PAGE.to_owned()])
+    }),
     ("packages", "packages of the development build install, and reject a call", dist::check_development),
     // This check comes last because it unlocks the target directory.
     ("instructions", "`cargo run -p bench -- instructions`", instructions),

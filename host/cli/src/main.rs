@@ -23,7 +23,6 @@ mod rows;
 mod telemetry;
 mod terminal_approver;
 mod toolbox;
-mod unseen_sessions;
 mod warnings;
 
 use mimalloc::MiMalloc;

@@ -7,6 +7,7 @@
 //! | module | purpose |
 //! |---|---|
 //! | [`tally`] | counts the decisions of a period, by rule and by agent |
+//! | [`explained`] | finds one event, with the records that belong to it |
 //! | `names` | the names of attributes, events and metrics |
 //! | `error` | the errors of telemetry |
 //! | [`positions`] | the file that contains how far each sink has come |
@@ -35,6 +36,7 @@ mod counters;
 mod described;
 mod environment;
 mod error;
+pub mod explained;
 mod exposition;
 mod http;
 mod lines;

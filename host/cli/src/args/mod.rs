@@ -29,7 +29,9 @@ pub(crate) use log::{
 pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
 pub(crate) use on_off::{OffArgs, OnArgs};
 pub(crate) use profile::{AddArgs, ProfileArgs, ProfileCommand, UseProfileArgs};
-pub(crate) use resident::{AllowOnceArgs, ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
+pub(crate) use resident::{
+    AllowOnceArgs, ApprovalsArgs, ApprovalsCommand, HookArgs, PasskeyArgs, PasskeyCommand, ServeArgs, UiArgs,
+};
 pub(crate) use rule::{
     AcceptArgs, AcceptOptions, AddRuleArgs, ExplainArgs, ListRulesArgs, ProposalsArgs, ProposeArgs, RejectArgs,
     RemoveRuleArgs, RuleArgs, RuleCommand, RuleOffArgs, RuleOnArgs, RuleWordsArgs,
@@ -143,10 +145,12 @@ pub(crate) enum Command {
     Dispatch(DispatchArgs),
     Hook(HookArgs),
     Serve(ServeArgs),
+    Ui(UiArgs),
     Acp(AcpArgs),
     Mcp(McpArgs),
     Approvals(ApprovalsArgs),
     AllowOnce(AllowOnceArgs),
+    Passkey(PasskeyArgs),
     Audit(AuditArgs),
     Why(WhyArgs),
     Replay(ReplayArgs),

@@ -5,6 +5,7 @@ mod agent_run;
 mod host;
 mod last_event;
 mod log;
+mod passkeys;
 mod rules;
 mod sinks;
 mod words;
@@ -48,6 +49,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     common.extend(rules::enforcement(&places.directories));
     common.extend(rules::switched_off(&places.directories));
     common.extend(sinks::check());
+    common.extend(passkeys::check());
     common.extend(left_out(&places));
     let mut objects = Vec::new();
     let mut text = String::new();

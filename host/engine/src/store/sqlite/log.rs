@@ -6,9 +6,11 @@ pub use follow::{FollowFrom, FollowedLog, Position};
 
 use super::database;
 use super::database::Steps;
+use super::passkeys;
 use super::take_in::{UnstoredLines, unstored};
-use crate::audit::{self, BEFORE_THE_FIRST, Line, LineError, Record, Report, Stored, other_version};
+use crate::audit::{self, BEFORE_THE_FIRST, Flaw, Line, LineError, Record, Report, Stored, other_version};
 use crate::config::Digest;
+use crate::passkey::Passkeys;
 use crate::store::StoreError;
 use rusqlite::Connection;
 use std::fs::File;
@@ -210,11 +212,24 @@ impl Log {
             progress(count);
             line
         });
-        audit::verify(&self.foreign, lines, head)?.map_err(|found| LogError::Version {
-            path: self.path.clone(),
-            found,
-            known: audit::FORMAT,
-        })
+        let verified = audit::verify(&self.foreign, lines, head)?;
+        let (path, known) = (self.path.clone(), audit::FORMAT);
+        let mut report = verified.map_err(|found| LogError::Version { path, found, known })?;
+        if self.passkeys()?.is_some_and(|registered| registered != report.passkeys) {
+            report.flaw(Flaw::Passkeys("their table differs from the log".to_owned()));
+        }
+        Ok(report)
+    }
+
+    /// Returns the passkeys that are registered in the database; `None` for an export.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn passkeys(&self) -> Result<Option<Passkeys>, LogError> {
+        let Source::Database(connection, steps) = &self.source else { return Ok(None) };
+        steps.begin();
+        let records = passkeys::list(connection).map_err(|error| StoreError::of(&error, &self.path))?;
+        Ok(Some(audit::passkeys_in(&records)))
     }
 
     /// Returns the number of the last line; 0 if the log is empty.
