@@ -27,17 +27,11 @@ pub fn status(paths: &HostPaths, directory: &Path, within: Duration) -> Result<S
 }
 
 /// Returns a link to the page of the resident host, which the user can open once. Starts the host, which is `program`, if none runs.
-/// `directory` is the directory whose rules the page shows. `registers_passkey` lets the tab register the first passkey.
+/// `directory` is the directory whose rules the page shows.
 ///
 /// # Errors
 /// If no resident host can be started, or if it makes no link.
-pub fn page(
-    paths: &HostPaths,
-    program: &Path,
-    directory: &Path,
-    registers_passkey: bool,
-    within: Duration,
-) -> Result<String, ConnectionError> {
+pub fn page(paths: &HostPaths, program: &Path, directory: &Path, within: Duration) -> Result<String, ConnectionError> {
     let deadline = Deadline::within(within, None);
     let mut connection = match Connection::open(paths, deadline) {
         Err(ConnectionError::NotThere(_)) => {
@@ -45,7 +39,7 @@ pub fn page(
         }
         opened => opened?,
     };
-    connection.send(&Request::Page { directory: PathBuf::from(directory), registers_passkey }, deadline)?;
+    connection.send(&Request::Page { directory: PathBuf::from(directory) }, deadline)?;
     match connection.receive(deadline)? {
         Response::Link(link) => Ok(link),
         Response::Refused(why) => Err(io::Error::other(why).into()),

@@ -27,8 +27,6 @@ pub enum Request {
     Page {
         /// The directory whose rules the page shows.
         directory: PathBuf,
-        /// True if the tab may register the first passkey.
-        registers_passkey: bool,
     },
     /// End after deciding on all pending events.
     Stop,
@@ -114,8 +112,8 @@ impl Request {
             }
             Self::Stop => body.push(3),
             Self::Keep => body.push(4),
-            Self::Page { directory, registers_passkey } => {
-                body.push(if *registers_passkey { 6 } else { 5 });
+            Self::Page { directory } => {
+                body.push(5);
                 put(&mut body, bytes_of(directory));
             }
         }
@@ -137,7 +135,7 @@ impl Request {
             2 => Self::Status { directory: reader.path()? },
             3 => Self::Stop,
             4 => Self::Keep,
-            number @ (5 | 6) => Self::Page { directory: reader.path()?, registers_passkey: number == 6 },
+            5 => Self::Page { directory: reader.path()? },
             _ => return Err(FrameError::Garbage),
         };
         reader.end(request)

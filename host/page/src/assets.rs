@@ -5,7 +5,6 @@ pub(crate) fn asset(path: &str) -> Option<(&'static str, &'static str)> {
     match path {
         "/page.css" => Some(("text/css; charset=utf-8", include_str!("assets/page.css"))),
         "/page.js" => Some(("text/javascript; charset=utf-8", include_str!("assets/page.js"))),
-        "/passkey.js" => Some(("text/javascript; charset=utf-8", include_str!("assets/passkey.js"))),
         "/icon.svg" => Some(("image/svg+xml", include_str!("assets/icon.svg"))),
         _ => None,
     }

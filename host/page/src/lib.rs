@@ -19,7 +19,6 @@
 //! | `live` | new rows and questions, for all open tabs |
 //! | `assets` | the style and the script |
 //! | `routes` | finds the view of a request, and gives answers |
-//! | `passkeys` | makes what a passkey signs, and registers and removes passkeys |
 //! | `server` | serves connections |
 
 #![deny(missing_docs)]
@@ -31,7 +30,6 @@ mod health;
 mod listeners;
 mod live;
 mod log_rows;
-mod passkeys;
 mod peer;
 mod routes;
 mod search;

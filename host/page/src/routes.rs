@@ -4,11 +4,10 @@
 //! |---|---|
 //! | `GET /page.css`, `/page.js`, `/icon.svg` | an asset |
 //! | `GET` any other path, without a token | the shell, which contains no data |
-//! | `GET /`, `/approvals`, `/search`, `/event/SEQ`, `/rules`, `/health`, `/report`, `/passkeys` | a view |
+//! | `GET /`, `/approvals`, `/search`, `/event/SEQ`, `/rules`, `/health`, `/report` | a view |
 //! | `GET /live` | a stream of new rows and questions |
 //! | `POST /session` | exchanges the code of a link for a token |
 //! | `POST /approvals/CODE` | answers a question |
-//! | `POST /approvals/CODE/challenge`, `/passkeys…` | [passkeys](crate::passkeys) |
 //! | `POST /event/SEQ/again` | judges an event again |
 //! | `POST /health/verify` | verifies the log |
 
@@ -24,14 +23,12 @@ use crate::views::found::FoundView;
 use crate::views::health::{Check, HealthView, State, state};
 use crate::views::layout::{View, counted, sentence};
 use crate::views::now::{NowView, ROWS};
-use crate::views::passkeys::PasskeysView;
 use crate::views::report::{PERIODS, ReportView};
 use crate::views::rules::{PluginEntry, RuleEntry, RulesView};
 use hookhost::approval::{Approval, ApprovalRequest};
 use hookhost::audit::{EventRecord, Record};
 use hookhost::command::replay_event;
 use hookhost::config::{Config, Entry};
-use hookhost::contract::PasskeyProof;
 use hookhost::session::{QuestionGone, SessionSpec};
 use hookhost::{Engine, Host};
 use hookhost_resident::{RulePauses, Settler};
@@ -93,8 +90,6 @@ struct GivenAnswer {
     answer: String,
     #[serde(default)]
     because: Option<String>,
-    #[serde(default)]
-    proof: Option<PasskeyProof>,
 }
 
 /// The parameters of an address.
@@ -129,7 +124,6 @@ impl Site {
             },
             ("rules", named) => self.rules(named, query.get("try"), &grant.directory).await,
             ("health", None) => self.health().await,
-            ("passkeys", None) => self.passkeys(grant).await,
             ("report", None) => self.report(query.get("since")).await,
             _ => return (StatusCode::NOT_FOUND, sentence("Not found", "There is no view at this address.")),
         };
@@ -325,11 +319,6 @@ impl Site {
         Ok(view.render())
     }
 
-    async fn passkeys(&self, grant: &Grant) -> Result<View, String> {
-        let passkeys = self.host.passkeys().await.map_err(|error| error.to_string())?;
-        Ok(PasskeysView { passkeys, may_register: grant.may_register }.render())
-    }
-
     async fn report(&self, period: Option<&str>) -> Result<View, String> {
         let chosen = PERIODS.iter().find(|(name, ..)| Some(*name) == period).or(PERIODS.get(1));
         let (period, hours) = chosen.map_or(("7d", 168), |(name, hours, _)| (*name, *hours));
@@ -350,9 +339,7 @@ impl Site {
             other => return said(StatusCode::BAD_REQUEST, &format!("{other:?} is no answer")),
         };
         let host = &self.host;
-        let approval =
-            self.person.iter().fold(approval.via(VIA).from(VIA), |approval, person| approval.by(person.clone()));
-        let approval = given.proof.into_iter().fold(approval, Approval::proof);
+        let approval = self.person.iter().fold(approval.via(VIA), |approval, person| approval.by(person.clone()));
         let open = match host.questions().await {
             Ok(open) => open,
             Err(error) => return said(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
@@ -363,13 +350,7 @@ impl Site {
         };
         match host.answer(&request.id, approval).await {
             Ok(()) => said(StatusCode::OK, accepted(request, &given.answer)),
-            Err(QuestionGone::Answered { first, .. }) => {
-                said(StatusCode::CONFLICT, &format!("Your answer came second. The first: {first}"))
-            }
-            Err(QuestionGone::Unknown(_)) => self.came_late(Some(&request.id)).await,
-            Err(QuestionGone::Unproven { why, .. }) => {
-                said(StatusCode::FORBIDDEN, &format!("This yes does not count: {why}. Try again with your passkey."))
-            }
+            Err(QuestionGone::Answered(_) | QuestionGone::Unknown(_)) => self.came_late(Some(&request.id)).await,
             Err(error) => said(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         }
     }

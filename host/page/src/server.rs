@@ -6,10 +6,10 @@ use crate::guard::{MAX_BODY, RequestGuard};
 use crate::listeners::LoopbackListeners;
 use crate::live::LiveFeed;
 use crate::log_rows::LogReader;
+use crate::peer;
 use crate::routes::{Query, Site};
 use crate::search::Search;
 use crate::views::layout::shell;
-use crate::{passkeys, peer};
 use futures_util::StreamExt as _;
 use hookhost::{Engine, Host};
 use hookhost_resident::{PageLinks, Settler};
@@ -188,13 +188,11 @@ impl Drop for Page {
 }
 
 impl PageLinks for Page {
-    fn link(&self, directory: &Path, registers_passkey: bool) -> Result<String, String> {
+    fn link(&self, directory: &Path) -> Result<String, String> {
         let port = self.port()?;
-        let grant = Grant { may_register: registers_passkey, ..Grant::view(directory) };
-        let code = self.site.access.link(grant)?;
+        let code = self.site.access.link(Grant::view(directory))?;
         touch(&self.used);
-        let view = if registers_passkey { "passkeys" } else { "" };
-        Ok(format!("http://localhost:{port}/{view}#{code}"))
+        Ok(format!("http://localhost:{port}/#{code}"))
     }
 
     fn unused(&self) -> Duration {
@@ -301,17 +299,8 @@ async fn respond(
         return match (last, grant) {
             (Some(is_own), _) => open(site, is_own, &body),
             (None, None) => text(StatusCode::UNAUTHORIZED, NO_ACCESS),
-            (None, Some(grant)) => {
+            (None, Some(_)) => {
                 touch(used);
-                if let Err(why) = passkeys::check_port(&body, own.port()) {
-                    return text(StatusCode::FORBIDDEN, &why);
-                }
-                if let Some(answer) = passkeys::act(site, &grant, &path, &body).await {
-                    return match answer {
-                        Ok(json) => with_type(StatusCode::OK, "application/json", json.to_string()),
-                        Err((status, why)) => text(status, &why),
-                    };
-                }
                 let (status, markup) = site.act(&path, &body).await;
                 with_type(status, HTML, markup.into_string())
             }

@@ -136,7 +136,7 @@ const PASSKEY_EXAMPLES: &str = "\
 Examples:
   hookhost passkey
   hookhost passkey add
-  hookhost passkey remove";
+  hookhost passkey remove 1";
 
 /// Let only a passkey of yours say yes to an agent
 ///
@@ -154,17 +154,12 @@ pub(crate) struct PasskeyArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PasskeyCommand {
-    /// Open the page to register a passkey; each yes needs one from then on
-    Add {
-        /// Only print the link
-        #[arg(long)]
-        no_open: bool,
-    },
-    /// Open the page to remove a passkey, which needs a registered one
+    /// Register a passkey; each yes needs one from then on
+    Add,
+    /// Remove a passkey, which needs a registered one
     Remove {
-        /// Only print the link
-        #[arg(long)]
-        no_open: bool,
+        /// The number of the passkey in the list
+        number: usize,
     },
 }
 

@@ -22,23 +22,15 @@ const OPENERS: &[&str] =
 pub(crate) fn run(args: &UiArgs) -> Result<Exit, CliError> {
     // Whoever opens the page can answer questions on it.
     inside_agent::refuse("opens the page, on which a person answers questions")?;
-    open(false, !args.no_open)?;
-    output::note(&format!("{DIM}The link opens the page once, within a minute. The next one: hookhost ui{DIM:#}\n"));
-    Ok(Exit::Done)
-}
-
-/// Prints a link to the page, and opens it in the browser if `opens_browser` is true. `registers_passkey` lets the tab register the first
-/// passkey.
-pub(super) fn open(registers_passkey: bool, opens_browser: bool) -> Result<(), CliError> {
     let place = HostPaths::below(&configuration::places()?.state);
     let program = start::program().map_err(CliError::not_loaded)?;
-    let directory = configuration::cwd()?;
-    let link = control::page(&place, &program, &directory, registers_passkey, LINK_TIMEOUT).map_err(not_made)?;
+    let link = control::page(&place, &program, &configuration::cwd()?, LINK_TIMEOUT).map_err(not_made)?;
     output::print(&format!("{link}\n"))?;
-    if opens_browser && !opens(&link) {
+    output::note(&format!("{DIM}The link opens the page once, within a minute. The next one: hookhost ui{DIM:#}\n"));
+    if !args.no_open && !opens(&link) {
         output::note(&output::notice("no browser could be started: open the link yourself"));
     }
-    Ok(())
+    Ok(Exit::Done)
 }
 
 /// Starts the browser. Without a display there is none.

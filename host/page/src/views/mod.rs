@@ -10,7 +10,6 @@
 //! | `rules` | the rules, and what they would say to a call |
 //! | `health` | what works, and what does not |
 //! | `report` | the counts of a period |
-//! | `passkeys` | the passkeys of the person |
 
 pub(crate) mod approvals;
 pub(crate) mod event;
@@ -18,6 +17,5 @@ pub(crate) mod found;
 pub(crate) mod health;
 pub(crate) mod layout;
 pub(crate) mod now;
-pub(crate) mod passkeys;
 pub(crate) mod report;
 pub(crate) mod rules;

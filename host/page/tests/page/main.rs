@@ -83,7 +83,7 @@ impl Lab {
     }
 
     fn link(&self) -> (u16, String) {
-        let link = self.page.link(Path::new("/work"), false).unwrap();
+        let link = self.page.link(Path::new("/work")).unwrap();
         let (origin, code) = link.split_once("/#").unwrap();
         (origin.rsplit_once(':').unwrap().1.parse().unwrap(), code.to_owned())
     }
