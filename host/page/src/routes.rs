@@ -6,6 +6,7 @@
 //! | `GET` any other path, without a token | the shell, which contains no data |
 //! | `GET /`, `/approvals`, `/search`, `/event/SEQ`, `/rules`, `/health`, `/report` | a view |
 //! | `GET /live` | a stream of new rows and questions |
+//! | `GET /plain`, `POST /plain` | the same views without a script |
 //! | `POST /session` | exchanges the code of a link for a token |
 //! | `POST /approvals/CODE` | answers a question |
 //! | `POST /event/SEQ/again` | judges an event again |
@@ -23,6 +24,7 @@ use crate::views::found::FoundView;
 use crate::views::health::{Check, HealthView, State, state};
 use crate::views::layout::{View, counted, sentence};
 use crate::views::now::{NowView, ROWS};
+use crate::views::plain;
 use crate::views::report::{PERIODS, ReportView};
 use crate::views::rules::{PluginEntry, RuleEntry, RulesView};
 use hookhost::approval::{Approval, ApprovalRequest};
@@ -103,6 +105,14 @@ impl Query {
         Self(text.split('&').filter_map(pair).collect())
     }
 
+    /// Returns the fields of a form that are parameters of the view at its address.
+    fn of_view(&self) -> Self {
+        let is_own = |name: &String| !["token", "form"].contains(&name.as_str());
+        Self(
+            self.0.iter().filter(|(name, _)| is_own(name)).map(|(name, value)| (name.clone(), value.clone())).collect(),
+        )
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
@@ -131,6 +141,38 @@ impl Site {
             Ok(view) => (StatusCode::OK, view),
             Err(why) => (StatusCode::INTERNAL_SERVER_ERROR, sentence("This cannot be shown", &why)),
         }
+    }
+
+    /// Answers a form of the pages without a script.
+    pub(crate) async fn plain(&self, body: &[u8], is_own: bool) -> Answer {
+        let fields = Query::parse(&String::from_utf8_lossy(body));
+        let token = match fields.get("code") {
+            Some(_) if !is_own => {
+                return (StatusCode::FORBIDDEN, plain::entrance(Some("This link is for its own user alone.")));
+            }
+            Some(code) => self.access.open(code.trim()).unwrap_or_default(),
+            None => fields.get("token").map(str::to_owned),
+        };
+        let grant = token.as_deref().and_then(|token| self.access.grant(token));
+        let (Some(token), Some(grant)) = (token, grant) else {
+            let why = "This page has no access any more. Run in a terminal: hookhost ui --plain";
+            return (StatusCode::UNAUTHORIZED, plain::entrance(Some(why)));
+        };
+        let mut words = fields.get("act").unwrap_or_default().splitn(3, ' ');
+        let (act, answer, from) = (words.next().unwrap_or_default(), words.next().unwrap_or_default(), words.next());
+        let done = match (act, answer) {
+            ("", _) => None,
+            // These pages have no button with another answer.
+            (act, "" | "no") => Some(self.act(act, br#"{"answer":"no"}"#).await.1),
+            _ => Some(html! { "This page gives no such answer." }),
+        };
+        let target = from.or(fields.get("path")).or(fields.get("form")).unwrap_or("/");
+        let (path, query) = match target.split_once('?') {
+            Some((path, query)) => (path, Query::parse(query)),
+            None => (target, fields.of_view()),
+        };
+        let (status, view) = self.view(path, &query, &grant).await;
+        (status, plain::page(&view, &token, target, done.as_ref()))
     }
 
     /// Does what a `POST` asks for.

@@ -64,6 +64,10 @@ pub(crate) struct UiArgs {
     /// Only print the link
     #[arg(long)]
     pub(crate) no_open: bool,
+
+    /// Print the address of the same page without a script, and a code to type there
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 const SERVE_EXAMPLES: &str = "\

@@ -25,6 +25,12 @@ pub(crate) fn run(args: &UiArgs) -> Result<Exit, CliError> {
     let place = HostPaths::below(&configuration::places()?.state);
     let program = start::program().map_err(CliError::not_loaded)?;
     let link = control::page(&place, &program, &configuration::cwd()?, LINK_TIMEOUT).map_err(not_made)?;
+    if args.plain {
+        let (origin, code) = link.split_once('#').unwrap_or((&link, ""));
+        output::print(&format!("{origin}plain\n{code}\n"))?;
+        output::note(&format!("{DIM}Type the code on that page within a minute. It is valid once.{DIM:#}\n"));
+        return Ok(Exit::Done);
+    }
     output::print(&format!("{link}\n"))?;
     output::note(&format!("{DIM}The link opens the page once, within a minute. The next one: hookhost ui{DIM:#}\n"));
     if !args.no_open && !opens(&link) {

@@ -10,6 +10,7 @@
 //! | `rules` | the rules, and what they would say to a call |
 //! | `health` | what works, and what does not |
 //! | `report` | the counts of a period |
+//! | `plain` | all views without a script |
 
 pub(crate) mod approvals;
 pub(crate) mod event;
@@ -17,5 +18,6 @@ pub(crate) mod found;
 pub(crate) mod health;
 pub(crate) mod layout;
 pub(crate) mod now;
+pub(crate) mod plain;
 pub(crate) mod report;
 pub(crate) mod rules;

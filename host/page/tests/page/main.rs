@@ -309,6 +309,44 @@ async fn a_stream_brings_new_rows_and_questions_and_goes_on_where_a_tab_stopped(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn without_a_script_the_views_and_a_no_work_and_a_yes_does_not() {
+    let lab = Arc::new(Lab::new().await);
+    lab.call("danger zone").await;
+    let (port, code) = lab.link();
+    let tab = Tab { port, token: None };
+    let form = async |fields: String| {
+        let length = fields.len();
+        let kind = "Content-Type: application/x-www-form-urlencoded";
+        tab.send(format!("{}{kind}\r\nContent-Length: {length}\r\n\r\n{fields}", tab.head("POST", "/plain"))).await
+    };
+    let entrance = tab.get("/plain").await;
+    assert!(
+        entrance.status == 200 && entrance.head.contains("form-action 'self'") && !entrance.head.contains("script-src")
+    );
+    assert_eq!(form("code=guessed".into()).await.status, 401);
+    assert_eq!(form("token=guessed&path=/".into()).await.status, 401);
+    let now = form(format!("code={code}")).await;
+    assert!(now.status == 200 && now.body.contains("danger zone") && !now.body.contains("<script"), "{now:?}");
+    let token = now.body.split("name=\"token\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let found = form(format!("token={token}&form=%2Fsearch&q=danger")).await;
+    assert!(found.body.contains("1 event") && found.body.contains("name=\"form\" value=\"/search\""), "{found:?}");
+    let asked = tokio::spawn({
+        let lab = Arc::clone(&lab);
+        async move { lab.call("deploy now").await }
+    });
+    let code = lab.code_of_question().await;
+    let approvals = form(format!("token={token}&path=/approvals")).await;
+    assert!(approvals.body.contains("deploy now") && !approvals.body.contains(">Yes, once<"), "{approvals:?}");
+    for answer in ["yes", "yes-for-session"] {
+        form(format!("token={token}&act=/approvals/{code}+{answer}+/approvals")).await;
+        assert_eq!(lab.settler.host().questions().await.unwrap().len(), 1);
+    }
+    let done = form(format!("token={token}&act=/approvals/{code}+no+/approvals")).await;
+    assert!(done.body.contains("It does not run"), "{done:?}");
+    assert!(asked.await.unwrap().contains("deny"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_version_of_the_program_takes_over_the_port_and_the_tabs() {
     let lab = Lab::new().await;
     lab.call("git status").await;
