@@ -13,6 +13,7 @@ use crate::views::layout::shell;
 use crate::views::plain::entrance;
 use futures_util::StreamExt as _;
 use hookhost::{Engine, Host};
+use hookhost_client::frame::LinkPurpose;
 use hookhost_resident::{PageLinks, Settler};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
@@ -189,11 +190,16 @@ impl Drop for Page {
 }
 
 impl PageLinks for Page {
-    fn link(&self, directory: &Path) -> Result<String, String> {
+    fn link(&self, directory: &Path, purpose: LinkPurpose) -> Result<String, String> {
         let port = self.port()?;
-        let code = self.site.access.link(Grant::view(directory))?;
+        let (may_register, path) = match purpose {
+            LinkPurpose::View => (false, ""),
+            LinkPurpose::Approvals => (false, "approvals"),
+            LinkPurpose::Passkeys => (true, "passkeys"),
+        };
+        let code = self.site.access.link(Grant { directory: directory.to_owned(), may_register })?;
         touch(&self.used);
-        Ok(format!("http://localhost:{port}/#{code}"))
+        Ok(format!("http://localhost:{port}/{path}#{code}"))
     }
 
     fn unused(&self) -> Duration {
@@ -306,9 +312,9 @@ async fn respond(
             }
             (Some(is_own), _) => open(site, is_own, &body),
             (None, None) => text(StatusCode::UNAUTHORIZED, NO_ACCESS),
-            (None, Some(_)) => {
+            (None, Some(grant)) => {
                 touch(used);
-                let (status, markup) = site.act(&path, &body).await;
+                let (status, markup) = site.act(&path, &body, &grant).await;
                 with_type(status, HTML, markup.into_string())
             }
         };

@@ -8,6 +8,7 @@ use hookhost::contract::{Escalation, Refusal, ToolCall, ToolCallVerdict};
 use hookhost::native::Rule;
 use hookhost::{Config, Host};
 use hookhost_agents::{Message, by_name};
+use hookhost_client::frame::LinkPurpose;
 use hookhost_page::{Page, PageSettings};
 use hookhost_resident::{ConfigurationSource, FoundConfiguration, PageLinks, Settler};
 use serde_json::{Value, json};
@@ -83,7 +84,7 @@ impl Lab {
     }
 
     fn link(&self) -> (u16, String) {
-        let link = self.page.link(Path::new("/work")).unwrap();
+        let link = self.page.link(Path::new("/work"), LinkPurpose::View).unwrap();
         let (origin, code) = link.split_once("/#").unwrap();
         (origin.rsplit_once(':').unwrap().1.parse().unwrap(), code.to_owned())
     }
@@ -141,8 +142,17 @@ impl Tab {
 }
 
 /// Every view, with a record that exists.
-const VIEWS: &[&str] =
-    &["/", "/approvals", "/search?q=danger", "/event/3", "/rules", "/rules?try=danger", "/health", "/report?since=1d"];
+const VIEWS: &[&str] = &[
+    "/",
+    "/approvals",
+    "/search?q=danger",
+    "/event/3",
+    "/rules",
+    "/rules?try=danger",
+    "/health",
+    "/report?since=1d",
+    "/passkeys",
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_token_no_view_has_any_data_and_every_answer_is_closed_to_others() {
@@ -309,6 +319,32 @@ async fn a_stream_brings_new_rows_and_questions_and_goes_on_where_a_tab_stopped(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn only_a_link_that_a_person_asked_for_registers_the_first_passkey() {
+    let lab = Lab::new().await;
+    let new = json!({ "id": "aWQ", "key": "a2V5", "name": "laptop" });
+    let tab = lab.tab().await;
+    let refused = tab.post("/passkeys/challenge", &new).await;
+    assert!(refused.status == 403 && refused.body.contains("hookhost passkey add"), "{refused:?}");
+    let proof = json!({ "credential": "aWQ", "client-data": "e30", "authenticator-data": "AA", "signature": "AA" });
+    let mut added = new.clone();
+    added["own"] = proof;
+    added["by"] = Value::Null;
+    assert_eq!(tab.post("/passkeys", &added).await.status, 403);
+    assert!(!tab.get("/passkeys").await.body.contains("data-register"));
+    let link = lab.page.link(Path::new("/work"), LinkPurpose::Passkeys).unwrap();
+    let code = link.split_once("/passkeys#").unwrap().1;
+    let opened = tab.post("/session", &json!({ "code": code })).await;
+    let token: Value = serde_json::from_str(&opened.body).unwrap();
+    let registers = Tab { port: tab.port, token: token["token"].as_str().map(str::to_owned) };
+    assert!(registers.get("/passkeys").await.body.contains("data-register"));
+    let challenge = registers.post("/passkeys/challenge", &new).await;
+    assert!(challenge.status == 200 && challenge.body.contains(r#""credentials":[]"#), "{challenge:?}");
+    // The engine verifies the signature, and this is none.
+    assert_eq!(registers.post("/passkeys", &added).await.status, 403);
+    assert!(lab.settler.host().passkeys().await.unwrap().registered().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_a_script_the_views_and_a_no_work_and_a_yes_does_not() {
     let lab = Arc::new(Lab::new().await);
     lab.call("danger zone").await;
@@ -357,5 +393,9 @@ async fn another_version_of_the_program_takes_over_the_port_and_the_tabs() {
     let next = Page::new(settings);
     let answer = tab.get("/").await;
     assert!(answer.status == 200 && answer.body.contains("git status"), "{answer:?}");
-    assert!(next.link(Path::new("/work")).unwrap().starts_with(&format!("http://localhost:{}/#", tab.port)));
+    assert!(
+        next.link(Path::new("/work"), LinkPurpose::View)
+            .unwrap()
+            .starts_with(&format!("http://localhost:{}/#", tab.port))
+    );
 }
