@@ -1,7 +1,7 @@
 //! Asks the resident host for its status or for a link to its page, and stops it.
 
 use crate::connection::{Connection, ConnectionError, Deadline};
-use crate::frame::{FrameError, Request, Response};
+use crate::frame::{FrameError, LinkPurpose, Request, Response};
 use crate::paths::HostPaths;
 use crate::start;
 use hookhost_agents::directories::Directories;
@@ -31,7 +31,13 @@ pub fn status(paths: &HostPaths, directory: &Path, within: Duration) -> Result<S
 ///
 /// # Errors
 /// If no resident host can be started, or if it makes no link.
-pub fn page(paths: &HostPaths, program: &Path, directory: &Path, within: Duration) -> Result<String, ConnectionError> {
+pub fn page(
+    paths: &HostPaths,
+    program: &Path,
+    directory: &Path,
+    purpose: LinkPurpose,
+    within: Duration,
+) -> Result<String, ConnectionError> {
     let deadline = Deadline::within(within, None);
     let mut connection = match Connection::open(paths, deadline) {
         Err(ConnectionError::NotThere(_)) => {
@@ -39,7 +45,7 @@ pub fn page(paths: &HostPaths, program: &Path, directory: &Path, within: Duratio
         }
         opened => opened?,
     };
-    connection.send(&Request::Page { directory: PathBuf::from(directory) }, deadline)?;
+    connection.send(&Request::Page { directory: PathBuf::from(directory), purpose }, deadline)?;
     match connection.receive(deadline)? {
         Response::Link(link) => Ok(link),
         Response::Refused(why) => Err(io::Error::other(why).into()),

@@ -1,5 +1,6 @@
 //! The page of the host, which another crate serves.
 
+use hookhost_client::frame::LinkPurpose;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ pub trait PageLinks: Send + Sync {
     ///
     /// # Errors
     /// One sentence.
-    fn link(&self, directory: &Path) -> Result<String, String>;
+    fn link(&self, directory: &Path, purpose: LinkPurpose) -> Result<String, String>;
 
     /// Returns the time since the page was last used, or zero if a tab is open. A page in use keeps the host running.
     fn unused(&self) -> Duration;

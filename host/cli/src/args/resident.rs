@@ -64,6 +64,10 @@ pub(crate) struct UiArgs {
     /// Only print the link
     #[arg(long)]
     pub(crate) no_open: bool,
+
+    /// Print the address of the same page without a script, and a code to type there
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 const SERVE_EXAMPLES: &str = "\
@@ -136,7 +140,7 @@ const PASSKEY_EXAMPLES: &str = "\
 Examples:
   hookhost passkey
   hookhost passkey add
-  hookhost passkey remove 1";
+  hookhost passkey remove";
 
 /// Let only a passkey of yours say yes to an agent
 ///
@@ -154,12 +158,17 @@ pub(crate) struct PasskeyArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PasskeyCommand {
-    /// Register a passkey; each yes needs one from then on
-    Add,
-    /// Remove a passkey, which needs a registered one
+    /// Register a passkey on the page; each yes needs one from then on
+    Add {
+        /// Only print the link
+        #[arg(long)]
+        no_open: bool,
+    },
+    /// Remove a passkey on the page, which needs a registered one
     Remove {
-        /// The number of the passkey in the list
-        number: usize,
+        /// Only print the link
+        #[arg(long)]
+        no_open: bool,
     },
 }
 

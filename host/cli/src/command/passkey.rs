@@ -1,19 +1,25 @@
 //! `hookhost passkey`: lists the passkeys, and opens the page on which one is registered or removed. A terminal cannot ask for a passkey,
 //! so the page does both.
 
-use super::approvals::open_questions;
+use super::{approvals::open_questions, ui};
 use crate::args::{PasskeyArgs, PasskeyCommand};
-use crate::audit_log;
 use crate::exit::{CliError, Exit};
 use crate::output::{
     self, one_line,
     style::{DIM, ERROR, NAME},
 };
+use crate::{audit_log, inside_agent};
 use hookhost::passkey::Passkeys;
+use hookhost_client::frame::LinkPurpose;
 use serde_json::json;
 use std::fmt::Write as _;
 
 pub(crate) async fn run(args: &PasskeyArgs) -> Result<Exit, CliError> {
+    match &args.command {
+        None => {}
+        Some(PasskeyCommand::Add { no_open }) => return open_page("registers a passkey", *no_open),
+        Some(PasskeyCommand::Remove { no_open }) => return open_page("removes a passkey", *no_open),
+    }
     let (host, _) = open_questions().await?;
     let passkeys = host.passkeys().await.map_err(|error| audit_log::unusable(&error))?;
     if args.json {
@@ -22,6 +28,21 @@ pub(crate) async fn run(args: &PasskeyArgs) -> Result<Exit, CliError> {
         output::print(&list(&passkeys))?;
     }
     Ok(if passkeys.altered().is_some() { Exit::Failed } else { Exit::Done })
+}
+
+/// Opens the page on which passkeys are registered and removed. Whoever opens it may register the first one, so a person has to agree.
+fn open_page(does: &str, no_open: bool) -> Result<Exit, CliError> {
+    inside_agent::refuse(does)?;
+    if !super::is_on_a_terminal() {
+        let why = "this needs a terminal, on which you agree: nothing was changed";
+        return Err(CliError::usage(why).advise("hookhost passkey add, in a terminal"));
+    }
+    if !output::confirm("Open the page on which passkeys are registered and removed?", ": nothing was changed")? {
+        output::print("Nothing was changed.\n")?;
+        return Ok(Exit::Rejected);
+    }
+    ui::show(&ui::link(LinkPurpose::Passkeys)?, no_open)?;
+    Ok(Exit::Done)
 }
 
 fn as_json(passkeys: &Passkeys) -> serde_json::Value {

@@ -35,6 +35,7 @@ pub(crate) fn shell() -> Markup {
                 main #main tabindex="-1" aria-busy="true" { p.quiet { "…" } }
                 p #status.status role="status" {}
                 noscript { p.notice { "This page needs its script. Without one: hookhost ui --plain" } }
+                script src="/passkey.js" {}
                 script src="/page.js" {}
             }
         }
