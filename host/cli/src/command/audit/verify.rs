@@ -112,6 +112,8 @@ fn flaw(flaw: &Flaw) -> Value {
         Flaw::NoBeginning => json!({ "kind": "no-beginning", "says": says }),
         Flaw::Unreadable { line, .. } => json!({ "kind": "unreadable", "line": line, "says": says }),
         Flaw::Foreign(what) => json!({ "kind": "foreign", "holds": what, "says": says }),
+        Flaw::Unproven { seq, .. } => json!({ "kind": "unproven", "record": seq, "says": says }),
+        Flaw::Passkeys(_) => json!({ "kind": "passkeys", "says": says }),
         Flaw::HeadMissing(head) => json!({ "kind": "head-missing", "head": head, "says": says }),
         _ => json!({ "kind": "other", "says": says }),
     }
