@@ -2,7 +2,7 @@
 
 use super::delivery::Delivery;
 use super::record::{
-    ApprovalRecord, Dropped, EventRecord, LogBegins, Observed, OperatorAction, RulesChanged, SessionEnded,
+    ApprovalRecord, Archived, Dropped, EventRecord, LogBegins, Observed, OperatorAction, RulesChanged, SessionEnded,
     SessionOpened, ToolRun,
 };
 use super::redaction;
@@ -94,6 +94,7 @@ to_record! {
     Delivery = "delivery", header.time {}
     RulesChanged = "rules-changed", time {}
     OperatorAction = "operator", time {}
+    Archived = "archived", time {}
     EventRecord = "event", header.time {
         fn redacted(self, settings: &AuditSettings) -> Self {
             redaction::record(self, settings)

@@ -125,6 +125,14 @@ impl FollowedLog {
             let Some((seq, hash)) = stored.row.and_then(|(seq, hash)| Some((u64::try_from(seq).ok()?, hash))) else {
                 continue;
             };
+            if self.position.seq == 1
+                && seq > 2
+                && let Ok(line) = Line::parse(&stored.text)
+                && self.log.is_archived(seq - 1, line.previous())?
+            {
+                // The reader begins after the records that are in archives.
+                self.position = Position { seq: seq - 1, hash: line.previous(), ..self.position };
+            }
             if seq > self.position.seq + 1 && lines.is_empty() {
                 let from = self.position.seq + 1;
                 (self.position.seq, self.is_vouched_for) = (seq - 1, false);
