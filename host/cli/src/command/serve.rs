@@ -3,7 +3,7 @@
 use crate::args::ServeArgs;
 use crate::directory_rules::UserConfigurations;
 use crate::exit::{CliError, Exit};
-use crate::{audit_log, configuration, interrupt, loading, output};
+use crate::{audit_log, configuration, interrupt, loading, log_upkeep, output};
 use anyhow::anyhow;
 use data_encoding::HEXLOWER;
 use hookhost::Config;
@@ -166,10 +166,13 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
         None => (resident, None),
     };
     let idle = args.idle.or_else(|| args.on_demand.then_some(IDLE));
+    let upkeep = tokio::spawn(log_upkeep::keep_up(host.clone()));
     let ended = resident.serve(Arc::clone(&settler), idle, cancel.cancelled()).await;
+    upkeep.abort();
     let ended = ended.map_err(|error| anyhow!("the resident host cannot listen: {error}"))?;
     drop(settler);
     let done = audit_log::finish(&host, Ok(Exit::Done)).await;
+    log_upkeep::add_last_anchor().await;
     // If the host was asked to end in the meantime, it ends without a successor.
     if ended == EndReason::Replaced && !cancel.is_cancelled() {
         return Ok(HostEnding { exit: done?, successor: Some(Successor { listener }) });
