@@ -17,8 +17,8 @@ const PARTS: [&str; 7] = ["engine", "hook", "proxy", "agent", "tenants", "system
 /// The parts that start the installed programs.
 const PROCESSES: [&str; 3] = ["engine", "hook", "proxy"];
 
-/// The arguments that select the rows of schemas or of rules in words. These rows need no installed programs, whose build takes long.
-const ROWS: [&str; 2] = ["--schemas", "--rules"];
+/// The arguments that select the rows of schemas, of rules in words or of telemetry. These rows need no installed programs, whose build takes long.
+const ROWS: [&str; 3] = ["--schemas", "--rules", "--telemetry"];
 
 /// Measures all parts, or only the named part: `[--only PART] [--quick] [--compare REF [--rounds N]]`.
 pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
@@ -96,7 +96,7 @@ fn only(arguments: &[String]) -> Outcome<(Option<&'static str>, Vec<&str>)> {
             argument if argument == "--quick" || ROWS.contains(&argument) => rest.push(argument),
             other => {
                 return Err(format!(
-                    "`{other}` is unknown: budgets [--only PART] [--schemas] [--rules] [--quick] [--compare REF [--rounds N]]"
+                    "`{other}` is unknown: budgets [--only PART] [--schemas] [--rules] [--telemetry] [--quick] [--compare REF [--rounds N]]"
                 ));
             }
         }

@@ -40,10 +40,10 @@ struct Measurement {
 const MEASUREMENTS: [Measurement; 9] = [
     Measurement {
         name: "budgets",
-        arguments: "[--only PART] [--schemas] [--rules] [--quick] [--compare REF [--rounds N]]",
+        arguments: "[--only PART] [--schemas] [--rules] [--telemetry] [--quick] [--compare REF [--rounds N]]",
         help: "every budget, in one table; `--compare` puts a commit beside this work tree, row by row.\n\
                Parts: engine, hook, proxy, agent, tenants, system-calls, distributions.\n\
-               `--only engine --rules` measures rules in words alone, and `--schemas` the schemas",
+               `--only engine --rules` measures rules in words alone, `--schemas` the schemas, and `--telemetry` the sinks",
         measure: budgets::measure,
     },
     Measurement {

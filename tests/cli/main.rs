@@ -50,6 +50,7 @@ mod run;
 mod sessions;
 mod shipped_rules;
 mod suggest;
+mod telemetry;
 mod terminal;
 mod tools;
 mod update;

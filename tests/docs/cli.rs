@@ -145,6 +145,11 @@ fn every_rule_of_an_agent_is_imported_as_its_page_says() {
 }
 
 #[test]
+fn every_command_of_the_page_about_telemetry_prints_what_the_page_says() {
+    follow(&user_with(&[]), "docs/telemetry.md", 6);
+}
+
+#[test]
 fn the_reference_has_every_command_and_every_exit_code_of_the_help() {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md")).unwrap();
     let help = User::new().run(["--help"]).stdout;

@@ -17,6 +17,9 @@ const STAND_IN: &str = "--stand-in";
 /// The argument that runs MCP servers and the conformance suite of MCP, with and without the proxy.
 const MCP: &str = "mcp";
 
+/// The argument that runs the page of the resident host in a real browser, and makes a picture of every view.
+pub(crate) const PAGE: &str = "page";
+
 /// The argument that draws the pictures of the README.
 const PICTURES: &str = "pictures";
 
@@ -35,6 +38,9 @@ pub(crate) fn agents(workspace: &Workspace, arguments: &[String]) -> Outcome {
         run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)?;
         if has(MCP) {
             command.args([MCP, "--hookhost"]).arg(built("hookhost"));
+        } else if has(PAGE) {
+            command.args([PAGE, "--hookhost"]).arg(built("hookhost")).arg("--hook").arg(built("hookhost-hook"));
+            command.arg(workspace.target.join("page"));
         } else {
             let name = if has(PICTURES) { "shell_guard.wasm" } else { "agent_policy.wasm" };
             let plugin = plugins::build(workspace)?.join(name);
@@ -47,7 +53,7 @@ pub(crate) fn agents(workspace: &Workspace, arguments: &[String]) -> Outcome {
             command.arg("--plugin").arg(plugin);
         }
     }
-    command.args(arguments.iter().filter(|argument| ![STAND_IN, MCP, PICTURES].contains(&argument.as_str())));
+    command.args(arguments.iter().filter(|argument| ![STAND_IN, MCP, PAGE, PICTURES].contains(&argument.as_str())));
     command.args(has(PICTURES).then(|| workspace.root.join("docs/pictures")));
     run("the agents", command.current_dir(&workspace.root))
 }

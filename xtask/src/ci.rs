@@ -7,7 +7,7 @@ use xtask::{
     workspace::{Workspace, output, run, say},
 };
 
-use crate::{agents, dist, public_items};
+use crate::{agents, dist, public_items, receivers};
 
 /// The manifests of the crates that `cargo fmt --all` does not format.
 const OTHER_WORKSPACES: [&str; 3] = [public_items::LISTER, dist::PACKER, "bench/peers/Cargo.toml"];
@@ -16,7 +16,7 @@ const OTHER_WORKSPACES: [&str; 3] = [public_items::LISTER, dist::PACKER, "bench/
 type Check = (&'static str, &'static str, fn(&Workspace) -> Outcome);
 
 /// All checks. The fast checks come first.
-const CHECKS: [Check; 10] = [
+const CHECKS: [Check; 11] = [
     ("compiler", "this compiler is the oldest one that the crates promise to support", compiler),
     ("format", "the format of all sources", format),
     ("dependencies", "lock files are up to date, and the tests share the compiled libraries of the demo", dependencies),
@@ -29,8 +29,12 @@ const CHECKS: [Check; 10] = [
     ("embed", "the engine compiles without each feature, and the smallest gate has few crates", embed::check),
     // One run should show all failures.
     ("test", "`cargo xtask test`", |workspace| test(workspace, &["--no-fail-fast".into()])),
+    ("receivers", "programs of others receive telemetry", receivers::check),
     ("agents", "four of the agents that people use", |workspace| {
         agents::agents(workspace, &agents::IN_CI.map(str::to_owned))
+    }),
+    ("page", "the page of the resident host in a real Chromium, which is skipped if none is installed", |workspace| {
+        agents::agents(workspace, &[agents::PAGE.to_owned()])
     }),
     ("packages", "packages of the development build install, and reject a call", dist::check_development),
     // This check comes last because it unlocks the target directory.

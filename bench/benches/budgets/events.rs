@@ -158,7 +158,7 @@ fn of_a_proxied_call(table: &mut Table, runtime: &Runtime, session: &Session) {
     table.compared(&row, &compared, "the event before alone", None);
 }
 
-fn allowed(runtime: &Runtime, session: &Session, event: &PreparedCall) {
+pub(crate) fn allowed(runtime: &Runtime, session: &Session, event: &PreparedCall) {
     let outcome = runtime.block_on(session.before_tool_call(event.clone())).outcome;
     assert!(matches!(outcome, Decision::Allowed { .. }));
 }

@@ -31,6 +31,7 @@ mod rules;
 mod schemas;
 mod sessions;
 mod shell;
+mod telemetry;
 
 use bench::table::Table;
 use hookhost::contract;
@@ -45,7 +46,7 @@ fn main() {
     let many = if is_given("quick") { 20_000 } else { 1_000_000 };
     let schemas_alone = is_given("schemas");
     let mut table = Table::begin();
-    let parts: [(&str, Part<'_>); 8] = [
+    let parts: [(&str, Part<'_>); 9] = [
         // This part comes first, because later parts allocate memory that is not returned to the system.
         ("sessions", &|table| sessions::rows(table, many)),
         ("schemas", &|table| schemas::rows(table, schemas_alone)),
@@ -55,6 +56,7 @@ fn main() {
         ("loading", &|table| loading::rows(table)),
         ("processes", &|table| processes::rows(table)),
         ("hostile", &|table| hostile::rows(table)),
+        ("telemetry", &|table| telemetry::rows(table)),
     ];
     let is_one_given = parts.iter().any(|(name, _)| is_given(name));
     for (name, part) in parts {

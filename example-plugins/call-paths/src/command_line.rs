@@ -186,6 +186,8 @@ impl Touched {
     fn take(&mut self, touch: Touch, script: &Script, start: Option<&str>, is_chain: bool, context: &PathContext) {
         // Paths are resolved from every directory so far, because a `cd` may fail, unless nothing runs after a failure.
         let mut directories = vec![start];
+        // `popd` may lead back to any of them.
+        let (mut visited, mut goes_back) = (vec![start], false);
         let mut patched: Option<&Word> = None;
         let is_elsewhere = script.commands.iter().any(makes_elsewhere);
         for command in &script.commands {
@@ -194,12 +196,18 @@ impl Touched {
                 continue;
             }
             let cwd = command.cwd.as_deref();
-            if is_chain && cwd.is_some() {
+            if !visited.contains(&cwd) {
+                visited.push(cwd);
+            }
+            goes_back |= command.program == "popd";
+            if cwd.is_none() || goes_back {
+                directories.clone_from(&visited);
+            } else if is_chain {
                 directories = vec![cwd];
             } else if !directories.contains(&cwd) {
                 directories.push(cwd);
             }
-            if directories.len() > MAX_DIRECTORIES || self.seen.len() > MAX_PATHS {
+            if directories.len().max(visited.len()) > MAX_DIRECTORIES || self.seen.len() > MAX_PATHS {
                 self.unreadable.get_or_insert_with(|| TOO_OFTEN.into());
                 return;
             }

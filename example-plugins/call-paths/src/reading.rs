@@ -51,7 +51,7 @@ pub(crate) fn read(command: &Command) -> Vec<Write> {
 
 /// Returns the names that `find` and `fd` look for, if they pass the files to another program.
 fn sought(command: &Command) -> Vec<Word> {
-    const TESTS: [&str; 6] = ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"];
+    const TESTS: [&str; 8] = ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"];
     const ACTIONS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
     let args = &command.args;
     let is_reader = |word: &Word| !only_prints(&word.text) && word.text != "rm";
@@ -67,7 +67,11 @@ fn sought(command: &Command) -> Vec<Word> {
         "find" if is_passed => {
             let tests = args.windows(2).enumerate();
             let tests = tests.filter(|(at, pair)| TESTS.contains(&pair[0].text.as_str()) && !is_negated(*at));
-            tests.map(|(_, pair)| below(&pair[1], &pair[1].text)).collect()
+            let name = |pair: &[Word]| match pair[0].text.ends_with("regex") {
+                true => pair[1].text.rsplit('/').next().unwrap_or_default().replace('\\', ""),
+                false => pair[1].text.clone(),
+            };
+            tests.map(|(_, pair)| below(&pair[1], &name(pair))).collect()
         }
         "fd" | "fdfind" if is_passed => {
             let pattern = fd_pattern(args);
@@ -82,7 +86,7 @@ fn sought(command: &Command) -> Vec<Word> {
 fn fd_pattern(args: &[Word]) -> Option<&Word> {
     const VALUED: &str = " --type --extension --exclude --max-depth --min-depth --exact-depth --size --color --threads --owner \
         --changed-within --changed-before --max-results --ignore-file --base-directory \
-        --search-path --path-separator --batch-size --format ";
+        --search-path --path-separator --batch-size --format --and ";
     let mut words = args.iter();
     while let Some(word) = words.next() {
         let text = word.text.as_str();
@@ -144,20 +148,57 @@ fn only_prints(program: &str) -> bool {
 /// Returns the words of a command that may name files or addresses. A word that the command only prints or searches for, a script, and a
 /// message for people are left out.
 pub fn file_words(command: &Command) -> impl Iterator<Item = &Word> {
-    let has_code =
-        matches!(command.program.as_str(), "grep" | "egrep" | "fgrep" | "rg" | "ag" | "sed" | "awk" | "gawk");
-    let operands = |word: &&Word| !word.text.starts_with('-');
-    let first = command.args.iter().find(operands).filter(|_| has_code);
-    let code = command.code().or(first);
+    let code = command.code().map_or_else(|| codes(command), |word| vec![word]);
     let speaks = has_messages(command);
     let is_spoken = move |before: &str| (speaks && MESSAGES.contains(&before)) || before.starts_with("--exclude");
     let args = if only_prints(&command.program) { &[] } else { command.args.as_slice() };
     args.iter().enumerate().filter_map(move |(at, word)| {
-        let is_code = code.is_some_and(|code| std::ptr::eq(code, word));
+        let is_code = code.iter().any(|code| std::ptr::eq(*code, word));
         let is_spoken = at.checked_sub(1).is_some_and(|before| is_spoken(&args[before].text));
         let is_left_out = word.text.starts_with("--exclude=");
         (!(is_code || is_spoken || is_left_out)).then_some(word)
     })
+}
+
+/// Returns the words that a program such as `grep` searches for or runs: the values of `-e`, or else its first operand, unless `-f` names a
+/// file with the code.
+fn codes(command: &Command) -> Vec<&Word> {
+    const LONG: &str = " --regexp --expression --source --file --exec --glob --iglob --type --max-count --context --after-context \
+        --before-context --field-separator --assign ";
+    let letters = match command.program.as_str() {
+        "grep" | "egrep" | "fgrep" => "ABCDdefm",
+        "rg" => "ABCdeEfgjmMrtT",
+        "ag" => "ABCGm",
+        // The value of `-i` is in the same word.
+        "sed" | "gsed" => "efil",
+        "awk" | "gawk" => "feFvEil",
+        _ => return Vec::new(),
+    };
+    let (mut codes, mut first, mut is_given) = (Vec::new(), None, false);
+    let mut words = command.args.iter();
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        let is_option = text.starts_with('-') && text.len() > 1 && first != Some(word);
+        if text == "--" {
+            first = first.or_else(|| words.next());
+            break;
+        }
+        if !is_option {
+            first = first.or(Some(word));
+            continue;
+        }
+        let Some((letter, is_next)) = value_of(text, letters, |name| LONG.contains(&format!(" {name} "))) else {
+            continue;
+        };
+        let is_in_place = letter == 'i' && command.program.ends_with("sed");
+        let value = if is_next && !is_in_place { words.next() } else { None };
+        let is_long = |names: &[&str]| names.iter().any(|name| text.starts_with(name));
+        let is_code = if text.starts_with("--") { is_long(&["--re", "--expr", "--so"]) } else { letter == 'e' };
+        is_given |= is_code
+            || if text.starts_with("--") { is_long(&["--file", "--exec"]) } else { matches!(letter, 'f' | 'E') };
+        codes.extend(value.filter(|_| is_code));
+    }
+    if is_given { codes } else { first.into_iter().collect() }
 }
 
 /// Returns true if the options in [`MESSAGES`] are texts for people. In `git show -m`, the option has no value.

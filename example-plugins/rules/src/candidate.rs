@@ -74,17 +74,19 @@ impl Candidate<'_> {
     fn is_made_by_line(&self, name: &str, directory: &str) -> bool {
         let Some((_, mut before)) = self.command.and_then(|command| self.before(command)) else { return false };
         let is_missing = || self.world.fact("path.exists", directory) == Fact::Is(Value::Bool(false));
-        (name == "git.branch" && directory != self.session.cwd && is_missing())
+        (name.starts_with("git.") && directory != self.session.cwd && is_missing())
             || before.any(|other| self.replaces(other, directory))
     }
 
-    /// Returns true if a command writes, moves or removes a directory as a whole, or what its `.git` says is checked out.
+    /// Returns true if a command writes, moves or removes a directory as a whole, or what its `.git` says is checked out and where it came from.
     fn replaces(&self, command: &Command, directory: &str) -> bool {
         let context = PathContext::new(&self.session.workspace);
         let is_git = command.program == "git";
         command.writes().iter().any(|write| {
             let path = context.resolve(&write.path, command.cwd.as_deref());
             let (Normal::Absolute(text) | Normal::Below(text)) = &path;
+            let text =
+                &text.split('/').map(|name| if may_be_git(name) { ".git" } else { name }).collect::<Vec<_>>().join("/");
             let is_around =
                 |root: &str| matches!(path, Normal::Below(_)) || root.is_empty() || below(directory, root).is_some();
             // Of git, `clone` and `worktree` fill a directory. Git's other commands, and `find`, keep `.git`.
@@ -95,8 +97,9 @@ impl Candidate<'_> {
             };
             let mut of_git = text.match_indices(".git").filter(|(at, name)| {
                 let (root, rest) = (&text[..*at], &text[at + name.len()..]);
-                let is_below =
-                    rest.starts_with('/') && (rest.ends_with("/HEAD") || rest.contains(['*', '?', '[', UNKNOWN]));
+                let is_told = |name: &str| matches!(name, "HEAD" | "config" | "config.worktree" | "commondir");
+                let is_told = rest.rsplit('/').next().is_some_and(is_told) || rest.contains("/refs/heads");
+                let is_below = rest.starts_with('/') && (is_told || rest.contains(['*', '?', '[', UNKNOWN]));
                 (root.is_empty() || root.ends_with('/')) && (rest.is_empty() || is_below)
             });
             (is_whole && matches!(path, Normal::Absolute(_)) && below(directory, text).is_some())
@@ -279,6 +282,12 @@ impl Facts for Candidate<'_> {
             _ => self.world.call(function, arguments),
         }
     }
+}
+
+/// Returns true for a pattern of a shell that may stand for `.git`. Such a pattern begins with the dot itself.
+fn may_be_git(name: &str) -> bool {
+    let known = name.find(['*', '?', '[']).map(|at| &name[..at]);
+    known.is_some_and(|known| !known.is_empty() && ".git".starts_with(known))
 }
 
 fn text(value: Option<&str>) -> Fact<'_> {

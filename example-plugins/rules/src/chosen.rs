@@ -69,19 +69,36 @@ const KUBE_OPTIONS: [&str; 4] = ["--context", "--kube-context", "--kubecontext",
 const OTHER_CONTEXTS: [&str; 10] =
     ["docker", "docker-compose", "grep", "egrep", "fgrep", "rg", "ag", "ack", "diff", "colordiff"];
 
-const CHOICES: [Choice; 8] = [
+const CHOICES: [Choice; 9] = [
     Choice {
         fact: "git.branch",
         programs: &[],
         options: &[],
         variables: &[],
-        files: &["GIT_DIR", "--git-dir"],
+        files: &["GIT_DIR", "GIT_COMMON_DIR", "--git-dir"],
         setters: &[
             set("gh", "pr checkout", SetValue::Unknown),
             set("gh", "co", SetValue::Unknown),
             set("glab", "mr checkout", SetValue::Unknown),
         ],
         of: None,
+    },
+    Choice {
+        fact: "git.remote",
+        programs: &[],
+        options: &[],
+        variables: &[],
+        files: &["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "--config-env"],
+        setters: &[
+            set("git", "config", SetValue::Unknown),
+            set("git", "remote add", SetValue::Unknown),
+            set("git", "remote remove", SetValue::Unknown),
+            set("git", "remote rename", SetValue::Unknown),
+            set("git", "remote rm", SetValue::Unknown),
+            set("git", "remote set-url", SetValue::Unknown),
+            set("gh", "repo fork", SetValue::Unknown),
+        ],
+        of: Some("git.branch"),
     },
     Choice {
         fact: "kube.context",
@@ -185,7 +202,14 @@ impl Choice {
             let may_choose = self.fact == "kube.context" && !OTHER_CONTEXTS.contains(&&*command.program);
             return (may_choose && option(command, &KUBE_OPTIONS).is_some()).then_some(Fact::Unreadable);
         }
-        if names(self.files).is_some() || option(command, self.files).is_some() {
+        let sets_remote = |word: &Word| {
+            let is_about = |name: &str| word.text.get(..name.len()).is_some_and(|text| text.eq_ignore_ascii_case(name));
+            ["remote.", "branch.", "url.", "include"].iter().any(|name| is_about(name)) || !word.is_known()
+        };
+        let own_settings = command.args.iter().take(before_subcommand(command));
+        let is_redirected =
+            self.fact == "git.remote" && command.program == "git" && own_settings.into_iter().any(sets_remote);
+        if is_redirected || names(self.files).is_some() || option(command, self.files).is_some() {
             return Some(Fact::Unreadable);
         }
         let option = option(command, self.options).map(|value| value.map_or(Fact::Unreadable, Fact::Is));

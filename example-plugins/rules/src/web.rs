@@ -3,8 +3,8 @@
 mod clients;
 
 use self::clients::{
-    ADDRESS_ARGUMENTS, CLIENTS, COMMAND_SETTINGS, Client, GIT, GitCommand, HOST_SETTINGS, Operands, REDIRECTIONS,
-    SCHEMES, SENDING, SOCKETS, VARIABLES,
+    ADDRESS_ARGUMENTS, CLIENTS, COMMAND_SETTINGS, Client, FILE_SETTINGS, FORWARDS, GIT, GitCommand, HOST_SETTINGS,
+    INTERPRETERS, LONG_WITH_VALUE, NETWORK_CODE, Operands, REDIRECTIONS, SCHEMES, SENDING, SOCKETS, VARIABLES,
 };
 use crate::names::Names;
 use call_paths::{FETCHERS, ReadCall, file_words, patch};
@@ -74,6 +74,9 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
     if operands.is_some() && is_about_itself(&command.args) {
         return;
     }
+    if INTERPRETERS.contains(&program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')) {
+        add_code(command, found);
+    }
     let start = found.len();
     add_variables(command, found);
     if let Some(client) = client {
@@ -117,9 +120,14 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
         }
         Some(Operands::First | Operands::Perhaps) => {
             let first = positions(&command.args, letters).next().and_then(|at| command.args.get(at));
+            // Without a host, such a program connects to none: `rsync -e "ssh -p 22"`.
+            if first.is_none() && command.args.iter().all(Word::is_known) {
+                return;
+            }
             let is_perhaps = matches!(operands, Some(Operands::Perhaps));
             let is_host = |word: &&Word| !is_perhaps || !word.is_known() || word.text.contains(['.', ':']);
-            found.extend(first.filter(is_host).map(|word| Address::of_place(&word.text)));
+            // `//a.com/share`
+            found.extend(first.filter(is_host).map(|word| Address::of_place(word.text.trim_start_matches("//"))));
             if is_perhaps {
                 return;
             }
@@ -156,6 +164,13 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
         Some(Operands::Images(subcommands, registry)) => {
             let Some(first) = (if subcommands.is_empty() { Some(1) } else { subcommands.iter().find_map(after) })
             else {
+                // An image that is here already needs no registry. In `-v a.b/c:/d`, there is none.
+                let first = ["run", "create", "container run"].iter().find_map(after);
+                let images = first.into_iter().flat_map(|first| bare.clone().skip(first));
+                let hosts =
+                    images.filter_map(|image| image.text.split_once('/').filter(|(_, rest)| !rest.contains(":/")));
+                let is_host = |host: &&str| host.contains('.') && host.starts_with(|c: char| c.is_ascii_alphanumeric());
+                found.extend(hosts.map(|(host, _)| host).filter(is_host).map(Address::of_place));
                 return;
             };
             let is_login = arguments.first_after("login").is_some();
@@ -172,7 +187,12 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
             if arguments.operands.is_empty() || local.iter().any(|words| after(words).is_some()) {
                 return;
             }
-            for repository in values(&command.args, "R", "R repo") {
+            let set = command.environment.iter().filter(|(name, _)| name == "GH_REPO").map(|(_, word)| &*word.text);
+            let is_repository = |text: &&str| text.contains(UNKNOWN) || text.split('/').count() == 3;
+            let named = ["repo", "extension"].iter().find_map(after).into_iter();
+            let named = named.flat_map(|first| &arguments.operands[first..]).map(|word| &*word.text);
+            let named = named.filter(|text| !text.contains("://") && is_repository(text));
+            for repository in values(&command.args, "R", "R repo").chain(set).chain(named) {
                 // `a.com/owner/name`. For GitLab, `a` in `a/b/c` is a group.
                 let (first, rest) = repository.split_once('/').unwrap_or_default();
                 let has_host = rest.contains('/') && (program == "gh" || first.contains('.'));
@@ -218,22 +238,39 @@ fn add(command: &Command, programs: &Programs, found: &mut Vec<Address>) {
 /// Adds the repository that a command of Git reads or writes. If no operand names it, its address is unknown.
 fn add_git(command: &Command, arguments: &Arguments<'_>, found: &mut Vec<Address>) {
     let is_place = |text: &&str| is_place(command, text);
+    if let Some(first) = arguments.first_after("config") {
+        let operands = &arguments.operands[first..];
+        operands.windows(2).for_each(|pair| add_setting(&format!("{}={}", pair[0].text, pair[1].text), found));
+    }
     let found_in = |git: GitCommand| Some((git, arguments.first_after(git.words)?));
     let Some((GitCommand { words, letters, options }, first)) = GIT.into_iter().find_map(found_in) else { return };
     let operands = arguments.operands[first..].iter().filter(|word| !is_value(command, word, letters, options));
     let mut operands = operands.map(|word| &*word.text);
     let repository = match words {
-        "clone" => operands.find(is_place),
+        "clone" | "remote add" | "remote set-url" => operands.find(is_place),
+        "push" => operands.next().or_else(|| values(&command.args, "", "repo").next()),
         "archive" => values(&command.args, letters, options).next(),
         _ => operands.next(),
     };
     let address = repository.filter(is_place).map(Address::of_place).filter(leads_somewhere);
-    // `git clone ../x` and `git archive HEAD` use no network.
-    if (words == "clone" && address.is_none()) || (words == "archive" && repository.is_none()) {
-        return;
-    }
-    if arguments.has_one_of(["--multiple"].into_iter()) {
+    // The repository names the addresses of its submodules, and a file of settings may lead an address elsewhere.
+    let recurses = |word: &Word| {
+        word.text == "--recursive"
+            || (word.text.starts_with("--recurs") && !["=no", "=check"].iter().any(|end| word.text.ends_with(end)))
+    };
+    let is_file = |(name, word): &(String, Word)| {
+        matches!(&**name, "GIT_CONFIG_GLOBAL" | "GIT_CONFIG_SYSTEM") && word.text != "/dev/null"
+    };
+    if command.args.iter().any(recurses)
+        || command.environment.iter().any(is_file)
+        || arguments.has_one_of(["--multiple"].into_iter())
+    {
         found.push(Address::default());
+    }
+    // `git clone ../x` and `git archive HEAD` use no network.
+    let is_local = matches!(words, "clone" | "remote add" | "remote set-url") && address.is_none();
+    if is_local || (words == "archive" && repository.is_none()) {
+        return;
     }
     let address = address.unwrap_or_default();
     if !found.contains(&address) {
@@ -251,13 +288,31 @@ fn add_variables(command: &Command, found: &mut Vec<Address>) {
     let own = command.environment.iter().map(|(name, word)| (&**name, &*word.text));
     let is_setting = matches!(&*command.program, "export" | "declare" | "typeset" | "set" | "setx");
     let set = command.args.iter().filter(|_| is_setting).filter_map(|word| word.text.split_once('='));
-    for (name, value) in own.chain(set) {
+    let variables: Vec<(&str, &str)> = own.chain(set).collect();
+    for (name, value) in &variables {
         let name = lower(name);
-        if COMMAND_SETTINGS.contains(&&*name) {
-            found.push(Address::default());
+        if let Some(number) = name.strip_prefix("git_config_key_") {
+            let of_value = format!("GIT_CONFIG_VALUE_{number}");
+            let setting = variables.iter().find(|(name, _)| *name == of_value).map_or("", |(_, value)| value);
+            add_setting(&format!("{value}={setting}"), found);
+        } else if name == "git_config_parameters" {
+            // `'http.proxy'='a.com' 'user.name=x'`
+            value.replace('\'', "").split_whitespace().for_each(|setting| add_setting(setting, found));
+        } else if COMMAND_SETTINGS.contains(&&*name) || FILE_SETTINGS.contains(&&*name) {
+            add_setting(&format!("{name}={value}"), found);
         } else if is_proxy(&name) || VARIABLES.contains(&&*name) {
             add_places(value, found);
         }
+    }
+}
+
+/// Adds the hosts in the code of an interpreter that uses the network. The code may also compute others.
+fn add_code(command: &Command, found: &mut Vec<Address>) {
+    let texts = command.args.iter().chain(&command.input).map(|word| &*word.text);
+    for text in texts.filter(|text| NETWORK_CODE.iter().any(|part| text.contains(part))) {
+        found.push(Address::default());
+        let names = text.split(['"', '\'', '`', '/']).filter(|name| name.contains('.'));
+        found.extend(names.map(Address::of_place).filter(leads_somewhere));
     }
 }
 
@@ -288,10 +343,21 @@ impl Client {
         for value in values(args, self.letters, self.settings) {
             add_setting(value, found);
         }
-        if values(args, self.letters, self.files).next().is_some() {
+        for value in values(args, self.letters, self.commands) {
+            add_setting(&format!("{}={value}", COMMAND_SETTINGS[0]), found);
+        }
+        // `ssh -L 80:a.com:80`
+        if matches!(self.operands, Operands::First) && self.hosts == "J W" {
+            for value in values(args, self.letters, "L R") {
+                add_setting(&format!("{}={value}", FORWARDS[0]), found);
+            }
+        }
+        let mut files = values(args, self.letters, self.files).peekable();
+        if files.peek().is_some() {
             found.push(Address::default());
-            let input = command.input.iter().flat_map(|input| input.text.split(|c: char| " \n\t=\"'".contains(c)));
-            found.extend(input.filter(|part| part.contains('.')).map(Address::of_url));
+            let texts = files.chain(command.input.as_ref().map(|input| &*input.text));
+            let parts = texts.flat_map(|text| text.split(|c: char| " \n\t=\"';".contains(c)));
+            found.extend(parts.filter(|part| part.contains('.')).map(Address::of_url));
         }
     }
 }
@@ -305,15 +371,28 @@ fn last_field(value: &str) -> &str {
 /// Adds the address in a setting: `https_proxy=a.com`, `HostName a.com`, `b.com:80` of `a.com:80:b.com:80`.
 fn add_setting(setting: &str, found: &mut Vec<Address>) {
     let setting = lower(setting);
-    let (name, value) = setting.split_once(['=', ' ']).unwrap_or((&setting, ""));
-    let name = name.trim();
+    let (name, value) = setting.split_once(['=', ' ', '\t']).unwrap_or((&setting, ""));
+    // `HostName = "a.com"`
+    let (name, value) = (name.trim(), value.trim_matches(['=', ' ', '\t', '"']));
+    let is_command = COMMAND_SETTINGS.contains(&name);
     if REDIRECTIONS.iter().any(|part| setting.contains(part)) {
         found.push(Address::default());
-    }
-    if name.contains(UNKNOWN) || COMMAND_SETTINGS.contains(&name) {
+        let base = [".insteadof", ".pushinsteadof"].iter().find_map(|end| name.strip_suffix(end));
+        add_places(base.and_then(|base| base.strip_prefix("url.")).unwrap_or(value), found);
+    } else if is_command {
+        // The words of `ssh -J a.com` are a command of the line.
+        if !matches!(value.split_whitespace().next(), Some("ssh" | "/usr/bin/ssh")) {
+            found.push(Address::default());
+        }
+    } else if name.contains(UNKNOWN) || FILE_SETTINGS.contains(&name) || name.starts_with("includeif.") {
         found.push(Address::default());
     } else if is_proxy(name) || HOST_SETTINGS.contains(&name) {
-        add_places(value.trim(), found);
+        add_places(value, found);
+    } else if FORWARDS.contains(&name) {
+        let host = value.rsplit(':').nth(1).and_then(|host| host.rsplit(' ').next()).unwrap_or_default();
+        if !matches!(host, "localhost" | "127.0.0.1") {
+            add_places(host, found);
+        }
     } else {
         add_places(last_field(name), found);
     }
@@ -351,7 +430,8 @@ fn positions<'a>(args: &'a [Word], letters: &'a str) -> impl Iterator<Item = usi
         let Some(cluster) = word.text.strip_prefix('-') else { return Some(at) };
         // In `-p22`, the value is in the same word.
         let first = cluster.find(|letter| letters.contains(letter)).filter(|_| !cluster.starts_with('-'));
-        is_value = first.is_some_and(|first| first + 1 == cluster.len());
+        is_value = first
+            .map_or_else(|| LONG_WITH_VALUE.contains(&format!(" {} ", word.text)), |first| first + 1 == cluster.len());
         None
     })
 }

@@ -17,10 +17,11 @@ use hookhost_agent::mcp::McpSection;
 use hookhost_models::Keys;
 use hookhost_proxy::mcp::policy::Section;
 use hookhost_resident::RulePauses;
+use hookhost_telemetry::TelemetrySettings;
 use std::path::{Path, PathBuf};
 
 /// The sections of `hookhost.toml` that do not belong to the engine.
-pub(crate) const SECTIONS: &[&str] = &["agent", "agents", "evidence", "mcp", "mcp-proxy", "profile"];
+pub(crate) const SECTIONS: &[&str] = &["agent", "agents", "evidence", "mcp", "mcp-proxy", "profile", "telemetry"];
 
 /// Returns the directories of the user's own files.
 pub(crate) fn places() -> Result<UserDirectories, CliError> {
@@ -109,6 +110,7 @@ pub(crate) fn check_sections(config: &Config) -> Result<(), CliError> {
     mcp(config)?;
     mcp_proxy(config)?;
     sent_variables(config)?;
+    telemetry(config)?;
     Ok(())
 }
 
@@ -173,6 +175,11 @@ pub(crate) fn mcp_proxy(config: &Config) -> Result<Section, CliError> {
     let section: Section = config.section("mcp-proxy").map_err(CliError::not_loaded)?.unwrap_or_default();
     section.check().map_err(|why| CliError::not_loaded(anyhow!(why)))?;
     Ok(section)
+}
+
+/// Reads the section `[telemetry]`, which only the user's own file can have.
+pub(crate) fn telemetry(config: &Config) -> Result<TelemetrySettings, CliError> {
+    Ok(config.section("telemetry").map_err(CliError::not_loaded)?.unwrap_or_default())
 }
 
 /// Returns the environment variables that are sent to servers. A project's file must not send the key of a built-in provider to another

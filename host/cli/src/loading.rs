@@ -95,7 +95,8 @@ pub(crate) async fn host_at(config: Config, clock: Arc<dyn Clock>) -> Result<Hos
 /// Like [`host`], but for the events of an agent. The user's log records the events and stores the state of plugins, and plugins may send
 /// requests to the models of `[agent.plugin-models]`. A command with such a host must end with [`audit_log::finish`].
 pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, CliError> {
-    let mut builder = builder(config.clone()).store(audit_log::prepared()?);
+    // With a passkey, a yes comes from the page.
+    let mut builder = builder(config.clone()).store(audit_log::prepared()?).share_questions_with_passkey();
     builder = builder.model(Arc::new(plugin_models(&config)?));
     if let Some(approver) = approver {
         builder = builder.approver(approver);

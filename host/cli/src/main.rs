@@ -22,9 +22,9 @@ mod profile;
 mod proposals;
 mod ready;
 mod rows;
+mod telemetry;
 mod terminal_approver;
 mod toolbox;
-mod unseen_sessions;
 mod warnings;
 
 use mimalloc::MiMalloc;

@@ -30,6 +30,9 @@ const TYPING_PAUSE: Duration = Duration::from_millis(250);
 /// sends random keys seldom finds the right key.
 const MAX_SLIPS: u32 = 1;
 
+/// The last line of a question that needs a passkey.
+const NO_PROMPT: &str = "A passkey is registered: say yes on the page (hookhost ui). Press n for no: ";
+
 /// Letters that can mean yes. `y` and `n` are excluded because people press them out of habit. Letters that resemble other characters are
 /// excluded, too.
 const YES_LETTERS: &[u8] = b"abcdefghjkmprstuvwxz";
@@ -124,12 +127,20 @@ impl Approver for Terminal {
             let deadline = in_words(request.deadline);
             let waits = format!("{DIM}If you do not answer within {deadline}, the answer is no.{DIM:#}\n");
             let question = describe(&request, workspace.as_deref());
-            screen::ask(&format!("{question}{waits}{}", key.prompt(can_be_kept)));
-            let mut asked = QuestionOnScreen { shown: None };
+            // With a passkey, only a no is given here. The yes comes from the page, and this future is dropped.
+            let prompt = if request.needs_passkey { NO_PROMPT.to_owned() } else { key.prompt(can_be_kept) };
+            screen::ask(&format!("{question}{waits}{prompt}"));
+            let mut asked = QuestionOnScreen { shown: None, needs_passkey: request.needs_passkey };
             let mut slips = 0;
             let (approval, typed) = loop {
                 let keys = answered.await.ok().flatten();
-                match keys.as_deref().map(|keys| key.answer(keys)) {
+                let typed = keys.as_deref().map(|keys| key.answer(keys));
+                if request.needs_passkey && typed.as_ref().is_some_and(|typed| *typed != TypedAnswer::No) {
+                    answered = read_keys(&self.keyboard);
+                    screen::ask_again(&format!("\n{NO_PROMPT}"));
+                    continue;
+                }
+                match typed {
                     Some(TypedAnswer::Yes) => break (Approval::yes(), "yes"),
                     Some(TypedAnswer::Always) if can_be_kept => {
                         break (Approval::yes_for_session(), "yes, for the session");
@@ -210,12 +221,15 @@ impl YesKey {
 struct QuestionOnScreen {
     /// The answer as shown on the screen. `None` while there is no answer.
     shown: Option<&'static str>,
+    /// True if the answer can come from the page.
+    needs_passkey: bool,
 }
 
 impl Drop for QuestionOnScreen {
     fn drop(&mut self) {
         match self.shown {
             Some(answer) => screen::answered(&format!("{answer}\n")),
+            None if self.needs_passkey => screen::answered("\nanswered on the page, or no longer asked\n"),
             None => screen::answered(&format!("\n{WARNING}no longer asked:{WARNING:#} the answer is no\n")),
         }
     }

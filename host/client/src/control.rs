@@ -1,8 +1,10 @@
-//! Asks the resident host for its status, and stops it.
+//! Asks the resident host for its status or for a link to its page, and stops it.
 
 use crate::connection::{Connection, ConnectionError, Deadline};
 use crate::frame::{FrameError, Request, Response};
 use crate::paths::HostPaths;
+use crate::start;
+use hookhost_agents::directories::Directories;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,6 +22,33 @@ pub fn status(paths: &HostPaths, directory: &Path, within: Duration) -> Result<S
     connection.send(&Request::Status { directory: PathBuf::from(directory) }, deadline)?;
     match connection.receive(deadline)? {
         Response::Status(json) => Ok(json),
+        _ => Err(FrameError::Garbage.into()),
+    }
+}
+
+/// Returns a link to the page of the resident host, which the user can open once. Starts the host, which is `program`, if none runs.
+/// `directory` is the directory whose rules the page shows. `registers_passkey` lets the tab register the first passkey.
+///
+/// # Errors
+/// If no resident host can be started, or if it makes no link.
+pub fn page(
+    paths: &HostPaths,
+    program: &Path,
+    directory: &Path,
+    registers_passkey: bool,
+    within: Duration,
+) -> Result<String, ConnectionError> {
+    let deadline = Deadline::within(within, None);
+    let mut connection = match Connection::open(paths, deadline) {
+        Err(ConnectionError::NotThere(_)) => {
+            start::connect(program, &Directories::default(), paths, None, deadline)?.into()
+        }
+        opened => opened?,
+    };
+    connection.send(&Request::Page { directory: PathBuf::from(directory), registers_passkey }, deadline)?;
+    match connection.receive(deadline)? {
+        Response::Link(link) => Ok(link),
+        Response::Refused(why) => Err(io::Error::other(why).into()),
         _ => Err(FrameError::Garbage.into()),
     }
 }

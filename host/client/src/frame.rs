@@ -23,6 +23,13 @@ pub enum Request {
         /// The directory.
         directory: PathBuf,
     },
+    /// Make a link to the host's page, for the user to open.
+    Page {
+        /// The directory whose rules the page shows.
+        directory: PathBuf,
+        /// True if the tab may register the first passkey.
+        registers_passkey: bool,
+    },
     /// End after deciding on all pending events.
     Stop,
     /// Keep the connection open. From here on, each frame to the resident host is a [`NumberedRequest`]. Each frame from the host begins
@@ -77,6 +84,8 @@ pub enum Response {
     Refused(String),
     /// The host's status, a JSON object.
     Status(String),
+    /// A link to the host's page.
+    Link(String),
 }
 
 /// The reason why bytes are not a frame.
@@ -105,6 +114,10 @@ impl Request {
             }
             Self::Stop => body.push(3),
             Self::Keep => body.push(4),
+            Self::Page { directory, registers_passkey } => {
+                body.push(if *registers_passkey { 6 } else { 5 });
+                put(&mut body, bytes_of(directory));
+            }
         }
         framed(&body)
     }
@@ -124,6 +137,7 @@ impl Request {
             2 => Self::Status { directory: reader.path()? },
             3 => Self::Stop,
             4 => Self::Keep,
+            number @ (5 | 6) => Self::Page { directory: reader.path()?, registers_passkey: number == 6 },
             _ => return Err(FrameError::Garbage),
         };
         reader.end(request)
@@ -235,6 +249,10 @@ impl Response {
                 body.push(4);
                 put(body, json.as_bytes());
             }
+            Self::Link(link) => {
+                body.push(5);
+                put(body, link.as_bytes());
+            }
         }
     }
 
@@ -249,6 +267,7 @@ impl Response {
             2 => Self::Reply(Reply { exit: reader.byte()?, stdout: reader.text()?, stderr: reader.text()? }),
             3 => Self::Refused(reader.text()?),
             4 => Self::Status(reader.text()?),
+            5 => Self::Link(reader.text()?),
             _ => return Err(FrameError::Garbage),
         };
         reader.end(response)

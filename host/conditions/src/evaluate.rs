@@ -72,7 +72,7 @@ impl<'a> Evaluation<'a> {
                 Truth::Unreadable => Err(Unreadable),
             },
             Op::Negate(operand) => Ok(match self.value(*operand)? {
-                Value::Int(number) => number.checked_neg().map_or(Value::Null, Value::Int),
+                Value::Int(number) => number.checked_neg().map(Value::Int).ok_or(Unreadable)?,
                 Value::Double(number) => Value::Double(-number),
                 _ => Value::Null,
             }),
@@ -270,7 +270,8 @@ impl<'a> Evaluation<'a> {
         Ok(true)
     }
 
-    /// Calculates. What has no result, such as a division by zero, is absent.
+    /// Calculates. What has no result, such as a division by zero, is absent. A number that is too large is unreadable, because an
+    /// argument of a call could otherwise evade a rule.
     fn calculate(&mut self, operator: Operator, left: Value<'a>, right: Value<'a>) -> Evaluated<Value<'a>> {
         let result = match (left, right) {
             (Value::Int(left), Value::Int(right)) => {
@@ -281,6 +282,10 @@ impl<'a> Evaluation<'a> {
                     Operator::Divide => left.checked_div(right),
                     _ => left.checked_rem(right),
                 };
+                let is_by_zero = matches!(operator, Operator::Divide | Operator::Remainder) && right == 0;
+                if result.is_none() && !is_by_zero {
+                    return Err(Unreadable);
+                }
                 result.map(Value::Int)
             }
             (Value::Double(left), Value::Double(right)) => calculated(operator, left, right),

@@ -34,7 +34,7 @@
 //! An absent fact is `null`. Only `x == null`, `x != null` and `has(arguments.x)` see it: all other comparisons are false, also `!=`, and
 //! an absent boolean counts as false. `!` is ordinary negation, so `!(git.branch == "main")` is true without a repository, and
 //! `git.branch != "main"` is false. The same holds for an argument that the call does not have, for an argument of another type, and for
-//! arithmetic without a result.
+//! arithmetic without a result, such as a division by zero. A whole number that is too large is unreadable.
 //!
 //! If a fact exists and cannot be read, then the condition is [`Truth::Unreadable`], unless the result does not depend on the fact.
 

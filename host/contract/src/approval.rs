@@ -90,6 +90,28 @@ pub struct Answered {
     /// Channel of the answer: `terminal`, `web page`, `chat`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
+    /// The place from which the answer came: `page`, or the answering program and the number of its process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The signature of the person's passkey over the question and the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Box<PasskeyProof>>,
+}
+
+/// A signature of a passkey, as a browser returns it (WebAuthn, `AuthenticatorAssertionResponse`). Each member is
+/// base64url without padding. <https://www.w3.org/TR/webauthn-3/#iface-authenticatorassertionresponse>
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(clippy::exhaustive_structs, reason = "these are the four parts of an assertion, and a page sets all of them")]
+pub struct PasskeyProof {
+    /// Identifier of the credential that signed (`rawId`).
+    pub credential: String,
+    /// The JSON text that the browser created (`clientDataJSON`). It contains the challenge and the origin.
+    pub client_data: String,
+    /// The data of the authenticator (`authenticatorData`). It says whether the person was present and was verified.
+    pub authenticator_data: String,
+    /// The signature over the authenticator's data and the SHA-256 digest of the client data.
+    pub signature: String,
 }
 
 /// The kinds of [`Answered`]. All kinds except `Approved` and `HandedOver` are treated as a rejection. With
@@ -121,7 +143,7 @@ impl Answered {
     /// Creates an answer, with the reason of a rejection.
     #[must_use]
     pub fn new(kind: AnswerKind, reason: Option<String>) -> Self {
-        Self { kind, reason, micros: 0, for_session: false, by: None, via: None }
+        Self { kind, reason, micros: 0, for_session: false, by: None, via: None, from: None, proof: None }
     }
 
     /// Returns true if the event may happen.

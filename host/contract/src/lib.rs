@@ -39,7 +39,7 @@ mod payload;
 pub mod rule;
 mod types;
 
-pub use approval::{AnswerKind, Answered, Asker, Question};
+pub use approval::{AnswerKind, Answered, Asker, PasskeyProof, Question};
 pub use declared::{ModelRef, ToolSpec};
 pub use event::Shape;
 pub use fact::{Fact, FactName, SessionMode, ToolHints};

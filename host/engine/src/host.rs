@@ -11,9 +11,10 @@ use crate::audit::Archived;
 use crate::audit::{AuditSink, OperatorAction, RulesChanged, ToRecord as _};
 use crate::config::{Config, Entry, Settings};
 use crate::contract::action::ActionMap;
-use crate::contract::{EventKind, ToolCall, ToolCallVerdict};
+use crate::contract::{EventKind, PasskeyProof, ToolCall, ToolCallVerdict};
 use crate::engine::Engine;
 use crate::native::Rule;
+use crate::passkey::{Challenge, NewPasskey, PasskeyChange, Passkeys};
 #[cfg(feature = "cache")]
 use crate::plugin::Cache;
 use crate::plugin::{LoadError, Plugin, PluginTool};
@@ -24,7 +25,7 @@ use crate::sandbox::http::Network;
 #[cfg(feature = "http")]
 use crate::sandbox::http::Resolver;
 use crate::session::{
-    Clock, Notice, ObserverTasks, QuestionGone, Services, Session, SessionError, SessionSpec, SystemClock,
+    Clock, Notice, ObserverTasks, PasskeyError, QuestionGone, Services, Session, SessionError, SessionSpec, SystemClock,
 };
 #[cfg(feature = "store")]
 use crate::store::RuleTexts;
@@ -109,6 +110,7 @@ pub struct HostBuilder {
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
     shares_questions: bool,
+    shares_questions_with_passkey: bool,
     model: Option<Arc<dyn Model>>,
     capabilities: Vec<Arc<dyn Capability>>,
     network: Network,
@@ -171,6 +173,7 @@ impl Host {
             actions: ActionMap::default(),
             approver: None,
             shares_questions: false,
+            shares_questions_with_passkey: false,
             model: None,
             capabilities: Vec::new(),
             network: Network::default(),
@@ -331,6 +334,46 @@ impl Host {
     /// If the question no longer waits for an answer, or the answer cannot be written.
     pub async fn answer(&self, id: &str, approval: Approval) -> Result<(), QuestionGone> {
         self.shared.services.answer(id, approval).await
+    }
+
+    /// Returns the passkeys that are registered in the store. As soon as there is one, each yes needs a proof
+    /// ([`Approval::proof`]).
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn passkeys(&self) -> Result<Passkeys, StoreError> {
+        self.shared.services.passkeys().await
+    }
+
+    /// Registers a passkey. `own` is the signature of the new passkey over [`Passkeys::challenge_to_add`], and `by` the
+    /// signature of a registered one over the same challenge, which only the first passkey does not need. The log
+    /// records the change with the signatures.
+    ///
+    /// # Errors
+    /// If a signature does not count, or the change cannot be written.
+    pub async fn add_passkey(
+        &self,
+        new: NewPasskey,
+        own: PasskeyProof,
+        by: Option<PasskeyProof>,
+    ) -> Result<(), PasskeyError> {
+        self.shared.services.change_passkeys(PasskeyChange::Add { new, own, by }).await
+    }
+
+    /// Removes a passkey. `by` is the signature of a registered passkey over [`Passkeys::challenge_to_remove`].
+    ///
+    /// # Errors
+    /// If the signature does not count, or the change cannot be written.
+    pub async fn remove_passkey(&self, id: &str, by: PasskeyProof) -> Result<(), PasskeyError> {
+        self.shared.services.change_passkeys(PasskeyChange::Remove { id: id.to_owned(), by }).await
+    }
+
+    /// Returns what a passkey signs to answer a question with yes, for this time or for the rest of the session.
+    ///
+    /// # Errors
+    /// If the question no longer waits for an answer, or the store cannot be read.
+    pub async fn challenge_to_answer(&self, id: &str, for_session: bool) -> Result<Challenge, QuestionGone> {
+        self.shared.services.challenge_to_answer(id, for_session).await
     }
 
     /// Records a change that the user made to hookhost itself. This method sets the time of the record.
@@ -549,6 +592,14 @@ impl HostBuilder {
         self
     }
 
+    /// Like [`Self::share_questions`], but only if a passkey is registered in the store when the host is built. Then no
+    /// program can approve a call without the person.
+    #[must_use]
+    pub fn share_questions_with_passkey(mut self) -> Self {
+        self.shares_questions_with_passkey = true;
+        self
+    }
+
     /// Sets the models behind the capability `model`. Without this, each model call of a plugin is denied.
     #[must_use]
     pub fn model(mut self, model: Arc<dyn Model>) -> Self {
@@ -603,7 +654,7 @@ impl HostBuilder {
         }
         .with_sink(self.sink);
         let Self { clock, actions, approver, shares_questions, model, network, .. } = self;
-        let services = Services {
+        let mut services = Services {
             rules: RuleSet::new(config),
             actions,
             approver,
@@ -616,7 +667,13 @@ impl HostBuilder {
             observer_tasks: ObserverTasks::default(),
             open: Mutex::default(),
             notices: Mutex::default(),
+            known_passkeys: Mutex::default(),
+            refused_answers: Mutex::default(),
+            used_approvals: Mutex::default(),
         };
+        // Whoever removes passkeys from the store later is noticed.
+        let passkeys = services.passkeys().await?;
+        services.shares_questions |= self.shares_questions_with_passkey && passkeys.is_required();
         // This also answers the questions of processes that have ended.
         services.open_questions().await?;
         let reloading = tokio::sync::Mutex::default();

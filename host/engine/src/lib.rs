@@ -68,6 +68,7 @@
 //! | `compose` | combines the answers of several plugins to one event, without I/O |
 //! | `wire` | the contract's types as wasmtime passes them |
 //! | `state` | key-value state of plugins: snapshots and writes, without I/O |
+//! | [`passkey`] | keys of a person, and the signatures with which a yes is given |
 //! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] exports the parts that an embedder uses) |
 //! | `event` | the typed events: the payload that a plugin's `handle` gets, and the meaning of the verdict that `handle` returns |
 //! | [`plugin`] | loads a component: checks, compiles and configures it |
@@ -122,6 +123,7 @@ mod host;
 mod locked;
 mod marked_line;
 pub mod native;
+pub mod passkey;
 pub mod plugin;
 #[cfg(feature = "replay")]
 pub mod replay;
@@ -202,8 +204,8 @@ pub use native::Rule;
 pub use plugin::Plugin;
 pub use sandbox::SandboxError;
 pub use session::{
-    AllowedCall, Clock, EventType, OpenDecision, OpenOutcome, PendingApproval, PreparedCall, QuestionGone,
-    RecordedOutcome, Session, SessionSpec,
+    AllowedCall, Clock, EventType, OpenDecision, OpenOutcome, PasskeyError, PendingApproval, PreparedCall,
+    QuestionGone, RecordedOutcome, Session, SessionSpec,
 };
 pub use session::{FinalText, Piece, TextStream};
 pub use store::StoreError;

@@ -2,6 +2,7 @@
 //! messages and their responses.
 
 use crate::deadlines::WaitCallback;
+use crate::page_links::PageLinks;
 use crate::settler::{Settler, proxy};
 use hookhost_agents::directories::DIRECTORY_VARIABLES;
 use hookhost_agents::{Message, by_name};
@@ -54,6 +55,8 @@ pub(crate) struct HostState {
     pub(crate) socket: PathBuf,
     /// The address of the HTTP endpoint, if there is one.
     pub(crate) http_address: Option<std::net::SocketAddr>,
+    /// The page, if there is one.
+    pub(crate) page: Option<Arc<dyn PageLinks>>,
     /// Notified when the process must end.
     pub(crate) stop_requested: Notify,
     /// Number of connections and messages that are being served. A connection that is kept open does not count, but its pending
@@ -131,6 +134,13 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
             }
             let status = status.to_string();
             send(&mut output, &Response::Status(status)).await
+        }
+        Ok(Request::Page { directory, registers_passkey }) => {
+            let link = match &shared.page {
+                Some(page) => page.link(&directory, registers_passkey),
+                None => Err("this host has no page".to_owned()),
+            };
+            send(&mut output, &link.map_or_else(Response::Refused, Response::Link)).await
         }
         Ok(Request::Hook(request)) => hook(&shared, input, output, &request, process).await,
         Ok(Request::Keep) => {

@@ -36,6 +36,8 @@ pub(crate) struct SessionEvent<'a> {
     pub(crate) handle: &'a SessionHandle,
     /// Notes for the user about the rules.
     pub(crate) notes: &'a [String],
+    /// Says that a passkey was registered lately. Present only when a session starts.
+    pub(crate) passkey_note: Option<String>,
     pub(crate) rules_digest: &'a str,
     /// The deadline for decisions of people and plugins.
     pub(crate) deadline: Instant,
@@ -96,7 +98,7 @@ impl SessionEvent<'_> {
             }
             let notices = self.handle.session.take_notices().into_iter().map(|notice| notice.text);
             let notices = notices.chain(self.handle.take_deferred_notices());
-            for text in self.notes.iter().cloned().chain(notices) {
+            for text in self.notes.iter().chain(&self.passkey_note).cloned().chain(notices) {
                 if self.handle.is_first_mention(&text) {
                     outcome = outcome.notice(text);
                 }
@@ -260,27 +262,41 @@ impl SessionEvent<'_> {
         Ok((answer, Some(id)))
     }
 
-    /// Waits until the approval queue has decided an escalated event. Each question expires at the deadline of the event.
+    /// Waits until the approval queue has decided an escalated event.
     async fn decided<V: 'static, R: 'static>(
         &self,
-        mut open: OpenOutcome<V, R>,
+        open: OpenOutcome<V, R>,
+        on_wait: WaitCallback<'_>,
+    ) -> RecordedOutcome<Decision<V, R>> {
+        match open.into_final() {
+            Ok(settled) => self.noted(settled),
+            Err(pending) => self.waited(pending, on_wait).await,
+        }
+    }
+
+    /// Waits until the approval queue has answered the questions about an event. Each question expires at the deadline of the event.
+    async fn waited<V: 'static, R: 'static>(
+        &self,
+        mut pending: PendingApproval<V, R>,
         on_wait: WaitCallback<'_>,
     ) -> RecordedOutcome<Decision<V, R>> {
         loop {
-            let pending = match open.into_final() {
-                Ok(settled) => {
-                    let is_approved = settled.answer.as_ref().is_some_and(|answer| answer.answer.is_approved());
-                    self.is_approved.fetch_or(is_approved || !settled.earlier.is_empty(), Ordering::Relaxed);
-                    return settled;
-                }
-                Err(pending) => pending,
-            };
             // All questions about an event share its deadline, so a second question gets only the time that is left.
             let left = time_until(self.deadline);
             let limit = pending.request().deadline.min(left);
             on_wait(whole_seconds((limit + self.plugin_time).min(left)));
-            open = pending.wait_at_most(limit).await;
+            match pending.wait_at_most(limit).await.into_final() {
+                Ok(settled) => return self.noted(settled),
+                Err(next) => pending = next,
+            }
         }
+    }
+
+    /// Notes whether a person has approved the event.
+    fn noted<V, R>(&self, settled: RecordedOutcome<Decision<V, R>>) -> RecordedOutcome<Decision<V, R>> {
+        let is_approved = settled.answer.as_ref().is_some_and(|answer| answer.answer.is_approved());
+        self.is_approved.fetch_or(is_approved || !settled.earlier.is_empty(), Ordering::Relaxed);
+        settled
     }
 
     async fn tool_call(&self, tool: &ToolUse, on_wait: WaitCallback<'_>) -> Result<RecordedAnswer, String> {
@@ -291,6 +307,8 @@ impl SessionEvent<'_> {
         let settled = match self.abilities.asks {
             true => match open.into_final() {
                 Ok(settled) => settled,
+                // The agent does not ask for a passkey, so the question waits here.
+                Err(pending) if pending.needs_passkey().await => self.waited(pending, on_wait).await,
                 Err(pending) => return self.hand_over(tool, pending).await,
             },
             false => self.decided(open, on_wait).await,
@@ -463,6 +481,7 @@ mod tests {
                 abilities: adapter.abilities(&call),
                 handle: &handle,
                 notes: &[],
+                passkey_note: None,
                 rules_digest: "",
                 deadline: Instant::now() + Duration::from_secs(60),
                 plugin_time: Duration::ZERO,

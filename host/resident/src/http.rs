@@ -8,7 +8,7 @@
 //! | `POST /litellm/beta/litellm_basic_guardrail_api`, also without `/litellm` | LiteLLM's guardrail |
 //! | `POST /agentgateway/request`, `POST /agentgateway/response` | agentgateway's webhook |
 //! | `POST /mcp` | the MCP endpoint, with the tool `hook` |
-//! | `POST` to the path of an [`Endpoint`] | the endpoint's answer |
+//! | the method and path of an [`Endpoint`] | the endpoint's answer |
 //! | `GET /health` | answers if the host is running |
 //!
 //! The host waits for a person as long as the agent's hook waits. If the header `Hookhost-Within` contains a shorter time, the host
@@ -94,10 +94,52 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// An endpoint that another crate implements, for example for a draft standard. It answers `POST` requests to its path with JSON.
+/// The answer of an [`Endpoint`].
+#[derive(Debug)]
+pub struct EndpointAnswer {
+    status: StatusCode,
+    content_type: &'static str,
+    body: String,
+}
+
+impl EndpointAnswer {
+    /// Creates a successful answer in JSON.
+    pub fn json(body: String) -> Self {
+        Self { status: StatusCode::OK, content_type: "application/json", body }
+    }
+
+    /// Creates a successful answer of another type.
+    pub fn of_type(content_type: &'static str, body: String) -> Self {
+        Self { status: StatusCode::OK, content_type, body }
+    }
+
+    /// Creates the answer that the endpoint has nothing to say, with a sentence that says why.
+    pub fn not_found(why: &str) -> Self {
+        Self { status: StatusCode::NOT_FOUND, content_type: "text/plain; charset=utf-8", body: format!("{why}\n") }
+    }
+
+    /// Creates the answer that the endpoint failed, with a sentence that says why.
+    pub fn failed(why: &str) -> Self {
+        Self { status: StatusCode::INTERNAL_SERVER_ERROR, ..Self::not_found(why) }
+    }
+
+    fn response(self) -> Answer {
+        let mut answer = Response::new(Full::new(Bytes::from(self.body)));
+        *answer.status_mut() = self.status;
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        answer
+    }
+}
+
+/// An endpoint that another crate implements, for example for a draft standard or for monitoring.
 pub trait Endpoint: Send + Sync {
     /// Returns the path, such as `acs`, without slashes.
     fn path(&self) -> &'static str;
+
+    /// Returns true if the endpoint answers `GET` instead of `POST`. The default is false.
+    fn answers_get(&self) -> bool {
+        false
+    }
 
     /// Returns true if the endpoint authenticates requests itself. Its requests then need no token, but requests without the token
     /// are limited to 1 MiB.
@@ -111,7 +153,7 @@ pub trait Endpoint: Send + Sync {
         body: &'a [u8],
         home: &'a Path,
         timeout: ClientTimeout,
-    ) -> Pin<Box<dyn Future<Output = String> + Send + 'a>>;
+    ) -> Pin<Box<dyn Future<Output = EndpointAnswer> + Send + 'a>>;
 
     /// Records that a request could not be read. `has_token` is true if the request contained the token.
     fn note_unread(&self, settler: &Settler, home: &Path, has_token: bool, why: &str);
@@ -312,8 +354,12 @@ async fn respond(service: &HttpService, connection: &Connection, request: Reques
     let Some(route) = route else {
         return text(StatusCode::NOT_FOUND, "there is nothing at this path\n");
     };
-    if request.method() != Method::POST {
-        return last(text(StatusCode::METHOD_NOT_ALLOWED, "this path accepts POST\n"));
+    let method = match &route {
+        Route::Endpoint(endpoint) if endpoint.answers_get() => Method::GET,
+        _ => Method::POST,
+    };
+    if request.method() != method {
+        return last(text(StatusCode::METHOD_NOT_ALLOWED, &format!("this path accepts {method}\n")));
     }
     let timeout = timeout(&request);
     let most = if has_token { MAX_BYTES } else { MAX_BYTES_WITHOUT_TOKEN };
@@ -336,7 +382,7 @@ async fn respond(service: &HttpService, connection: &Connection, request: Reques
             text(StatusCode::BAD_REQUEST, &format!("{why}\n"))
         }
         (Route::Endpoint(endpoint), Ok(body)) => {
-            let answer = json(endpoint.answer(&service.settler, &body, &service.home, timeout).await);
+            let answer = endpoint.answer(&service.settler, &body, &service.home, timeout).await.response();
             if has_token { answer } else { last(answer) }
         }
         (Route::Endpoint(endpoint), Err(why)) => {

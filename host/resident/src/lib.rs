@@ -18,6 +18,7 @@
 //! | `unanswered_calls` | records the calls that no resident host answered |
 //! | `mcp` | the tool by which agents send events without starting a process |
 //! | [`http`] | hooks, gateways and the MCP endpoint over HTTP |
+//! | `page_links` | makes links to the page of another crate |
 //! | `connection` | a connection to the socket, with its messages and responses |
 //! | `successor` | detects that another version has replaced the program's file |
 //! | [`resident`] | the socket, and the beginning and end of the process |
@@ -33,6 +34,7 @@ mod event;
 pub mod http;
 mod mcp;
 mod outcome_cache;
+mod page_links;
 pub mod pause;
 pub mod resident;
 pub mod rule_pauses;
@@ -43,6 +45,7 @@ mod successor;
 mod unanswered_calls;
 pub mod users_file;
 
+pub use page_links::PageLinks;
 pub use pause::Pause;
 pub use resident::{EndReason, ResidentError, ResidentHost};
 pub use rule_pauses::RulePauses;

@@ -7,6 +7,7 @@
 
 use crate::connection::{HostState, serve};
 use crate::http::{self, Endpoints, Token};
+use crate::page_links::PageLinks;
 use crate::settler::Settler;
 use crate::successor::ProgramWatch;
 use crate::unanswered_calls;
@@ -82,6 +83,7 @@ pub struct ResidentHost {
     successor: Option<ProgramWatch>,
     is_on_demand: bool,
     http: Option<HttpSettings>,
+    page: Option<Arc<dyn PageLinks>>,
     _lock: File,
 }
 
@@ -132,6 +134,7 @@ impl ResidentHost {
             successor: ProgramWatch::new(),
             is_on_demand: false,
             http: None,
+            page: None,
             _lock: lock,
         }))
     }
@@ -147,6 +150,12 @@ impl ResidentHost {
     #[must_use]
     pub fn with_http(self, listener: TcpListener, token: Token, endpoints: Endpoints, home: PathBuf) -> Self {
         Self { http: Some(HttpSettings { listener, token, endpoints, home }), ..self }
+    }
+
+    /// Also makes links to this page. The host does not end for lack of use while the page is used.
+    #[must_use]
+    pub fn with_page(self, page: Arc<dyn PageLinks>) -> Self {
+        Self { page: Some(page), ..self }
     }
 
     /// Serves until there is a reason to end, and returns the reason. The host also ends if `stop` is ready, or if nobody has used
@@ -168,6 +177,7 @@ impl ResidentHost {
             socket: self.socket_path.clone(),
             http_address: self.http.as_ref().and_then(|http| http.listener.local_addr().ok()),
             settler,
+            page: self.page.clone(),
             stop_requested: Notify::new(),
             active: AtomicUsize::new(0),
             message_done: Notify::new(),
@@ -212,7 +222,8 @@ impl ResidentHost {
                     if recording.is_finished() {
                         recording = record();
                     }
-                    self.reason_to_end(shared.settler.idle(), idle).await
+                    let page = self.page.as_ref().map_or(Duration::MAX, |page| page.unused());
+                    self.reason_to_end(shared.settler.idle().min(page), idle).await
                 }
                 () = shared.stop_requested.notified() => Some(EndReason::Stopped),
                 () = &mut stop, if ended != Some(EndReason::Stopped) => Some(EndReason::Stopped),

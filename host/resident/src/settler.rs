@@ -23,8 +23,11 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{OnceCell, watch};
+
+/// Time during which each new session tells its user about a new passkey.
+const NEW_PASSKEY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Maximum length of a directory's path, in bytes: `PATH_MAX` of Linux.
 const MAX_PATH: usize = 4096;
@@ -306,6 +309,10 @@ impl Settler {
         if rules.plugin_time > hook::CALL_TIMEOUT / 2 {
             on_wait(whole_seconds(rules.plugin_time.min(time_until(deadline))));
         }
+        let passkey_note = match call.event {
+            HookEvent::SessionStart { .. } => passkey_note(&self.host).await,
+            _ => None,
+        };
         let event = SessionEvent {
             adapter,
             call,
@@ -313,6 +320,7 @@ impl Settler {
             abilities: adapter.abilities(call),
             handle: &handle,
             notes: &rules.notes,
+            passkey_note,
             rules_digest: &rules.digest,
             deadline,
             plugin_time: rules.plugin_time,
@@ -401,4 +409,21 @@ fn check_lengths(session: &AgentSession) -> Option<String> {
 /// Returns the text that tells the model or the user why no decision was made on an event.
 fn unsettled_reason(adapter: &Adapter, why: &str) -> String {
     reason::not_settled(adapter.agent().name, why)
+}
+
+/// Returns a sentence for the user if a passkey was registered lately, or if something else than hookhost changed the passkeys. A program
+/// that registers its own passkey must not stay unnoticed.
+async fn passkey_note(host: &Host) -> Option<String> {
+    let passkeys = host.passkeys().await.ok()?;
+    if passkeys.altered().is_some() {
+        return Some(
+            "no yes counts, because something else than hookhost changed its passkeys: see hookhost passkey".to_owned(),
+        );
+    }
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(NEW_PASSKEY);
+    let newest = passkeys.registered().last().filter(|passkey| u128::from(passkey.added) > since.as_millis())?;
+    Some(format!(
+        "a passkey was registered ({}), and each yes needs one. Was it not you? hookhost passkey",
+        newest.name
+    ))
 }

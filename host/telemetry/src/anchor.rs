@@ -129,8 +129,7 @@ impl Anchor {
     pub fn of(log: &Path, time: u64) -> Result<Self, LogError> {
         let (followed, _) = FollowedLog::open(log, FollowFrom::End)?;
         let position = followed.position();
-        let machine = nix::sys::utsname::uname()
-            .map_or_else(|_| String::new(), |name| name.nodename().to_string_lossy().into_owned());
+        let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Ok(Self { log: position.log, seq: position.seq, head: position.hash, time, machine })
     }
 }

@@ -419,6 +419,10 @@ impl Reading {
                 }
             }
             Record::Approval(answer) => self.add_answer(line, answer, &agent),
+            Record::AnswerRefused(refused) => {
+                let meaning = format!("an answer did not count: {}", refused.why);
+                self.note_gap("answer-refused", &agent, line.seq(), time, 1 + refused.unrecorded, &meaning);
+            }
             Record::Delivery(delivery) => self.add_delivery(line.seq(), delivery, &agent),
             Record::Dropped(dropped) => {
                 let events = dropped.events.values().sum();
@@ -502,10 +506,14 @@ impl Reading {
         // Later versions add members that say more about the answer.
         let stored: Value = serde_json::from_str(line.text()).unwrap_or_default();
         let members = stored["answer"].as_object().cloned().unwrap_or_default();
-        let known = ["kind", "micros", "by", "via", "reason", "for-session"];
+        let known = ["kind", "micros", "by", "via", "reason", "for-session", "proof"];
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let further = members.iter().filter(|(name, _)| !known.contains(&name.as_str()));
         let mut details: BTreeMap<String, String> = further.map(|(name, value)| (name.clone(), text(value))).collect();
+        if answer.answer.proof.is_some() {
+            // The verification of the log has checked the signature.
+            details.insert("passkey".to_owned(), "signed".to_owned());
+        }
         if answer.answer.for_session {
             details.insert("for-session".to_owned(), "yes".to_owned());
         }

@@ -19,6 +19,7 @@
 //! | `source` | a transcript that is being read |
 //! | `agents` | the formats of the agents, one file each |
 //! | `past_events` | reads all transcripts |
+//! | `unseen_sessions` | the sessions about which hookhost was not asked |
 //!
 //! ```
 //! use hookhost_transcripts::{EventQuery, PastEvents, TranscriptPlaces};
@@ -42,8 +43,10 @@ mod omission;
 mod past_events;
 mod places;
 mod source;
+mod unseen_sessions;
 
 pub use agents::adapters;
 pub use omission::{Omission, OmissionKind};
 pub use past_events::{EventQuery, PastEvent, PastEvents};
 pub use places::TranscriptPlaces;
+pub use unseen_sessions::{SessionCount, UnseenSessions};

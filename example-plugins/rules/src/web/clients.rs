@@ -9,7 +9,9 @@ pub(super) struct Client {
     pub(super) hosts: &'static str,
     /// Options whose value is a setting, such as `https_proxy=a.com`.
     pub(super) settings: &'static str,
-    /// Options that name a file with further addresses or settings.
+    /// Options whose value is the command that connects: `ssh -p 22`.
+    pub(super) commands: &'static str,
+    /// Options that name a file with further addresses or settings, or whose value is such a text.
     pub(super) files: &'static str,
     pub(super) operands: Operands,
 }
@@ -45,12 +47,15 @@ pub(super) enum Operands {
 }
 
 const CLIENT: Client =
-    Client { programs: "", letters: "", hosts: "", settings: "", files: "", operands: Operands::First };
+    Client { programs: "", letters: "", hosts: "", settings: "", commands: "", files: "", operands: Operands::First };
+
+/// Options of `ncat` that take a value.
+pub(super) const LONG_WITH_VALUE: &str = " --sh-exec --exec --lua-exec --source --source-port --wait --idle-timeout --delay --proxy --proxy-type --proxy-auth ";
 
 const SSH_LETTERS: &str = "BbcDEeFIiJLlmOopQRSWw";
 const LOCAL_COMMANDS: &[&str] = &["auth status", "alias", "completion", "config", "help", "version"];
 
-pub(super) const CLIENTS: [Client; 30] = [
+pub(super) const CLIENTS: [Client; 34] = [
     Client {
         programs: "curl curlie",
         letters: "AbcCdDeEFHhKmoPQrtTuUwxXYyz",
@@ -58,6 +63,7 @@ pub(super) const CLIENTS: [Client; 30] = [
         settings: "connect-to resolve",
         files: "K config",
         operands: Operands::Urls,
+        ..CLIENT
     },
     Client {
         programs: "wget wget2",
@@ -66,6 +72,7 @@ pub(super) const CLIENTS: [Client; 30] = [
         settings: "e execute",
         files: "i input-file config",
         operands: Operands::Urls,
+        ..CLIENT
     },
     Client {
         programs: "aria2c",
@@ -84,21 +91,43 @@ pub(super) const CLIENTS: [Client; 30] = [
         files: "F",
         ..CLIENT
     },
-    Client { programs: "sftp", letters: "BbcDFiJloPRSsX", hosts: "J", settings: "o", files: "F", ..CLIENT },
     Client {
-        programs: "scp",
+        programs: "sftp",
+        letters: "BbcDFiJloPRSsX",
+        hosts: "J",
+        settings: "o",
+        commands: "S",
+        files: "F",
+        ..CLIENT
+    },
+    Client {
+        programs: "scp sshfs",
         letters: "cDFiJloPSX",
         hosts: "J",
         settings: "o",
+        commands: "S",
         files: "F",
         operands: Operands::Places,
     },
-    Client { programs: "rsync sshfs", operands: Operands::Places, ..CLIENT },
-    Client { programs: "nc ncat netcat", letters: "IiMmOPpqsTVWwXxecgG", hosts: "x proxy", ..CLIENT },
-    Client { programs: "telnet", letters: "beklnSX", ..CLIENT },
-    Client { programs: "ftp lftp tftp", letters: "uep", ..CLIENT },
-    Client { programs: "traceroute gnutls-cli ssh-copy-id siege", letters: "cFiIlmMpQsSTtwW", ..CLIENT },
-    Client { programs: "ping", letters: "cFiIlmMpQsSTtwW", operands: Operands::Hosts(""), ..CLIENT },
+    Client { programs: "rsync", letters: "eTfBM", commands: "e rsh", operands: Operands::Places, ..CLIENT },
+    Client { programs: "borg mount unison rdiff-backup", operands: Operands::Places, ..CLIENT },
+    Client {
+        programs: "nc ncat netcat nc.openbsd nc.traditional",
+        letters: "IiMmOPpqsTVWwXxecgGd",
+        hosts: "x proxy",
+        ..CLIENT
+    },
+    Client { programs: "telnet ztcp grpcurl smbclient", letters: "beklnSXdHU", ..CLIENT },
+    Client { programs: "ftp tnftp lftp tftp ncftp ncftpput ncftpget", letters: "uepcf", files: "c e f", ..CLIENT },
+    Client { programs: "traceroute tracepath gnutls-cli ssh-copy-id siege", letters: "cFiIlmMpQsSTtwW", ..CLIENT },
+    Client { programs: "ping ping6 fping hping3", letters: "cFiIlmMpQsSTtwW", operands: Operands::Hosts(""), ..CLIENT },
+    Client {
+        programs: "iperf iperf3 wscat",
+        letters: "cp",
+        hosts: "c client connect",
+        operands: Operands::Local,
+        ..CLIENT
+    },
     Client {
         programs: "mtr",
         letters: "aBcFfGIiLMmoPQsUyZ",
@@ -118,7 +147,11 @@ pub(super) const CLIENTS: [Client; 30] = [
         ),
         ..CLIENT
     },
-    Client { programs: "dig nslookup host drill getent", operands: Operands::Names, ..CLIENT },
+    Client {
+        programs: "dig kdig delv nslookup host drill whois resolvectl getent",
+        operands: Operands::Names,
+        ..CLIENT
+    },
     Client {
         programs: "psql pg_dump pg_dumpall pg_restore",
         letters: "cdfFhLnoPpRTtUv",
@@ -144,15 +177,31 @@ pub(super) const CLIENTS: [Client; 30] = [
     },
     Client { programs: "rclone", operands: Operands::Remotes, ..CLIENT },
     Client {
-        programs: "docker podman",
+        programs: "docker podman nerdctl buildah",
         letters: "cHl",
         hosts: "H host url",
-        operands: Operands::Images(&["push", "pull", "login", "image push", "image pull"], "docker.io"),
+        operands: Operands::Images(
+            &["push", "pull", "login", "image push", "image pull", "compose push", "compose pull"],
+            "docker.io",
+        ),
         ..CLIENT
     },
     Client { programs: "skopeo crane oras", operands: Operands::Images(&[], ""), ..CLIENT },
-    Client { programs: "git", letters: "cC", settings: "c config config-env", operands: Operands::Git, ..CLIENT },
-    Client { programs: "gh", hosts: "hostname", operands: Operands::Service("github.com", LOCAL_COMMANDS), ..CLIENT },
+    Client {
+        programs: "git",
+        letters: "cC",
+        hosts: "smtp-server",
+        settings: "c config config-env",
+        operands: Operands::Git,
+        ..CLIENT
+    },
+    Client {
+        programs: "gh",
+        letters: "h",
+        hosts: "h hostname",
+        operands: Operands::Service("github.com", LOCAL_COMMANDS),
+        ..CLIENT
+    },
     Client { programs: "glab", hosts: "hostname", operands: Operands::Service("gitlab.com", LOCAL_COMMANDS), ..CLIENT },
     Client {
         programs: "aws",
@@ -160,11 +209,26 @@ pub(super) const CLIENTS: [Client; 30] = [
         operands: Operands::Service("amazonaws.com", &["configure", "help"]),
         ..CLIENT
     },
+    Client {
+        programs: "gsutil gcloud bq",
+        operands: Operands::Service(
+            "googleapis.com",
+            &["config", "info", "version", "help", "auth list", "components"],
+        ),
+        ..CLIENT
+    },
+    Client {
+        programs: "az",
+        operands: Operands::Service("azure.com", &["config", "account show", "account list", "version", "help"]),
+        ..CLIENT
+    },
 ];
 /// Variables that contain an address, in lower case, beside those for proxies.
-pub(super) const VARIABLES: [&str; 10] = [
+pub(super) const VARIABLES: [&str; 14] = [
     "gh_host",
     "gitlab_host",
+    "gitlab_uri",
+    "gl_host",
     "docker_host",
     "pghost",
     "pghostaddr",
@@ -172,12 +236,27 @@ pub(super) const VARIABLES: [&str; 10] = [
     "pip_index_url",
     "npm_config_registry",
     "aws_endpoint_url",
+    "aws_endpoint_url_s3",
+    "container_host",
     "vault_addr",
 ];
-/// Settings of SSH that contain an address, in lower case, and settings and variables of SSH and Git that contain a command.
+/// Settings of SSH that contain an address, in lower case, and those that name the target of a tunnel: `80 a.com:80`.
 pub(super) const HOST_SETTINGS: [&str; 2] = ["hostname", "proxyjump"];
-pub(super) const COMMAND_SETTINGS: [&str; 6] =
-    ["proxycommand", "core.sshcommand", "core.gitproxy", "git_ssh_command", "git_ssh", "git_proxy_command"];
+pub(super) const FORWARDS: [&str; 2] = ["localforward", "remoteforward"];
+/// Settings and variables, in lower case, that contain the command that connects.
+pub(super) const COMMAND_SETTINGS: [&str; 9] = [
+    "proxycommand",
+    "core.sshcommand",
+    "core.gitproxy",
+    "git_ssh_command",
+    "git_ssh",
+    "git_proxy_command",
+    "ssh_command",
+    "rsync_rsh",
+    "rsync_connect_prog",
+];
+/// Settings and variables, in lower case, that name a file with settings, or complete the names of hosts.
+pub(super) const FILE_SETTINGS: [&str; 5] = ["include.path", "input", "canonicaldomains", "curl_home", "wgetrc"];
 /// Parts of settings of Git that lead an address elsewhere, in lower case.
 pub(super) const REDIRECTIONS: [&str; 3] = ["insteadof=", ".url=", ".pushurl="];
 /// Schemes of addresses that are looked for in words.
@@ -199,7 +278,11 @@ pub(super) struct GitCommand {
 
 const GIT_COMMAND: GitCommand = GitCommand { words: "", letters: "", options: "" };
 
-pub(super) const GIT: [GitCommand; 18] = [
+/// Options of `git submodule add` and `git remote add` that take a value.
+const ADDED: GitCommand =
+    GitCommand { letters: "btm", options: "b t m branch name reference depth track mirror", ..GIT_COMMAND };
+
+pub(super) const GIT: [GitCommand; 27] = [
     GitCommand { words: "push", ..GIT_COMMAND },
     GitCommand {
         words: "pull",
@@ -221,6 +304,14 @@ pub(super) const GIT: [GitCommand; 18] = [
     GitCommand { words: "ls-remote", letters: "o", options: "o exec server-option sort upload-pack" },
     GitCommand { words: "archive", letters: "o", options: "remote" },
     GitCommand { words: "remote update", ..GIT_COMMAND },
+    GitCommand { words: "remote show", ..GIT_COMMAND },
+    GitCommand { words: "remote prune", ..GIT_COMMAND },
+    GitCommand { words: "remote add", ..ADDED },
+    GitCommand { words: "remote set-url", ..ADDED },
+    GitCommand { words: "submodule add", ..ADDED },
+    GitCommand { words: "submodule update", ..GIT_COMMAND },
+    GitCommand { words: "svn", ..GIT_COMMAND },
+    GitCommand { words: "p4", ..GIT_COMMAND },
     GitCommand { words: "send-pack", ..GIT_COMMAND },
     GitCommand { words: "fetch-pack", ..GIT_COMMAND },
     GitCommand { words: "http-push", ..GIT_COMMAND },
@@ -230,11 +321,12 @@ pub(super) const GIT: [GitCommand; 18] = [
     GitCommand { words: "subtree push", letters: "bmP", options: "b m P annotate branch message onto prefix" },
     GitCommand { words: "subtree pull", letters: "bmP", options: "b m P annotate branch message onto prefix" },
     GitCommand { words: "lfs push", ..GIT_COMMAND },
+    GitCommand { words: "lfs clone", ..GIT_COMMAND },
     GitCommand { words: "lfs pull", ..GIT_COMMAND },
     GitCommand { words: "lfs fetch", ..GIT_COMMAND },
 ];
 /// Commands that send something to a server that the text does not name.
-pub(super) const SENDING: [(&str, &str); 10] = [
+pub(super) const SENDING: [(&str, &str); 24] = [
     ("npm", "publish"),
     ("pnpm", "publish"),
     ("yarn", "publish"),
@@ -245,6 +337,50 @@ pub(super) const SENDING: [(&str, &str); 10] = [
     ("twine", "upload"),
     ("gem", "push"),
     ("helm", "push"),
+    ("croc", "send"),
+    ("wormhole", "send"),
+    ("jj", "git push"),
+    ("hg", "push"),
+    ("bzr", "push"),
+    ("svn", "commit"),
+    ("svn", "ci"),
+    ("mc", "cp"),
+    ("mc", "mirror"),
+    ("mc", "pipe"),
+    ("s3cmd", "put"),
+    ("s3cmd", "sync"),
+    ("s5cmd", "cp"),
+    ("s5cmd", "sync"),
+];
+/// Interpreters whose code may be in a word or in the input, and parts of code that use the network.
+pub(super) const INTERPRETERS: [&str; 10] =
+    ["python", "node", "deno", "bun", "perl", "ruby", "php", "awk", "gawk", "zsh"];
+pub(super) const NETWORK_CODE: [&str; 25] = [
+    "socket",
+    "Socket",
+    "SOCK_STREAM",
+    "urllib",
+    "urlopen",
+    "http.client",
+    "requests.",
+    "httpx",
+    "aiohttp",
+    "smtplib",
+    "ftplib",
+    "paramiko",
+    "open_connection",
+    "fetch(",
+    "('net')",
+    "(\"net\")",
+    "('tls')",
+    "(\"tls\")",
+    "('https')",
+    "(\"https\")",
+    "dgram",
+    "net/http",
+    "Net::",
+    "HTTP::Tiny",
+    "/inet/",
 ];
 /// Begins a file of bash that is a connection.
 pub(super) const SOCKETS: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];

@@ -15,6 +15,7 @@ mod profile;
 mod resident;
 mod rule;
 mod session;
+mod telemetry;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
@@ -30,7 +31,9 @@ pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
 pub(crate) use on_off::{OffArgs, OnArgs};
 pub(crate) use period::period;
 pub(crate) use profile::{AddArgs, ProfileArgs, ProfileCommand, UseProfileArgs};
-pub(crate) use resident::{AllowOnceArgs, ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
+pub(crate) use resident::{
+    AllowOnceArgs, ApprovalsArgs, ApprovalsCommand, HookArgs, PasskeyArgs, PasskeyCommand, ServeArgs, UiArgs,
+};
 pub(crate) use rule::{
     AcceptArgs, AcceptOptions, AddRuleArgs, ExplainArgs, ListRulesArgs, ProposalsArgs, ProposeArgs, RejectArgs,
     RemoveRuleArgs, RuleArgs, RuleCommand, RuleOffArgs, RuleOnArgs, RuleWordsArgs,
@@ -38,6 +41,7 @@ pub(crate) use rule::{
 pub(crate) use session::{
     LabelsArgs, ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs, UnlabelArgs,
 };
+pub(crate) use telemetry::{TelemetryArgs, TelemetryCommand};
 
 use crate::exit::CODES;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -143,10 +147,12 @@ pub(crate) enum Command {
     Dispatch(DispatchArgs),
     Hook(HookArgs),
     Serve(ServeArgs),
+    Ui(UiArgs),
     Acp(AcpArgs),
     Mcp(McpArgs),
     Approvals(ApprovalsArgs),
     AllowOnce(AllowOnceArgs),
+    Passkey(PasskeyArgs),
     Audit(AuditArgs),
     Why(WhyArgs),
     Replay(ReplayArgs),
@@ -154,6 +160,7 @@ pub(crate) enum Command {
     Record(RecordArgs),
     Report(ReportArgs),
     Evidence(EvidenceArgs),
+    Telemetry(TelemetryArgs),
     Update(UpdateArgs),
     Cache(CacheArgs),
     Rule(RuleArgs),

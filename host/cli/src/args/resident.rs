@@ -50,6 +50,22 @@ impl From<FailureArg> for OnFailure {
     }
 }
 
+const UI_EXAMPLES: &str = "\
+Examples:
+  hookhost ui
+  hookhost ui --no-open";
+
+/// Open the page: what happens now, why, and what waits for you
+///
+/// The page is part of the resident host on this machine. The link opens it once, within a minute.
+#[derive(Debug, Args)]
+#[command(after_help = UI_EXAMPLES)]
+pub(crate) struct UiArgs {
+    /// Only print the link
+    #[arg(long)]
+    pub(crate) no_open: bool,
+}
+
 const SERVE_EXAMPLES: &str = "\
 Examples:
   hookhost serve
@@ -114,6 +130,42 @@ Examples:
 pub(crate) struct AllowOnceArgs {
     /// The code of the rejection, as your agent or `hookhost approvals` shows it
     pub(crate) code: Option<String>,
+}
+
+const PASSKEY_EXAMPLES: &str = "\
+Examples:
+  hookhost passkey
+  hookhost passkey add
+  hookhost passkey remove";
+
+/// Let only a passkey of yours say yes to an agent
+///
+/// Without a subcommand, lists the registered passkeys.
+#[derive(Debug, Args)]
+#[command(after_help = PASSKEY_EXAMPLES)]
+pub(crate) struct PasskeyArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<PasskeyCommand>,
+
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PasskeyCommand {
+    /// Open the page to register a passkey; each yes needs one from then on
+    Add {
+        /// Only print the link
+        #[arg(long)]
+        no_open: bool,
+    },
+    /// Open the page to remove a passkey, which needs a registered one
+    Remove {
+        /// Only print the link
+        #[arg(long)]
+        no_open: bool,
+    },
 }
 
 const APPROVALS_EXAMPLES: &str = "\

@@ -1,6 +1,6 @@
 //! `hookhost allow-once`: lets exactly one rejected call pass once. Only a person at a terminal can do this.
 
-use super::approvals::{answer, named, open_questions};
+use super::approvals::{answer, named, open_questions, refuse_without_passkey};
 use crate::args::AllowOnceArgs;
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
@@ -24,6 +24,7 @@ pub(crate) async fn run(args: &AllowOnceArgs) -> Result<Exit, CliError> {
         let error = CliError::usage("this call was not rejected: it still waits for your answer");
         return Err(error.advise(format!("hookhost approvals yes {}", request.code)));
     }
+    refuse_without_passkey(&host, request).await?;
     let session = one_line(&request.session);
     output::print(&format!("{}{DIM}in the session {session}{DIM:#}\n", describe(request, None)))?;
     if !output::confirm("Let exactly this call pass once?", ": nothing was allowed")? {

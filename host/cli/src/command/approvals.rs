@@ -40,6 +40,7 @@ pub(crate) async fn run(args: &ApprovalsArgs) -> Result<Exit, CliError> {
                 );
                 return Err(error.advise(format!("hookhost allow-once {code}")));
             }
+            refuse_without_passkey(&host, request).await?;
             answer(&host, request, Approval::yes(), "hookhost approvals").await?;
             output::print(&format!("It may run, once: {}\n", headline(request)))?;
         }
@@ -59,6 +60,19 @@ pub(super) async fn open_questions() -> Result<(Host, Vec<ApprovalRequest>), Cli
     let host = builder.build().await.map_err(anyhow::Error::new)?;
     let open = host.questions().await.map_err(|error| audit_log::unusable(&error))?;
     Ok((host, open))
+}
+
+/// Fails if a passkey is registered, because a terminal cannot ask for one. Says where the user can answer.
+pub(super) async fn refuse_without_passkey(host: &Host, request: &ApprovalRequest) -> Result<(), CliError> {
+    let passkeys = host.passkeys().await.map_err(|error| audit_log::unusable(&error))?;
+    if !passkeys.is_required() {
+        return Ok(());
+    }
+    let why = match passkeys.altered() {
+        Some(why) => anyhow!("the passkeys cannot be trusted, so no yes counts: {why}"),
+        None => anyhow!("a passkey is registered, so you can say yes only on the page: {}", headline(request)),
+    };
+    Err(CliError::new(Exit::Rejected, why).advise("hookhost ui"))
 }
 
 /// Answers a question in the user's name. `via` is the command that the user has run.

@@ -11,13 +11,12 @@ use crate::output::{
     style::{DIM, ERROR, GOOD, NAME, WARNING},
     truncate::counted,
 };
-use crate::unseen_sessions::{SessionCount, UnseenSessions};
 use anyhow::anyhow;
 use hookhost::files::{self, NewFile};
 use hookhost_telemetry::anchor::AnchorPlace;
 use hookhost_telemetry::evidence::{Evidence, EvidenceRequest, Gap};
 use hookhost_telemetry::tally::Tally;
-use hookhost_transcripts::TranscriptPlaces;
+use hookhost_transcripts::{SessionCount, TranscriptPlaces, UnseenSessions};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;

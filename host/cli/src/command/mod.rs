@@ -25,6 +25,7 @@ mod leftovers;
 mod mcp;
 mod off;
 mod on;
+mod passkey;
 mod profile;
 mod record;
 mod relayed;
@@ -37,9 +38,11 @@ mod serve;
 mod session;
 mod suggest;
 mod table;
+mod telemetry;
 mod test;
 mod tools;
 mod trust;
+mod ui;
 mod uninstall;
 mod update;
 mod why;
@@ -79,6 +82,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Install(args) => install::run(&args),
         Command::Uninstall(args) => uninstall::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Ui(args) => ui::run(&args),
         Command::Agents(args) => agents::run(&args),
         Command::Inspect(args) => wait_for(inspect::run(&args)),
         Command::Hooks(args) => wait_for(hooks::run(&args)),
@@ -97,6 +101,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         },
         Command::Acp(args) => wait_here_for(acp::proxy(&args)),
         Command::AllowOnce(args) => wait_here_for(allow_once::run(&args)),
+        Command::Passkey(args) => wait_here_for(passkey::run(&args)),
         Command::Approvals(args) => wait_here_for(approvals::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),
         Command::Report(args) => report::run(&args),
@@ -105,6 +110,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Test(args) => wait_for(test::run(&args)),
         Command::Record(args) => record::run(&args),
         Command::Replay(args) => wait_for(replay::run(&args)),
+        Command::Telemetry(args) => telemetry::run(&args),
         Command::Update(args) => update::run(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Rule(args) => wait_for(rule::run(&args)),

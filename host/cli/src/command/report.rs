@@ -10,9 +10,8 @@ use crate::output::{
     truncate::{counted, cut},
     wrap::width,
 };
-use crate::unseen_sessions::{SessionCount, UnseenSessions};
 use hookhost_telemetry::tally::{Answers, Counts, EventTimes, RuleName, Tally, percentile};
-use hookhost_transcripts::TranscriptPlaces;
+use hookhost_transcripts::{SessionCount, TranscriptPlaces, UnseenSessions};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

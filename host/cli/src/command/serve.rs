@@ -3,6 +3,7 @@
 use crate::args::ServeArgs;
 use crate::directory_rules::UserConfigurations;
 use crate::exit::{CliError, Exit};
+use crate::telemetry::{HostTelemetry, MetricsEndpoint};
 use crate::{audit_log, configuration, interrupt, loading, log_upkeep, output};
 use anyhow::anyhow;
 use data_encoding::HEXLOWER;
@@ -11,8 +12,9 @@ use hookhost::files::{self, Guard, Links};
 use hookhost_client::connection::{Connection, ConnectionError, Deadline};
 use hookhost_client::paths::HostPaths;
 use hookhost_client::{control, start};
-use hookhost_resident::http::Token;
-use hookhost_resident::{EndReason, ResidentHost, Settler};
+use hookhost_page::{LoopbackListeners, Page, PageSettings};
+use hookhost_resident::http::{Endpoints, Token};
+use hookhost_resident::{EndReason, PageLinks, ResidentHost, Settler};
 use hookhost_standards::Acs;
 use hookhost_standards::acs::signature::Secret;
 use listenfd::ListenFd;
@@ -20,7 +22,7 @@ use rand::{TryRng as _, rngs::SysRng};
 use serde_json::Value;
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsRawFd as _, IntoRawFd as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -47,6 +49,12 @@ const END_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// Time that a hook waits until the previous resident host has ended.
 const PLACE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The variable in which a host passes the tabs of its page to its successor. It contains digests, which give no access.
+const PAGE_TABS: &str = "HOOKHOST_PAGE_TABS";
+
+/// The number of the first file that is passed to a successor. It is above the files of a host that has just stopped serving.
+const FIRST_PASSED: i32 = 200;
 
 /// Interval at which a new host checks whether the previous host has ended.
 const CLAIM_INTERVAL: Duration = Duration::from_millis(2);
@@ -161,21 +169,28 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
     if !args.on_demand {
         output::note(&format!("hookhost serves at {}\n", place.socket().display()));
     }
+    let telemetry = HostTelemetry::start(!args.on_demand);
+    let mut inherited = ListenFd::from_env();
     let (resident, listener) = match args.http {
-        Some(address) => with_http(resident, address, secret(args.acs_key.as_deref())?)?,
+        Some(address) => with_http(resident, address, secret(args.acs_key.as_deref())?, &telemetry, &mut inherited)?,
         None => (resident, None),
     };
+    let page = page(&settler, inherited_page(&mut inherited, listener.is_some()))?;
+    let resident = resident.with_page(Arc::clone(&page) as Arc<dyn PageLinks>);
     let idle = args.idle.or_else(|| args.on_demand.then_some(IDLE));
     let upkeep = tokio::spawn(log_upkeep::keep_up(host.clone()));
     let ended = resident.serve(Arc::clone(&settler), idle, cancel.cancelled()).await;
     upkeep.abort();
     let ended = ended.map_err(|error| anyhow!("the resident host cannot listen: {error}"))?;
+    let page = page.stop();
     drop(settler);
     let done = audit_log::finish(&host, Ok(Exit::Done)).await;
     log_upkeep::add_last_anchor().await;
+    // The sinks get the last records, too.
+    let _ = tokio::task::spawn_blocking(move || telemetry.end()).await;
     // If the host was asked to end in the meantime, it ends without a successor.
     if ended == EndReason::Replaced && !cancel.is_cancelled() {
-        return Ok(HostEnding { exit: done?, successor: Some(Successor { listener }) });
+        return Ok(HostEnding { exit: done?, successor: Some(Successor { listener, page }) });
     }
     if !args.on_demand {
         output::note(match ended {
@@ -192,6 +207,8 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
 struct Successor {
     /// The listener for HTTP. It stays open during the replacement, so that HTTP clients wait and get no error.
     listener: Option<std::net::TcpListener>,
+    /// The listeners and the tabs of the page, so that open tabs go on.
+    page: Option<(LoopbackListeners, String)>,
 }
 
 impl Successor {
@@ -203,13 +220,8 @@ impl Successor {
         };
         let mut command = Command::new(&program);
         command.args(std::env::args_os().skip(1));
-        if let Some(listener) = &self.listener {
-            if let Err(error) = rustix::io::fcntl_setfd(listener, rustix::io::FdFlags::empty()) {
-                return anyhow!("the listener cannot be handed to the new program: {error}").into();
-            }
-            let number = listener.as_raw_fd().to_string();
-            command.env("LISTEN_FDS", "1").env("LISTEN_FDS_FIRST_FD", number);
-            command.env("LISTEN_PID", std::process::id().to_string());
+        if let Err(error) = self.hand_over(&mut command) {
+            return anyhow!("the listeners cannot be handed to the new program: {error}").into();
         }
         let error = command.exec();
         CliError::from(anyhow!("the new program {} cannot be started: {error}", program.display()))
@@ -217,18 +229,64 @@ impl Successor {
     }
 }
 
+impl Successor {
+    /// Passes the listeners on as `sd_listen_fds(3)` says: as consecutive files, the one for HTTP first.
+    fn hand_over(&self, command: &mut Command) -> anyhow::Result<()> {
+        for name in ["LISTEN_FDS", "LISTEN_FDS_FIRST_FD", "LISTEN_PID", PAGE_TABS] {
+            command.env_remove(name);
+        }
+        let mut listeners: Vec<_> =
+            self.listener.iter().map(std::net::TcpListener::try_clone).collect::<Result<_, _>>()?;
+        if let Some((page, tabs)) = &self.page {
+            listeners.extend(page.handles()?);
+            command.env(PAGE_TABS, tabs);
+        }
+        for (listener, number) in listeners.iter().zip(FIRST_PASSED..) {
+            let passed = rustix::io::fcntl_dupfd_cloexec(listener, number)?;
+            anyhow::ensure!(passed.as_raw_fd() == number, "file {number} is in use");
+            rustix::io::fcntl_setfd(&passed, rustix::io::FdFlags::empty())?;
+            // It stays open for the new program.
+            let _ = passed.into_raw_fd();
+        }
+        if !listeners.is_empty() {
+            command.env("LISTEN_FDS", listeners.len().to_string()).env("LISTEN_FDS_FIRST_FD", FIRST_PASSED.to_string());
+            command.env("LISTEN_PID", std::process::id().to_string());
+        }
+        Ok(())
+    }
+}
+
+/// Creates the page.
+fn page(settler: &Arc<Settler>, inherited: Option<(LoopbackListeners, String)>) -> Result<Arc<Page>, CliError> {
+    let mut settings = PageSettings::new(settler, audit_log::path()?);
+    settings.cache = configuration::cache();
+    settings.person = super::off::person();
+    settings.inherited = inherited;
+    Ok(Arc::new(Page::new(settings)))
+}
+
+/// Returns the page's listeners and tabs that this process inherited from its previous version.
+fn inherited_page(listeners: &mut ListenFd, has_http: bool) -> Option<(LoopbackListeners, String)> {
+    let tabs = std::env::var(PAGE_TABS).ok()?;
+    let of_page = usize::from(has_http)..listeners.len();
+    let listeners: Vec<_> = of_page.filter_map(|place| listeners.take_tcp_listener(place).ok().flatten()).collect();
+    Some((LoopbackListeners::inherited(listeners)?, tabs))
+}
+
 /// Adds HTTP to the resident host. Also returns the listener, which a new version of the program can inherit.
 fn with_http(
     resident: ResidentHost,
     address: SocketAddr,
     acs: Option<Secret>,
+    telemetry: &Arc<HostTelemetry>,
+    listeners: &mut ListenFd,
 ) -> Result<(ResidentHost, Option<std::net::TcpListener>), CliError> {
     let cannot = |error| {
         CliError::not_loaded(anyhow!(
             "hookhost cannot listen at {address}: {error}; choose another address with --http"
         ))
     };
-    let listener = match inherited(address) {
+    let listener = match inherited(listeners, address) {
         Some(listener) => listener,
         None => std::net::TcpListener::bind(address).map_err(cannot)?,
     };
@@ -243,13 +301,14 @@ fn with_http(
         ));
     }
     let served = listener.try_clone().and_then(TcpListener::from_std).map_err(cannot)?;
-    Ok((resident.with_http(served, Token::new(&secret), vec![Arc::new(Acs::new(acs))], home), Some(listener)))
+    let endpoints: Endpoints = vec![Arc::new(Acs::new(acs)), Arc::new(MetricsEndpoint(Arc::clone(telemetry)))];
+    Ok((resident.with_http(served, Token::new(&secret), endpoints, home), Some(listener)))
 }
 
 /// Returns the listener for this address that this process inherited from its previous version or from a service manager
 /// (`sd_listen_fds(3)`).
-fn inherited(address: SocketAddr) -> Option<std::net::TcpListener> {
-    let listener = ListenFd::from_env().take_tcp_listener(0).ok().flatten()?;
+fn inherited(listeners: &mut ListenFd, address: SocketAddr) -> Option<std::net::TcpListener> {
+    let listener = listeners.take_tcp_listener(0).ok().flatten()?;
     let is_same = |own: SocketAddr| own.ip() == address.ip() && (own.port() == address.port() || address.port() == 0);
     listener.local_addr().is_ok_and(is_same).then_some(listener)
 }

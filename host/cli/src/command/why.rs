@@ -11,11 +11,12 @@ use crate::output::{
     time,
     truncate::{SHOWN, cut, words},
 };
-use hookhost::audit::{EventRecord, Line, Record, SessionOpened};
+use hookhost::audit::{EventRecord, SessionOpened};
 use hookhost::command::replay_event;
 use hookhost::replay::Compared;
 use hookhost::store::Log;
-use hookhost_telemetry::tally::{deciding_rules, is_proof};
+use hookhost_telemetry::explained::{EventName, ExplainError, Explained};
+use hookhost_telemetry::tally::deciding_rules;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,9 +24,6 @@ use std::path::Path;
 
 /// The word for the last event of the log.
 const LAST: &str = "last";
-
-/// Number of records that are read at once in a search from the end of the log.
-const PAGE: u64 = 500;
 
 /// The plugin whose rules `hookhost rule explain` knows.
 const SHELL_GUARD: &str = "shell-guard";
@@ -36,71 +34,44 @@ const WIDTH: usize = 9;
 pub(crate) async fn run(args: &WhyArgs) -> Result<Exit, CliError> {
     let log = audit_log::open(args.log.log.as_deref())?;
     audit_log::warn_of_foreign(&log);
-    let explained = Explained::find(&log, args.id.as_deref())?;
+    let explained = find(&log, args.id.as_deref())?;
     let today = Today::judge(args, &explained).await;
     if args.json {
-        output::print_json(&explained.to_json(&today))?;
+        output::print_json(&Explanation(&explained).to_json(&today))?;
     } else {
-        output::print(&explained.to_text(&log, &today))?;
+        output::print(&Explanation(&explained).to_text(&log, &today))?;
     }
     Ok(Exit::Done)
 }
 
-/// An event of the log, with the records that belong to it.
-struct Explained {
-    seq: u64,
-    event: EventRecord,
-    opened: Option<SessionOpened>,
-    /// The later records about the event: answers, observations and deliveries.
-    later: Vec<Line>,
+/// Finds the event that the user has named.
+fn find(log: &Log, id: Option<&str>) -> Result<Explained, CliError> {
+    let name = match id {
+        None => EventName::LastDecided,
+        Some(LAST) => EventName::Last,
+        Some(id) => id.parse().map_or(EventName::Id(id), EventName::Number),
+    };
+    match Explained::find(log, name, None) {
+        Ok(Some(explained)) => Ok(explained),
+        Ok(None) => Err(not_found(id)),
+        Err(ExplainError::Log(error)) => Err(audit_log::unreadable(error)),
+        Err(error @ ExplainError::AboutNoEvent(_)) => {
+            Err(CliError::usage(error.to_string()).advise("hookhost audit show 500"))
+        }
+        Err(error) => Err(CliError::usage(error.to_string())),
+    }
 }
 
-impl Explained {
-    /// Finds an event: by its identifier, by the number of a record about it, or from the end of the log.
-    fn find(log: &Log, id: Option<&str>) -> Result<Self, CliError> {
-        let found = match id {
-            None => last(log, |event| {
-                !deciding_rules(event).is_empty() || event.calls.iter().any(|call| call.failure.is_some())
-            })?,
-            Some(LAST) => last(log, |_| true)?,
-            Some(id) => match id.parse() {
-                Ok(seq) => numbered(log, seq)?,
-                Err(_) => identified(log, id)?,
-            },
-        };
-        let Some((seq, event)) = found else { return Err(not_found(id)) };
-        let mut explained = Self { seq, event, opened: None, later: Vec::new() };
-        explained.read_neighbours(log)?;
-        Ok(explained)
-    }
+/// Formats an event for people and for programs.
+struct Explanation<'a>(&'a Explained);
 
-    /// Reads the beginning of the event's session, and the later records about the event.
-    fn read_neighbours(&mut self, log: &Log) -> Result<(), CliError> {
-        for line in log.lines().map_err(audit_log::unreadable)? {
-            let Ok(line) = line else { continue };
-            let is_before = line.seq() < self.seq;
-            let part = if is_before { &self.event.header.session } else { &self.event.id };
-            // Most records are about other events, and need not be parsed.
-            if line.seq() == self.seq || !line.text().contains(part.as_str()) {
-                continue;
-            }
-            match line.entry() {
-                Ok(Record::Session(opened)) if is_before && opened.header.session == self.event.header.session => {
-                    self.opened = Some(*opened);
-                }
-                Ok(record) if !is_before && is_about(&record, &self.event.id) => self.later.push(line),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
+impl Explanation<'_> {
     fn to_text(&self, log: &Log, today: &Today) -> String {
-        let Self { seq, event, .. } = self;
+        let Explained { seq, event, .. } = self.0;
         let mut text = format!("{NAME}{}{NAME:#}  {}\n", event.event, record::decision(event));
         let mut row = |label: &str, value: &str| output::row(&mut text, WIDTH, label, value);
         row("when", &time::local(event.header.time));
-        if let Some(SessionOpened { agent, cwd, depth, .. }) = &self.opened {
+        if let Some(SessionOpened { agent, cwd, depth, .. }) = &self.0.opened {
             let sub = if *depth > 0 { ", a sub-agent" } else { "" };
             row("agent", &one_line(&format!("{agent}{sub}, in {cwd}")));
         }
@@ -120,7 +91,7 @@ impl Explained {
         row("record", &one_line(&format!("{seq} of {}, event {}", log.path().display(), event.id)));
         self.say_calls(&mut text);
         self.say_change(&mut text);
-        for line in &self.later {
+        for line in &self.0.later {
             let _ = write!(text, "\n{DIM}later, record{DIM:#} {}", record::describe(line));
         }
         today.say(&mut text, event);
@@ -129,7 +100,7 @@ impl Explained {
 
     /// Lists the plugins in the order in which they were asked, and then what they found.
     fn say_calls(&self, text: &mut String) {
-        let Self { event, .. } = self;
+        let Explained { event, .. } = self.0;
         text.push_str(if event.calls.is_empty() { "\nno plugin was asked\n" } else { "\nasked, in this order\n" });
         let width = event.calls.iter().map(|call| call.plugin.len()).max().unwrap_or_default();
         let has_rounds = event.calls.iter().any(|call| call.round > 1);
@@ -160,7 +131,7 @@ impl Explained {
     }
 
     fn say_change(&self, text: &mut String) {
-        let Self { event, .. } = self;
+        let Explained { event, .. } = self.0;
         let parsed = |value: &serde_json::value::RawValue| serde_json::from_str(value.get()).unwrap_or(Value::Null);
         if let Some(last) = &event.last {
             let by = one_line(&event.changed_by.join(", "));
@@ -173,11 +144,11 @@ impl Explained {
     }
 
     fn to_json(&self, today: &Today) -> Value {
-        let later = self.later.iter().filter_map(|line| serde_json::from_str::<Value>(line.text()).ok());
+        let later = self.0.later.iter().filter_map(|line| serde_json::from_str::<Value>(line.text()).ok());
         json!({
-            "record": self.seq,
-            "event": self.event,
-            "session": self.opened,
+            "record": self.0.seq,
+            "event": self.0.event,
+            "session": self.0.opened,
             "later": later.collect::<Vec<_>>(),
             "today": today.to_json(),
         })
@@ -235,81 +206,6 @@ impl Today {
                 "not-replayable": not_replayable,
             }),
         }
-    }
-}
-
-/// Returns the last event that `is_wanted`, except the events by which `hookhost doctor` proves a hook.
-fn last(log: &Log, is_wanted: impl Fn(&EventRecord) -> bool) -> Result<Option<(u64, EventRecord)>, CliError> {
-    let mut end = log.last().map_err(audit_log::unreadable)?;
-    while end > 0 {
-        let begin = end.saturating_sub(PAGE);
-        let mut found = None;
-        for line in log.lines_after(begin).map_err(audit_log::unreadable)? {
-            let Ok(line) = line else { continue };
-            if line.seq() > end {
-                break;
-            }
-            if let Ok(Record::Event(event)) = line.entry()
-                && !is_proof(&event.header.session)
-                && is_wanted(&event)
-            {
-                found = Some((line.seq(), *event));
-            }
-        }
-        if found.is_some() {
-            return Ok(found);
-        }
-        end = begin;
-    }
-    Ok(None)
-}
-
-/// Returns the event of the record with this number. The record can also be one that belongs to the event.
-fn numbered(log: &Log, seq: u64) -> Result<Option<(u64, EventRecord)>, CliError> {
-    let Some(before) = seq.checked_sub(1) else { return Ok(None) };
-    let line = log.lines_after(before).map_err(audit_log::unreadable)?.next();
-    let Some(Ok(line)) = line.filter(|line| line.as_ref().is_ok_and(|line| line.seq() == seq)) else { return Ok(None) };
-    match line.entry() {
-        Ok(Record::Event(event)) => Ok(Some((seq, *event))),
-        Ok(other) => match id_of(&other) {
-            Some(id) => identified(log, id),
-            None => Err(CliError::usage(format!("record {seq} is about no event"))
-                .advise(format!("hookhost audit show {PAGE}"))),
-        },
-        Err(error) => Err(CliError::usage(format!("record {seq} cannot be read: {error}"))),
-    }
-}
-
-/// Returns the event with this identifier.
-fn identified(log: &Log, id: &str) -> Result<Option<(u64, EventRecord)>, CliError> {
-    for line in log.lines().map_err(audit_log::unreadable)? {
-        let Ok(line) = line else { continue };
-        if line.text().contains(id)
-            && let Ok(Record::Event(event)) = line.entry()
-            && event.id == id
-        {
-            return Ok(Some((line.seq(), *event)));
-        }
-    }
-    Ok(None)
-}
-
-/// Returns the identifier of the event to which a record belongs.
-fn id_of(record: &Record) -> Option<&String> {
-    match record {
-        Record::Event(event) => event.asked_again.as_ref().map(|again| &again.of),
-        Record::Approval(answer) => Some(&answer.id),
-        Record::Observed(observed) => Some(&observed.id),
-        Record::Delivery(delivery) => delivery.id.as_ref(),
-        _ => None,
-    }
-}
-
-/// Returns true if a record belongs to the event, or removes a label that the event added.
-fn is_about(record: &Record, id: &String) -> bool {
-    match record {
-        Record::Operator(action) => action.labels.iter().any(|label| label.of == *id),
-        _ => id_of(record) == Some(id),
     }
 }
 

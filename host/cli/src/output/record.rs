@@ -4,11 +4,12 @@ use super::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use super::truncate::{SHOWN, cut, short, tool};
 use super::{difference, one_line, time};
 use hookhost::audit::{
-    ApprovalRecord, CallRecord, Delivery, Dropped, EventRecord, Header, Line, LoadedPlugin, Observed, OperatorAction,
-    OperatorActionKind, Record, RulesChanged, SessionOpened, ToolRun,
+    AnswerRefused, ApprovalRecord, CallRecord, Delivery, Dropped, EventRecord, Header, Line, LoadedPlugin, Observed,
+    OperatorAction, OperatorActionKind, Record, RulesChanged, SessionOpened, ToolRun,
 };
 use hookhost::config::{Enforcement, Mode};
 use hookhost::contract::{AnswerKind, OutcomeKind};
+use hookhost::passkey::PasskeyChange;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt::Write as _;
@@ -31,6 +32,7 @@ pub(crate) fn describe(line: &Line) -> String {
         }
         Record::Event(record) => event(&mut text, record),
         Record::Approval(answer) => answered(&mut text, answer),
+        Record::AnswerRefused(refused) => refused_answer(&mut text, refused),
         Record::ToolRun(run) => tool_run(&mut text, run),
         Record::Observed(record) => observation(&mut text, record),
         Record::Dropped(record) => dropped(&mut text, record),
@@ -162,10 +164,13 @@ fn answered(text: &mut String, answer: &ApprovalRecord) {
     if answer.for_session {
         word.push_str(" for the session");
     }
-    for (what, who) in [("by", &answer.by), ("via", &answer.via)] {
+    for (what, who) in [("by", &answer.by), ("via", &answer.via), ("from", &answer.from)] {
         if let Some(who) = who {
             let _ = write!(word, " {what} {}", cut(&one_line(who), SHOWN));
         }
+    }
+    if answer.proof.is_some() {
+        word.push_str(", signed with a passkey");
     }
     let seconds = answer.micros / 1_000_000;
     let _ =
@@ -178,6 +183,24 @@ fn answered(text: &mut String, answer: &ApprovalRecord) {
         let _ = writeln!(text, "    the agent asks its own user; a result of the call says that it ran");
     } else if *came == OutcomeKind::Escalated {
         let _ = writeln!(text, "    rules or state have changed: the plugins are asked again");
+    }
+}
+
+fn refused_answer(text: &mut String, refused: &AnswerRefused) {
+    let AnswerRefused { header, event, why, answer, unrecorded, .. } = refused;
+    let _ = writeln!(
+        text,
+        "{NAME}{event}{NAME:#}  {WARNING}a yes did not count:{WARNING:#} {}",
+        cut(&one_line(why), SHOWN)
+    );
+    let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(&header.session));
+    for (what, who) in [("by", &answer.by), ("via", &answer.via), ("from", &answer.from)] {
+        if let Some(who) = who {
+            let _ = writeln!(text, "    {what} {}", cut(&one_line(who), SHOWN));
+        }
+    }
+    if *unrecorded > 0 {
+        let _ = writeln!(text, "    {unrecorded} more before it have no record of their own");
     }
 }
 
@@ -233,7 +256,7 @@ fn taken_up(text: &mut String, changed: &RulesChanged) {
 }
 
 fn operator(text: &mut String, operator: &OperatorAction) {
-    let OperatorAction { action, by, until, agents, rules, session, labels, .. } = operator;
+    let OperatorAction { action, by, until, agents, rules, session, labels, passkey, .. } = operator;
     let done = match action {
         OperatorActionKind::RuleAccept => "has new rules",
         OperatorActionKind::RuleRemove => "lost rules",
@@ -243,6 +266,8 @@ fn operator(text: &mut String, operator: &OperatorAction) {
         OperatorActionKind::On => "was switched on",
         OperatorActionKind::Off => "was switched off",
         OperatorActionKind::Pause => "was paused",
+        OperatorActionKind::PasskeyAdd => "has a passkey, which a yes needs from now on",
+        OperatorActionKind::PasskeyRemove => "lost a passkey",
         OperatorActionKind::Resume => "continues before the end of its pause",
         _ => "was changed",
     };
@@ -255,6 +280,15 @@ fn operator(text: &mut String, operator: &OperatorAction) {
     }
     if !labels.is_empty() {
         let _ = write!(text, ": {}", labels_line(labels.iter().map(|label| &label.name)));
+    }
+    match passkey.as_deref() {
+        Some(PasskeyChange::Add { new, .. }) => {
+            let _ = write!(text, ": {}", cut(&one_line(&new.name), SHOWN));
+        }
+        Some(PasskeyChange::Remove { id, .. }) => {
+            let _ = write!(text, ": {}", cut(&one_line(id), SHOWN));
+        }
+        _ => {}
     }
     if let Some(until) = until {
         let _ = write!(text, " until {}", time::utc(*until));

@@ -27,7 +27,7 @@ fn bounded(mut reason: String) -> String {
 /// Converts an approval to the answer that is recorded.
 pub(crate) fn answered(approval: Approval) -> Answered {
     let said_no = |reason: Option<String>| reason.map_or_else(|| "the user said no".to_owned(), bounded);
-    let Approval { decision, by, via } = approval;
+    let Approval { decision, by, via, from, proof } = approval;
     let for_session = decision == ApprovalAnswer::YesForSession;
     let (kind, reason) = match decision {
         ApprovalAnswer::Yes | ApprovalAnswer::YesForSession => (AnswerKind::Approved, None),
@@ -36,7 +36,37 @@ pub(crate) fn answered(approval: Approval) -> Answered {
     let mut answered = Answered::new(kind, reason);
     answered.for_session = for_session;
     (answered.by, answered.via) = (by.map(bounded), via.map(bounded));
+    (answered.from, answered.proof) = (Some(from.map_or_else(this_process, bounded)), proof);
     answered
+}
+
+/// Returns a stored answer without its proof, with bounded strings. Anybody may have written it.
+pub(crate) fn shortened(answered: &Answered) -> Answered {
+    let mut short = Answered::new(answered.kind, answered.reason.clone().map(bounded));
+    (short.micros, short.for_session) = (answered.micros, answered.for_session);
+    let texts = [&answered.by, &answered.via, &answered.from].map(|text| text.clone().map(bounded));
+    [short.by, short.via, short.from] = texts;
+    short
+}
+
+/// Says what an answer was and who gave it, for the person whose answer came second.
+pub(crate) fn who(answered: &Answered) -> String {
+    let answer = match answered.kind {
+        AnswerKind::Approved => "yes",
+        AnswerKind::HandedOver => "the agent asks its own user",
+        _ => "no",
+    };
+    let short = shortened(answered);
+    let parts = [("by", short.by), ("via", short.via), ("from", short.from)];
+    let parts = parts.into_iter().filter_map(|(word, part)| Some(format!(" {word} {}", part?)));
+    std::iter::once(answer.to_owned()).chain(parts).collect()
+}
+
+/// Returns the name of this process's program and the process's number.
+fn this_process() -> String {
+    let program = std::env::current_exe().ok();
+    let name = program.as_deref().and_then(std::path::Path::file_name).map(|name| name.to_string_lossy());
+    format!("{} (process {})", name.unwrap_or_default(), std::process::id())
 }
 
 /// Returns the answer that is recorded if the process that asked has ended.

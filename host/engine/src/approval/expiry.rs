@@ -15,6 +15,10 @@ pub(crate) async fn until_expired(
     let began = Instant::now();
     // An approver that blocks the thread also delays the timer, so check the elapsed time as well.
     let in_time = with_deadline(left, answer).await.filter(|_| began.elapsed() < left);
-    in_time
-        .unwrap_or_else(|| Answered::new(AnswerKind::TooLate, Some(format!("nobody answered within {deadline:.0?}"))))
+    in_time.unwrap_or_else(|| too_late(deadline))
+}
+
+/// Returns the answer to a question that nobody answered in time.
+pub(crate) fn too_late(deadline: Duration) -> Answered {
+    Answered::new(AnswerKind::TooLate, Some(format!("nobody answered within {deadline:.0?}")))
 }

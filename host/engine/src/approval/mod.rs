@@ -11,13 +11,13 @@ mod pending;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use answered::{answered, read, resolve, taken_for_gone, written};
-pub(crate) use expiry::until_expired;
+pub(crate) use answered::{answered, read, resolve, shortened, taken_for_gone, who, written};
+pub(crate) use expiry::{too_late, until_expired};
 pub use pending::{NotPending, PendingApprovals, QuestionChanges};
 
-use crate::audit::Masking;
+use crate::audit::{Masking, raw};
 use crate::config::Digest;
-use crate::contract::{Asker, EventKind, Question, ToolCall};
+use crate::contract::{Asker, EventKind, PasskeyProof, Question, ToolCall};
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -122,6 +122,14 @@ pub struct ApprovalRequest {
     /// can let it pass once. `None` if the event waits for the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<Digest>,
+    /// Time of the rejection, in milliseconds since the Unix epoch, if the call was rejected. An approval is not valid
+    /// long after this time, even if something puts the question back into the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<u64>,
+    /// True if a yes needs the signature of a passkey ([`Approval::proof`]). An [`Approver`] that cannot give one should
+    /// say where a person can, and wait. The field is not serialised.
+    #[serde(skip)]
+    pub needs_passkey: bool,
 }
 
 impl ApprovalRequest {
@@ -169,6 +177,36 @@ impl ApprovalRequest {
         request
     }
 
+    /// Returns the request as it is stored, which is the text that a person is shown.
+    pub(crate) fn stored(&self, masking: &Masking) -> String {
+        raw(&self.masked(masking)).get().to_owned()
+    }
+
+    /// Returns true if `shown`, which a person has allowed, is about the same call as this request. The identifier of
+    /// the call, of the event and the agent's task may differ, because the call is made again.
+    pub(crate) fn is_same_call(&self, shown: &Self) -> bool {
+        let content = |request: &Self| {
+            let without_id = |value: &RawValue| {
+                let mut value = serde_json::from_str(value.get()).unwrap_or(serde_json::Value::Null);
+                if let Some(call) = value.as_object_mut() {
+                    call.remove("id");
+                }
+                value
+            };
+            let response = request.response.as_ref().map(|response| (&*response.by, response.result.get()));
+            serde_json::json!([
+                request.session,
+                request.event,
+                without_id(&request.original),
+                without_id(&request.value),
+                request.changed_by,
+                response,
+                request.questions,
+            ])
+        };
+        content(self) == content(shown)
+    }
+
     /// Returns the request without its values. The result says only that there is a question.
     pub(crate) fn without_values(&self) -> Self {
         Self {
@@ -184,6 +222,8 @@ impl ApprovalRequest {
             questions: Vec::new(),
             deadline: self.deadline,
             terms: None,
+            rejected: None,
+            needs_passkey: self.needs_passkey,
         }
     }
 }
@@ -231,6 +271,8 @@ pub struct Approval {
     pub(crate) decision: ApprovalAnswer,
     pub(crate) by: Option<String>,
     pub(crate) via: Option<String>,
+    pub(crate) from: Option<String>,
+    pub(crate) proof: Option<Box<PasskeyProof>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,7 +286,7 @@ impl Approval {
     /// Yes to all questions.
     #[must_use]
     pub fn yes() -> Self {
-        Self { decision: ApprovalAnswer::Yes, by: None, via: None }
+        Self { decision: ApprovalAnswer::Yes, by: None, via: None, from: None, proof: None }
     }
 
     /// Yes to all questions. For the rest of the session, the configuration's questions about the same call are also
@@ -281,6 +323,22 @@ impl Approval {
     #[must_use]
     pub fn via(mut self, way: impl Into<String>) -> Self {
         self.via = Some(way.into());
+        self
+    }
+
+    /// Adds the place from which the answer came, for example `page`. By default, this is the name and the number of the
+    /// process that gives the answer to the host.
+    #[must_use]
+    pub fn from(mut self, place: impl Into<String>) -> Self {
+        self.from = Some(place.into());
+        self
+    }
+
+    /// Adds the signature of a passkey ([`Host::challenge_to_answer`](crate::Host::challenge_to_answer)). As soon as a
+    /// passkey is registered in the store, a yes without such a signature does not count.
+    #[must_use]
+    pub fn proof(mut self, proof: PasskeyProof) -> Self {
+        self.proof = Some(Box::new(proof));
         self
     }
 

@@ -22,9 +22,9 @@ pub use filter::Filter;
 pub use hash_chain::{FORMAT, Line, LineError};
 pub use memory_log::MemoryLog;
 pub use record::{
-    ApprovalRecord, Archived, AskedAgain, CallRecord, Dropped, EventRecord, Header, KeptAnswer, LoadedPlugin,
-    LogBegins, Observed, OperatorAction, OperatorActionKind, Record, RulesChanged, SessionEnded, SessionLabel,
-    SessionOpened, StateWrite, ToolRun, WrittenValue,
+    AnswerRefused, ApprovalRecord, Archived, AskedAgain, CallRecord, Dropped, EventRecord, Header, KeptAnswer,
+    LoadedPlugin, LogBegins, Observed, OperatorAction, OperatorActionKind, Record, RulesChanged, SessionEnded,
+    SessionLabel, SessionOpened, StateWrite, ToolRun, WrittenValue,
 };
 pub use redaction::Redacted;
 pub use sink::AuditSink;
@@ -39,7 +39,7 @@ pub use crate::secrets::{FoundSecret, UncoveredSecret};
 pub use crate::state::Scope;
 
 pub(crate) use hash_chain::{BEFORE_THE_FIRST, Stored, next, other_version};
-pub(crate) use record::{MAX_TOOLS_WRITTEN, raw};
+pub(crate) use record::{MAX_TOOLS_WRITTEN, passkeys_in, raw};
 pub(crate) use redaction::Masking;
 pub(crate) use to_record::ToRecord;
 pub(crate) use verify::verify;

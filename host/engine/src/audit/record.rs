@@ -6,6 +6,7 @@ use super::redaction::Redacted;
 use crate::config::{CodeId, Digest, Enforcement, Mode};
 use crate::contract::bytes::Bytes;
 use crate::contract::{Answered, Cause, EventKind, Failure, ModelRef, OutcomeKind, Question, ToolSpec};
+use crate::passkey::{PasskeyChange, Passkeys};
 use crate::sandbox::Inputs;
 use crate::sandbox::capability::{Finding, LogLine};
 use crate::state::Scope;
@@ -27,6 +28,8 @@ pub enum Record {
     Event(Box<EventRecord>),
     /// An escalated event was answered.
     Approval(ApprovalRecord),
+    /// An answer did not count, because it had no valid signature of a passkey.
+    AnswerRefused(AnswerRefused),
     /// A tool that a plugin provides was called.
     ToolRun(Box<ToolRun>),
     /// An event was passed to observers, which are called after the outcome.
@@ -169,6 +172,10 @@ pub struct EventRecord {
     /// questions, nobody was asked (`on-question = "reject"`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
+    /// Digest of the question as a person is shown it. The signature of a passkey covers this digest. Present if other
+    /// processes may answer the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Digest>,
     /// The earlier questions, if a person has already answered them with yes and the plugins were then called again
     /// with the same value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -347,6 +354,28 @@ impl ApprovalRecord {
     }
 }
 
+/// An answer that did not count, because a passkey is registered and the answer has no valid signature of one. Of many
+/// such answers in a short time, only the first are recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct AnswerRefused {
+    /// Identifier of the event that was asked about.
+    pub id: String,
+    /// Session and time of the record.
+    #[serde(flatten)]
+    pub header: Header,
+    /// The event.
+    pub event: EventKind,
+    /// The reason, as the end of a sentence that begins with "the answer does not count:".
+    pub why: String,
+    /// The answer, without its proof.
+    pub answer: Answered,
+    /// Number of earlier such answers that have no record of their own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unrecorded: u64,
+}
+
 /// A call of a plugin's tool. The events about it have separate records.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -464,6 +493,9 @@ pub struct OperatorAction {
     /// The labels that were removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<SessionLabel>,
+    /// The change of the passkeys, with its proofs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passkey: Option<Box<PasskeyChange>>,
 }
 
 /// A label of a session, and the call that added it.
@@ -502,6 +534,10 @@ pub enum OperatorActionKind {
     RuleOn,
     /// Labels of a session were removed.
     LabelRemove,
+    /// A passkey was registered. From the first one on, each yes needs the signature of a passkey.
+    PasskeyAdd,
+    /// A passkey was removed.
+    PasskeyRemove,
 }
 
 impl OperatorAction {
@@ -517,6 +553,7 @@ impl OperatorAction {
             rules: Vec::new(),
             session: None,
             labels: Vec::new(),
+            passkey: None,
         }
     }
 }
@@ -535,6 +572,8 @@ impl OperatorActionKind {
             Self::RuleOff => "rule-off",
             Self::RuleOn => "rule-on",
             Self::LabelRemove => "label-remove",
+            Self::PasskeyAdd => "passkey-add",
+            Self::PasskeyRemove => "passkey-remove",
         }
     }
 }
@@ -581,6 +620,7 @@ impl EventRecord {
             response: None,
             raw: None,
             questions: Vec::new(),
+            question: None,
             asked_again: None,
             kept: Vec::new(),
             approved_by: None,
@@ -610,6 +650,7 @@ impl Record {
             Self::Session(_) => "session",
             Self::Event(_) => "event",
             Self::Approval(_) => "answer",
+            Self::AnswerRefused(_) => "answer-refused",
             Self::ToolRun(_) => "tool-run",
             Self::Observed(_) => "observed",
             Self::Dropped(_) => "dropped",
@@ -629,6 +670,7 @@ impl Record {
             Self::Session(opened) => Some(&opened.header),
             Self::Event(record) => Some(&record.header),
             Self::Approval(answer) => Some(&answer.header),
+            Self::AnswerRefused(refused) => Some(&refused.header),
             Self::ToolRun(run) => Some(&run.header),
             Self::Observed(observed) => Some(&observed.header),
             Self::Dropped(dropped) => Some(&dropped.header),
@@ -661,6 +703,7 @@ impl Record {
         match self {
             Self::Event(record) => Some(record.event),
             Self::Approval(answer) => Some(answer.event),
+            Self::AnswerRefused(refused) => Some(refused.event),
             Self::Observed(observed) => Some(observed.event),
             Self::Log(_)
             | Self::Session(_)
@@ -712,6 +755,7 @@ impl Record {
             "session" => Self::Session(serde_json::from_str(json)?),
             "event" => Self::Event(serde_json::from_str(json)?),
             "answer" => Self::Approval(serde_json::from_str(json)?),
+            "answer-refused" => Self::AnswerRefused(serde_json::from_str(json)?),
             "tool-run" => Self::ToolRun(serde_json::from_str(json)?),
             "observed" => Self::Observed(serde_json::from_str(json)?),
             "dropped" => Self::Dropped(serde_json::from_str(json)?),
@@ -723,6 +767,14 @@ impl Record {
             other => return Err(serde::de::Error::custom(format!("`{other}` is not a kind of record"))),
         })
     }
+}
+
+/// Returns the passkeys after the changes in these records, as JSON.
+pub(crate) fn passkeys_in(records: &[String]) -> Passkeys {
+    Passkeys::after(records.iter().map(|record| match Record::from_json(record) {
+        Ok(Record::Operator(action)) => action.passkey.map(|change| (*change, action.time)),
+        _ => None,
+    }))
 }
 
 /// Serialises a part of a record. This cannot fail, because contract types always have a JSON form.

@@ -2,8 +2,8 @@
 
 use super::delivery::Delivery;
 use super::record::{
-    ApprovalRecord, Archived, Dropped, EventRecord, LogBegins, Observed, OperatorAction, RulesChanged, SessionEnded,
-    SessionOpened, ToolRun,
+    AnswerRefused, ApprovalRecord, Archived, Dropped, EventRecord, LogBegins, Observed, OperatorAction, RulesChanged,
+    SessionEnded, SessionOpened, ToolRun,
 };
 use super::redaction;
 use crate::config::AuditSettings;
@@ -90,6 +90,7 @@ to_record! {
             redaction::answer(self, settings)
         }
     }
+    AnswerRefused = "answer-refused", header.time {}
     Dropped = "dropped", header.time {}
     Delivery = "delivery", header.time {}
     RulesChanged = "rules-changed", time {}

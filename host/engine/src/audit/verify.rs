@@ -9,8 +9,10 @@ mod order;
 
 use super::{BEFORE_THE_FIRST, Line, Record, Stored, other_version};
 use crate::config::Digest;
+use crate::contract::{Answered, Cause, OutcomeKind};
+use crate::passkey::{Challenge, Passkeys};
 use order::Order;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 /// Maximum number of flaws in a report.
@@ -55,6 +57,8 @@ pub struct Report {
     /// Sessions whose end is not in the log, with the number of their last record. The agent of such a session is still
     /// running or was killed.
     pub open_sessions: BTreeMap<String, u64>,
+    /// The passkeys that are registered at the end of the log. Each yes was verified with the passkeys of its time.
+    pub(crate) passkeys: Passkeys,
 }
 
 /// A difference between the log and what hookhost wrote.
@@ -81,6 +85,15 @@ pub enum Flaw {
     /// The schema of the database differs from the schema that hookhost creates. The string names the difference, which
     /// is an added, changed or missing object.
     Foreign(String),
+    /// A passkey was registered when this question was asked, and the yes to it has no valid signature of one.
+    Unproven {
+        /// Number of the record of the answer.
+        seq: u64,
+        /// The reason, as the end of a sentence that begins with "the yes does not count:".
+        why: String,
+    },
+    /// The registered passkeys were changed by something else than hookhost. The string is the reason.
+    Passkeys(String),
     /// No record has the requested hash, because the end of the log is missing or the log was rewritten.
     HeadMissing(Digest),
     /// The record had another hash when this was noted outside of the log, so it or an earlier record was rewritten.
@@ -111,6 +124,8 @@ impl fmt::Display for Flaw {
                 write!(f, "record {seq} was anchored and is not there: the end of the log was removed")
             }
             Self::UnreadableArchive(what) => write!(f, "an archive cannot be read: {what}"),
+            Self::Unproven { seq, why } => write!(f, "record {seq} is a yes that does not count: {why}"),
+            Self::Passkeys(why) => write!(f, "the passkeys cannot be trusted: {why}"),
             Self::HeadMissing(head) => {
                 write!(f, "no record has the hash {head}: the end of the log was removed, or all of it rewritten")
             }
@@ -142,7 +157,7 @@ impl Report {
         self
     }
 
-    fn flaw(&mut self, flaw: Flaw) {
+    pub(crate) fn flaw(&mut self, flaw: Flaw) {
         if self.flaws.last() == Some(&flaw) || (matches!(flaw, Flaw::Moved(_)) && self.flaws.contains(&flaw)) {
             return;
         }
@@ -169,6 +184,7 @@ pub(crate) fn verify<E>(
     let mut order = Order::default();
     let mut gaps = Gaps::default();
     let mut last = 0;
+    let mut questions = Questions::default();
     let mut before = BEFORE_THE_FIRST;
     let mut stored = lines.peekable();
     while let Some(next) = stored.next() {
@@ -215,7 +231,10 @@ pub(crate) fn verify<E>(
         before = next.row.map_or(hash, |(_, stored)| stored);
         report.last_is_vouched_for = next.row.is_some() || head == Some(hash);
         report.head = Some(hash);
-        note_session(&mut report, &line);
+        if let Ok(entry) = line.entry() {
+            note_session(&mut report, line.seq(), &entry);
+            questions.note(&mut report, line.seq(), &entry);
+        }
     }
     if report.lines == 0 {
         report.flaw(Flaw::NoBeginning);
@@ -268,18 +287,62 @@ impl Gaps {
     }
 }
 
-fn note_session(report: &mut Report, line: &Line) {
-    let Ok(entry) = line.entry() else { return };
-    match (&entry, entry.session()) {
+/// The questions that have no answer yet. Their answers are verified with the passkeys that were registered when they
+/// were asked.
+#[derive(Default)]
+struct Questions(HashMap<String, AskedQuestion>);
+
+struct AskedQuestion {
+    digest: Digest,
+    needs_passkey: bool,
+    is_overridable: bool,
+}
+
+impl Questions {
+    fn note(&mut self, report: &mut Report, seq: u64, entry: &Record) {
+        match entry {
+            Record::Operator(action) => {
+                if let Some(change) = &action.passkey
+                    && let Err(error) = report.passkeys.apply(change, action.time)
+                {
+                    report.flaw(Flaw::Passkeys(format!("record {seq} is not valid: {error}")));
+                }
+            }
+            Record::Event(event) => {
+                if let Some(digest) = event.question {
+                    let (needs_passkey, is_overridable) =
+                        (report.passkeys.is_required(), event.cause == Some(Cause::Overridable));
+                    self.0.insert(event.id.clone(), AskedQuestion { digest, needs_passkey, is_overridable });
+                }
+            }
+            Record::Approval(answer) => {
+                let Some(asked) = self.0.remove(&answer.id) else { return };
+                // A yes that did not count has no effect. The log contains it without its proof.
+                let has_effect = asked.is_overridable || answer.outcome != OutcomeKind::Rejected;
+                let Answered { for_session, proof, .. } = &answer.answer;
+                if answer.answer.is_approved() && has_effect && (asked.needs_passkey || proof.is_some()) {
+                    let challenge = Challenge::to_answer(asked.digest, *for_session);
+                    if let Err(why) = report.passkeys.verify(proof.as_deref(), challenge) {
+                        report.flaw(Flaw::Unproven { seq, why: why.to_string() });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn note_session(report: &mut Report, seq: u64, entry: &Record) {
+    match (entry, entry.session()) {
         (Record::SessionEnded(ended), _) => {
             report.open_sessions.remove(&ended.header.session);
         }
         (Record::Session(opened), _) => {
-            report.open_sessions.insert(opened.header.session.clone(), line.seq());
+            report.open_sessions.insert(opened.header.session.clone(), seq);
         }
         (_, Some(session)) => {
             if let Some(last) = report.open_sessions.get_mut(session) {
-                *last = line.seq();
+                *last = seq;
             }
         }
         (_, None) => {}

@@ -41,6 +41,10 @@ impl Rule {
             let place = &node.nearest_to(&keys(&path)).place;
             problems.push(Problem::new(place, format!("`{}`: {why}", key.trim_end_matches('.'))).about(&key));
         }
+        // The plugin reads the conditions only of rules without another mistake.
+        if problems.len() > before {
+            problems.extend(condition_mistakes(&rule.row).iter().map(|mistake| rule.problem_of(mistake)));
+        }
         (problems.len() == before).then_some(rule)
     }
 
@@ -129,6 +133,27 @@ fn mistakes(row: &RuleRow, layer: Layer) -> Vec<(String, String)> {
     example_rules(row, &mut find);
     length_rules(row, &mut find);
     found
+}
+
+/// Returns the mistakes in the conditions of a row.
+#[cfg(feature = "config-file")]
+fn condition_mistakes(row: &RuleRow) -> Vec<Mistake> {
+    let conditions = [("when", &row.when), ("unless", &row.unless)].into_iter();
+    let texts = conditions.filter_map(|(key, text)| Some((key, text.as_ref().filter(|text| text.len() <= MAX_TEXT)?)));
+    let wrong = texts.filter_map(|(key, text)| Some((key, hookhost_conditions::Condition::compile(text).err()?)));
+    let mistake = |key: &str, error: hookhost_conditions::ConditionError| Mistake {
+        row: 0,
+        key: key.to_owned(),
+        part: Some(error.range.clone()),
+        message: error.to_string(),
+    };
+    wrong.flat_map(|(key, errors)| errors.into_iter().map(move |error| mistake(key, error))).collect()
+}
+
+/// Without configuration files, there are no rules.
+#[cfg(not(feature = "config-file"))]
+fn condition_mistakes(_row: &RuleRow) -> Vec<Mistake> {
+    Vec::new()
 }
 
 /// Checks that a row has one answer, which fits what the row is about and whose file it is in.

@@ -126,6 +126,15 @@ impl RulesSection {
             problems.push(Problem::new(&node.place, message).about("rules"));
             return Self::default();
         }
+        if let Value::Table(table) = &node.nearest_to(&["mode"]).value
+            && node.table().is_some_and(|rules| rules.get("mode").is_some())
+        {
+            let name = table.iter().next().map_or("NAME", |(key, _)| &key.name);
+            let message =
+                format!("`rules.mode` is the name of the mode that is on: write a mode as `[rules.modes.{name}]`");
+            problems.push(Problem::new(&node.nearest_to(&["mode"]).place, message).about("rules.mode"));
+            return Self::default();
+        }
         let Some(raw) = decode::<RawRules>("rules", node, problems) else { return Self::default() };
         if let Value::Table(table) = &node.value {
             for (key, _) in table.iter() {

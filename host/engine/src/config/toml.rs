@@ -23,12 +23,29 @@ pub(super) fn parse(file: &Arc<Text>) -> Result<Table, Vec<Problem>> {
             Some(text) if !text.trim().is_empty() && !text.contains('\n') => format!(", at `{text}`"),
             _ => String::new(),
         };
-        let message = format!("this is not TOML: {}{what}", error.message());
+        let what = format!("{}{what}", error.message());
+        let message = format!("this is not TOML: {}", usual_mistake(&file.text, &range, &what).unwrap_or(what));
         vec![Problem::new(&Place { file: Arc::clone(file), range }, message)]
     })?;
     let mut reader = Reader { file, problems: Vec::new() };
     let table = reader.table("", document.into_inner());
     if reader.problems.is_empty() { Ok(table) } else { Err(reader.problems) }
+}
+
+/// Returns a sentence about a mistake that people often make, if the error of the parser at this range comes from one.
+fn usual_mistake(text: &str, range: &Range<usize>, error: &str) -> Option<String> {
+    let is_typographic = |c: char| matches!(c, '“' | '”' | '„' | '‟' | '‘' | '’' | '‚' | '«' | '»');
+    if let Some(found) = text.get(range.clone()).and_then(|part| part.chars().find(|c| is_typographic(*c))) {
+        return Some(format!("`{found}` is a typographic quotation mark: write `\"`"));
+    }
+    let (before, after) = (text.get(..range.start)?, text.get(range.start..)?);
+    // After the list, the file ends, or a table or a key begins.
+    let rest = after.trim_start();
+    let begins_key = rest.lines().next().is_none_or(|line| line.starts_with('[') || line.contains('='));
+    let opens = |line: &str| line.split_once('=').is_some_and(|(_, value)| value.trim_start().starts_with('['));
+    let (at, line) = before.lines().enumerate().filter(|(_, line)| opens(line)).last()?;
+    let key = line.split('=').next().unwrap_or_default().trim();
+    (error.contains("array") && begins_key).then(|| format!("the list of `{key}` in line {} has no `]`", at + 1))
 }
 
 struct Reader<'a> {

@@ -13,7 +13,8 @@ pub(super) struct Setting<'a> {
 /// Returns all settings of a file, in order.
 pub(super) fn settings(text: &str) -> impl Iterator<Item = Setting<'_>> {
     let mut section = "";
-    text.lines().filter_map(move |line| {
+    // Git skips the mark of UTF-8.
+    text.trim_start_matches('\u{feff}').lines().filter_map(move |line| {
         let mut line = line.trim();
         if let Some((header, rest)) = line.strip_prefix('[').and_then(split_header) {
             section = header.trim();

@@ -150,6 +150,100 @@ fn a_repository_that_cannot_be_understood_is_unreadable() {
 }
 
 #[test]
+fn the_variable_git_dir_of_the_agent_chooses_the_repository() {
+    let home = Home::new();
+    home.repository("a", "ref: refs/heads/topic\n").repository("b", "ref: refs/heads/main\n");
+    let home = home.set("GIT_DIR", "../b/.git");
+    assert_eq!(home.fact_at("git.branch", Some("a")), text("main"));
+    is_unreadable(&home.fact_at("git.branch", Some("missing/a")), "GIT_DIR");
+    is_unreadable(&home.set("GIT_COMMON_DIR", "x").fact_at("git.branch", Some("a")), "GIT_COMMON_DIR");
+}
+
+#[test]
+fn a_branch_that_is_another_name_of_a_branch_or_has_no_valid_name_is_unreadable() {
+    let home = Home::new();
+    home.git(".", &["init", "-q", "-b", "topic"]).git(".", &["commit", "-q", "--allow-empty", "-m", "a"]);
+    home.git(".", &["branch", "main"]).git(".", &["pack-refs", "--all"]);
+    assert_eq!(home.fact("git.branch"), text("topic"), "packed");
+    home.git(".", &["symbolic-ref", "refs/heads/topic", "refs/heads/main"]);
+    is_unreadable(&home.fact("git.branch"), "another name of a branch");
+    fs::remove_file(home.path(".git/refs/heads/topic")).unwrap();
+    symlink("main", home.path(".git/refs/heads/topic")).unwrap();
+    is_unreadable(&home.fact("git.branch"), "another name of a branch");
+    for name in ["../heads/main", "a//b", "main\nx", "a b", ".x", "a.lock"] {
+        home.write(".git/HEAD", &format!("ref: refs/heads/{name}\n"));
+        is_unreadable(&home.fact("git.branch"), "no valid name");
+    }
+}
+
+#[test]
+fn the_directory_of_a_worktree_within_git_has_the_branch_of_this_worktree() {
+    let home = Home::new();
+    home.git(".", &["init", "-q", "-b", "topic", "repo"]).git("repo", &["commit", "-q", "--allow-empty", "-m", "a"]);
+    home.git("repo", &["worktree", "add", "-q", "-b", "main", "../tree"]);
+    assert_eq!(home.fact_at("git.branch", Some("repo/.git/worktrees/tree")), text("main"));
+    assert_eq!(home.fact_at("git.branch", Some("repo/.git/worktrees")), text("topic"));
+}
+
+#[test]
+fn a_directory_below_too_many_others_is_unreadable() {
+    let home = Home::new();
+    home.repository(".", "ref: refs/heads/main\n");
+    let deep = "a/".repeat(300);
+    fs::create_dir_all(home.path(&deep)).unwrap();
+    is_unreadable(&home.fact_at("git.branch", Some(&deep)), "deeper than");
+}
+
+#[test]
+fn a_remote_that_settings_may_lead_elsewhere_is_unreadable() {
+    const GOOD: &str = "[remote \"origin\"]\n\turl = https://good.com/x\n";
+    let with = |more: &str| {
+        let home = Home::new();
+        home.repository(".", "ref: refs/heads/main\n").write(".git/config", &format!("{GOOD}{more}"));
+        home
+    };
+    for (more, why) in [
+        ("[include]\npath = x\n", "includes other files"),
+        ("[includeIf \"gitdir:/\"]\npath = x\n", "includes other files"),
+        ("[remote \"origin\"]\npushurl = https://evil.com/x\n", "another address"),
+        ("[remote \"origin\"]\nurl = https://evil.com/x\n", "another address"),
+        ("[remote.origin]\nurl = https://evil.com/x\n", "another address"),
+        ("[remote]\npushDefault = evil\n[remote \"evil\"]\nurl = https://evil.com/x\n", "another address"),
+        ("[branch \"main\"]\npushRemote = evil\n", "another address"),
+        ("[x]\ny = a\\\nb\n", "several lines"),
+    ] {
+        is_unreadable(&with(more).fact("git.remote"), why);
+    }
+    assert_eq!(with("[branch \"topic\"]\npushRemote = evil\n").fact("git.remote"), text("https://good.com/x"));
+    let home = with("");
+    let key = |key: &str| with("").set("GIT_CONFIG_COUNT", "1").set("GIT_CONFIG_KEY_0", key).fact("git.remote");
+    is_unreadable(&key("URL.https://evil.com/.insteadOf"), "GIT_CONFIG_KEY_0");
+    assert_eq!(key("http.sslCAInfo"), text("https://good.com/x"));
+    is_unreadable(
+        &home.set("GIT_CONFIG_PARAMETERS", "'remote.origin.url=x'").fact("git.remote"),
+        "GIT_CONFIG_PARAMETERS",
+    );
+    let old = Home::new();
+    old.repository(".", "ref: refs/heads/main\n").write(".git/config", "").write(".git/remotes/origin", "URL: x\n");
+    is_unreadable(&old.fact("git.remote"), "old format");
+}
+
+#[test]
+fn a_remote_is_the_address_that_git_itself_uses() {
+    let home = Home::new();
+    home.git(".", &["init", "-q", "-b", "main"]).git(".", &["remote", "add", "a/b", "https://good.com/x"]);
+    home.git(".", &["config", "branch.main.remote", "a/b"]);
+    assert_eq!(home.fact("git.remote"), text("https://good.com/x"), "of a name with a slash");
+    home.git(".", &["config", "url.git@evil.com:.insteadOf", "https://good.com/"]);
+    assert_eq!(home.fact("git.remote"), text("git@evil.com:x"));
+    home.write(".gitconfig", "\u{feff}[url \"ssh://longer.com/\"]\ninsteadOf = https://good.com/x\n");
+    assert_eq!(home.fact("git.remote"), text("ssh://longer.com/"), "the longest text counts");
+    home.git(".", &["config", "extensions.worktreeConfig", "true"]);
+    home.git(".", &["config", "--worktree", "branch.main.remote", "https://other.com/y"]);
+    assert_eq!(home.fact("git.remote"), text("https://other.com/y"), "of the worktree");
+}
+
+#[test]
 fn a_directory_that_git_takes_for_no_repository_has_no_branch_of_its_own() {
     let home = Home::new();
     home.git(".", &["init", "-q", "-b", "main"]);

@@ -22,8 +22,12 @@ use rand::{TryRng as _, rngs::SysRng};
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File, Metadata};
 use std::hash::{Hash as _, Hasher};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::sync::mpsc;
+#[cfg(target_os = "linux")]
+use std::thread;
 use std::time::{Duration, SystemTime};
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -47,6 +51,10 @@ const TOUCHED: Duration = Duration::from_hours(24);
 
 /// Number of bytes of a file that are read and hashed at a time.
 const PIECE: usize = 64 * 1024;
+
+/// Number of bytes of a file that are copied before another thread hashes them.
+#[cfg(target_os = "linux")]
+const STEP: u64 = 512 * 1024;
 
 /// Size of the file of the key, in bytes.
 const KEY: usize = 64;
@@ -168,10 +176,7 @@ impl Cache {
     pub(super) fn functions(&self, entry: &Entry, component: &Digest) -> Option<CompiledFunctions> {
         let path = self.path(CacheFile::Functions(component));
         let mut bytes = Vec::new();
-        let file = self.read(&path, |piece| {
-            bytes.extend(piece);
-            Ok(())
-        });
+        let file = self.read(&path, |piece| bytes.extend_from_slice(piece));
         counted(file, entry, &path)?.touch();
         CompiledFunctions::parse(&bytes)
     }
@@ -307,28 +312,85 @@ impl Cache {
 
     /// Copies the content of a file, and fails if the file's authentication code is not valid.
     fn vouched_for(&self, path: &Path) -> io::Result<(TrustedFile, CodeCopy)> {
-        let mut copy = CodeCopy::new();
-        Ok((self.read(path, |piece| copy.write_all(path, piece))?, copy))
+        let opened = TrustedFile::of(path)?;
+        #[cfg(target_os = "linux")]
+        if let Ok(copy) = file_in_memory() {
+            let copy = match self.copy(path, &opened, &copy) {
+                Ok(()) => CodeCopy::Sealed(copy),
+                Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                    self.check(path, &opened, |_| {})?;
+                    CodeCopy::Original(path.to_owned())
+                }
+                Err(error) => return Err(error),
+            };
+            return Ok((opened, copy));
+        }
+        let mut bytes = Vec::new();
+        self.check(path, &opened, |piece| bytes.extend_from_slice(piece))?;
+        Ok((opened, CodeCopy::Bytes(bytes)))
+    }
+
+    /// Copies the content of a file into a file in memory. Meanwhile another thread computes the authentication code of the
+    /// copy, because either of them takes about as long as everything else in a load.
+    #[cfg(target_os = "linux")]
+    fn copy(&self, path: &Path, from: &TrustedFile, copy: &File) -> io::Result<()> {
+        let length = from.content_length()?;
+        let mut content = (&from.file).take(length);
+        let tag = thread::scope(|scope| {
+            let (copied, lengths) = mpsc::channel();
+            let copied_so_far = ReadFromStart { file: copy, at: 0 };
+            let tag = move || self.tag_of(path, copied_so_far, lengths, |_| {});
+            let tag = thread::Builder::new().spawn_scoped(scope, tag)?;
+            let mut end = 0;
+            while end < length {
+                match io::copy(&mut (&mut content).take(STEP), &mut &*copy)? {
+                    0 => return Err(cut_off()),
+                    more => end += more,
+                }
+                // The other thread has ended only if it could not read, and then it returns the error.
+                let _ = copied.send(end);
+            }
+            drop(copied);
+            tag.join().map_err(|_| io::Error::other("its authentication code could not be computed"))?
+        })?;
+        from.check(length, tag)
     }
 
     /// Passes the content of a file on in pieces, and fails if the file's authentication code is not valid.
-    fn read(&self, path: &Path, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<TrustedFile> {
+    fn read(&self, path: &Path, take: impl FnMut(&[u8])) -> io::Result<TrustedFile> {
         let opened = TrustedFile::of(path)?;
-        let mut file = &opened.file;
-        let mut left = opened.metadata.len().checked_sub(TAG as u64).ok_or_else(cut_off)?;
+        self.check(path, &opened, take)?;
+        Ok(opened)
+    }
+
+    fn check(&self, path: &Path, opened: &TrustedFile, take: impl FnMut(&[u8])) -> io::Result<()> {
+        let length = opened.content_length()?;
+        (&opened.file).rewind()?;
+        opened.check(length, self.tag_of(path, &opened.file, [length], take)?)
+    }
+
+    /// Returns the authentication code of the file at `path` with this content. Reads up to each of the lengths in turn, and
+    /// passes on each piece.
+    fn tag_of(
+        &self,
+        path: &Path,
+        mut content: impl Read,
+        lengths: impl IntoIterator<Item = u64>,
+        mut take: impl FnMut(&[u8]),
+    ) -> io::Result<blake3::Hash> {
         let mut tag = self.tag(path);
         let mut piece = vec![0; PIECE];
-        while left > 0 {
-            let length = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
-            file.read_exact(&mut piece[..length])?;
-            tag.update(&piece[..length]);
-            take(&piece[..length])?;
-            left -= length as u64;
+        let mut begin = 0;
+        for end in lengths {
+            while begin < end {
+                let length = usize::try_from(end - begin).map_or(PIECE, |left| left.min(PIECE));
+                content.read_exact(&mut piece[..length])?;
+                tag.update(&piece[..length]);
+                take(&piece[..length]);
+                begin += length as u64;
+            }
         }
-        let mut expected = [0; TAG];
-        file.read_exact(&mut expected)?;
-        // `blake3` compares the codes in constant time.
-        if tag.finalize() == expected { Ok(opened) } else { Err(io::Error::other(WRONG)) }
+        Ok(tag.finalize())
     }
 
     /// Begins the authentication code of a file, which covers the name of the file and its content.
@@ -373,6 +435,20 @@ impl TrustedFile {
         let file = open(path)?;
         let metadata = file.metadata()?;
         Ok(Self { file, metadata })
+    }
+
+    /// Returns the length of the content without the authentication code, in bytes.
+    fn content_length(&self) -> io::Result<u64> {
+        self.metadata.len().checked_sub(TAG as u64).ok_or_else(cut_off)
+    }
+
+    /// Fails if the authentication code behind the content is another one.
+    fn check(&self, length: u64, tag: blake3::Hash) -> io::Result<()> {
+        let mut expected = [0; TAG];
+        (&self.file).seek(io::SeekFrom::Start(length))?;
+        (&self.file).read_exact(&mut expected)?;
+        // `blake3` compares the codes in constant time.
+        if tag == expected { Ok(()) } else { Err(io::Error::other(WRONG)) }
     }
 
     /// Records that the file was used. If this fails, the file may be removed too early. It is then created again when
@@ -459,35 +535,6 @@ enum CodeCopy {
 }
 
 impl CodeCopy {
-    #[cfg(target_os = "linux")]
-    fn new() -> Self {
-        use rustix::fs::{MemfdFlags, memfd_create};
-        let file = memfd_create("hookhost-code", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING);
-        file.map_or_else(|_| Self::Bytes(Vec::new()), |file| Self::Sealed(file.into()))
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn new() -> Self {
-        Self::Bytes(Vec::new())
-    }
-
-    /// Appends a piece of the file at `path`.
-    fn write_all(&mut self, path: &Path, piece: &[u8]) -> io::Result<()> {
-        match self {
-            #[cfg(target_os = "linux")]
-            Self::Sealed(file) => match file.write_all(piece) {
-                Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                    *self = Self::Original(path.to_owned());
-                    Ok(())
-                }
-                written => written,
-            },
-            #[cfg(target_os = "linux")]
-            Self::Original(_) => Ok(()),
-            Self::Bytes(bytes) => bytes.write_all(piece),
-        }
-    }
-
     /// Loads the code. It must be the output of `Component::serialize` that `put_code` stored.
     fn component(self, engine: &Engine) -> io::Result<Component> {
         #[cfg(target_os = "linux")]
@@ -501,7 +548,6 @@ impl CodeCopy {
             }
             Self::Sealed(mut file) => {
                 use rustix::fs::{SealFlags, fcntl_add_seals};
-                use std::io::Seek as _;
                 use std::os::fd::AsRawFd as _;
                 fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL)?;
                 let path = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -528,6 +574,29 @@ impl CodeCopy {
         let component = unsafe { Component::deserialize(engine, &bytes) };
         component.map_err(io::Error::other)
     }
+}
+
+/// Reads a file from its beginning while another thread writes it.
+#[cfg(target_os = "linux")]
+struct ReadFromStart<'a> {
+    file: &'a File,
+    at: u64,
+}
+
+#[cfg(target_os = "linux")]
+impl Read for ReadFromStart<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = std::os::unix::fs::FileExt::read_at(self.file, buffer, self.at)?;
+        self.at += length as u64;
+        Ok(length)
+    }
+}
+
+/// Creates a file in memory that can be sealed.
+#[cfg(target_os = "linux")]
+fn file_in_memory() -> io::Result<File> {
+    use rustix::fs::{MemfdFlags, memfd_create};
+    Ok(memfd_create("hookhost-code", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?.into())
 }
 
 /// Loads the code of an authentic file. Returns `None` if the file cannot be used.

@@ -25,6 +25,7 @@ use crate::compose::{
     self, Gate, GateResult, Layer, MAX_QUESTION_ROUNDS, Member, Objection, Passage, QuestionOrigin, Step, Transform,
     Verdict,
 };
+use crate::config::Digest;
 use crate::contract::{
     self, Asker, Cause, Decision, Escalation, EventKind, Failure, FailureKind, OutcomeKind, Question, Rejection, Shape,
     Task, TransformOutcome,
@@ -286,31 +287,34 @@ impl<'a> Dispatch<'a> {
             questions: record.questions.clone(),
             deadline: self.rules.settings().approval_deadline,
             terms: None,
+            rejected: None,
+            needs_passkey: false,
         }
         .with_code()
     }
 
     /// Creates the question's row, which is committed with the event's record.
-    fn question(&self, request: &ApprovalRequest) -> Result<QuestionChange, StoreError> {
+    fn question(&mut self, request: &ApprovalRequest) -> Result<QuestionChange, StoreError> {
         Ok(self.question_of(self.session.services.store.asker()?, request))
     }
 
-    fn question_of(&self, asker: u32, request: &ApprovalRequest) -> QuestionChange {
+    fn question_of(&mut self, asker: u32, request: &ApprovalRequest) -> QuestionChange {
         let deadline = u64::try_from(request.deadline.as_millis()).unwrap_or(u64::MAX);
         let is_shared = self.session.services.shares_questions;
         // If questions are not shared, no other process shows the values, so they are not written to disk a second
         // time.
-        let request = match is_shared {
-            true => request.masked(&Masking::new(&self.rules.settings().audit)),
-            false => request.without_values(),
+        let stored = match is_shared {
+            true => request.stored(&Masking::new(&self.rules.settings().audit)),
+            false => raw(&request.without_values()).get().to_owned(),
         };
+        self.record.question = is_shared.then(|| Digest::of_bytes(stored.as_bytes()));
         QuestionChange::Ask(Box::new(OpenQuestion {
             id: request.id.clone(),
             session: request.session.clone(),
             asker,
             expires: self.session.services.now().saturating_add(deadline),
             answerable: is_shared,
-            request: raw(&request).get().to_owned(),
+            request: stored,
             answer: None,
         }))
     }

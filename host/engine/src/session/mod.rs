@@ -17,7 +17,9 @@
 //! | `state` | the session's row in the store, and the changes to it |
 //! | `ids` | identifiers of events, calls and records |
 //! | `observer_queue` | events that wait for their observers |
+//! | `refused_answers` | counts answers that did not count |
 //! | `services` | the parts of a host that all its sessions share |
+//! | `passkeys` | verifies each yes, if a passkey is registered |
 //! | `shared_questions` | questions that another process may answer |
 //! | `inner` | the part of a session that its handle, its events and its observers share |
 //! | `invocation` | one call of a plugin |
@@ -50,10 +52,12 @@ mod not_asked;
 mod notice;
 mod observer_queue;
 mod options;
+mod passkeys;
 mod payload;
 mod plugin_state;
 mod prepared;
 mod recorded_outcome;
+mod refused_answers;
 mod reminders;
 mod replay_inputs;
 mod services;
@@ -71,6 +75,7 @@ pub use dispatch::{OpenDecision, OpenOutcome, PendingApproval};
 pub use handle::Session;
 pub use notice::{Notice, NoticeKind};
 pub use options::DispatchOptions;
+pub use passkeys::PasskeyError;
 pub use prepared::PreparedCall;
 pub use recorded_outcome::RecordedOutcome;
 pub use shared_questions::QuestionGone;

@@ -4,17 +4,19 @@
 use super::clock::{Clock, milliseconds};
 use super::notice::{MAX_NOTICES, Notice};
 use super::observer_queue::ObserverTasks;
+use super::refused_answers::RefusedAnswers;
 use super::state;
 use crate::active_config::RuleSet;
 use crate::approval::Approver;
 use crate::callback;
 use crate::contract::action::ActionMap;
 use crate::locked::locked;
+use crate::passkey::Passkeys;
 use crate::sandbox::capability::{Model, OwnCapabilities};
 use crate::sandbox::http::Network;
 use crate::store::Store;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
@@ -37,6 +39,11 @@ pub(crate) struct Services {
     pub(crate) open: Mutex<HashMap<String, OpenSession>>,
     /// Notices of closed sessions for the user.
     pub(crate) notices: Mutex<Vec<Notice>>,
+    /// The passkeys that were read last. Later ones can only follow them.
+    pub(crate) known_passkeys: Mutex<Passkeys>,
+    pub(crate) refused_answers: Mutex<RefusedAnswers>,
+    /// The identifiers of the approvals with a passkey that have let a rejected call pass.
+    pub(crate) used_approvals: Mutex<HashSet<String>>,
 }
 
 /// A session with an open handle.

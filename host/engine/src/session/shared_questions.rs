@@ -1,26 +1,25 @@
 //! Questions in the store that another process of the user may answer.
 
+use super::passkeys::{OVERRIDE_LIFETIME, QuestionOf};
 use super::services::Services;
 use crate::approval::{self, Approval, ApprovalRequest};
 use crate::audit::{ApprovalRecord, Header, ToRecord as _};
 use crate::config::Digest;
 use crate::contract::{AnswerKind, Answered, OutcomeKind};
+use crate::passkey::{Challenge, InvalidProof};
 use crate::store::{OpenQuestion, QuestionChange, StoreError, Unit};
 use std::time::Duration;
 
 /// The interval at which the store is checked for another process's answer.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Time within which a person can allow a rejected call. The call must then be made again within the same time.
-pub(super) const OVERRIDE_LIFETIME: Duration = Duration::from_secs(600);
-
 /// Maximum number of rejected calls that wait for a person. A further rejected call cannot be allowed.
 const MAX_OVERRIDABLE: usize = 256;
 
 /// The state of a rejected call that is made again.
 pub(super) enum CallOverride {
-    /// A person has allowed the call after the event `id` was rejected.
-    Allowed { id: String },
+    /// A person has allowed the call after it was rejected: the row of the question, and the question.
+    Allowed(Box<(OpenQuestion, ApprovalRequest)>),
     /// A person can still allow the call by this code.
     Waiting { code: String },
     /// The call was not rejected before.
@@ -40,8 +39,27 @@ pub enum QuestionGone {
     )]
     Unknown(String),
     /// Somebody else has answered the question before.
-    #[error("the question `{0}` has been answered already")]
-    Answered(String),
+    #[error("the question `{id}` has been answered already: {first}")]
+    Answered {
+        /// Identifier of the question.
+        id: String,
+        /// The first answer: yes or no, who gave it, how, and from where.
+        first: String,
+    },
+    /// A passkey is registered, and this yes has no valid signature of one.
+    #[error(
+        "the answer to `{id}` does not count: {why}. A passkey is registered: say yes on the page (`hookhost ui`), or \
+         say no here"
+    )]
+    Unproven {
+        /// Identifier of the question.
+        id: String,
+        /// The reason.
+        why: InvalidProof,
+    },
+    /// A passkey is registered, so the question cannot be left to the agent, which does not ask for a passkey.
+    #[error("the question `{0}` stays here, because a passkey is registered: say yes on the page (`hookhost ui`)")]
+    NeedsPasskey(String),
     /// The store cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -78,17 +96,11 @@ impl Services {
                 }
             } else if !self.store.is_alive(question.asker)? {
                 self.give_up(&question, request).await?;
-            } else if question.answer.is_none() && self.takes_answers(&question) {
+            } else if question.answer.is_none() && question.answerable {
                 open.extend(request);
             }
         }
         Ok(open)
-    }
-
-    /// Returns true if another process may answer the question, and the question has not expired. The process that
-    /// asked answers an expired question itself.
-    fn takes_answers(&self, question: &OpenQuestion) -> bool {
-        question.answerable && question.expires > self.now()
     }
 
     /// Answers a question.
@@ -99,15 +111,41 @@ impl Services {
         if let Some(request) = overridable(&question) {
             return self.answer_overridable(&question, &request, approval).await;
         }
-        if !self.store.is_alive(question.asker)? || !self.takes_answers(&question) {
+        // The process that asked notices when the question expires, by a clock that nobody can set.
+        if !self.store.is_alive(question.asker)? || !question.answerable {
             return Err(unknown());
         }
-        let answer = approval::written(&approval::answered(approval));
-        match self.store.answer(id, &answer).await? {
+        let request = serde_json::from_str::<ApprovalRequest>(&question.request).map_err(|_| unknown())?;
+        let mut answered = approval::answered(approval);
+        self.check(&question, &request, &mut answered).await?;
+        match self.store.answer(id, &approval::written(&answered)).await? {
             Some(first) if first.is_this => Ok(()),
-            Some(_) => Err(QuestionGone::Answered(id.to_owned())),
+            Some(first) => Err(answered_before(id, &first.answer)),
             None => Err(unknown()),
         }
+    }
+
+    /// Fails if the answer is a yes without the necessary proof. The person then learns this at once. The process that
+    /// asked verifies the proof again, over the question that it has asked.
+    async fn check(
+        &self,
+        question: &OpenQuestion,
+        request: &ApprovalRequest,
+        answered: &mut Answered,
+    ) -> Result<(), QuestionGone> {
+        let about = QuestionOf { id: &question.id, session: &question.session, event: request.event };
+        match self.refuse_unproven(Digest::of_bytes(question.request.as_bytes()), about, answered).await? {
+            None => Ok(()),
+            Some(why) => Err(QuestionGone::Unproven { id: question.id.clone(), why }),
+        }
+    }
+
+    /// Returns what a passkey signs to answer a question with yes.
+    pub(crate) async fn challenge_to_answer(&self, id: &str, for_session: bool) -> Result<Challenge, QuestionGone> {
+        let questions = self.store.questions().await?;
+        let question = questions.into_iter().find(|question| question.id == id && question.answer.is_none());
+        let question = question.ok_or_else(|| QuestionGone::Unknown(id.to_owned()))?;
+        Ok(Challenge::to_answer(Digest::of_bytes(question.request.as_bytes()), for_session))
     }
 
     /// Returns the state of a rejected call with these terms, and removes the rejected calls whose time has passed.
@@ -120,7 +158,7 @@ impl Services {
             } else if request.terms != Some(terms) {
                 others += 1;
             } else if question.answer.is_some() {
-                return Ok(CallOverride::Allowed { id: question.id });
+                return Ok(CallOverride::Allowed(Box::new((question, request))));
             } else if question.expires.saturating_sub(self.now()) > lifetime() / 2 {
                 // A person needs time to read and answer, so an older code is not shown again.
                 waiting = Some(request.code);
@@ -155,8 +193,8 @@ impl Services {
         request: &ApprovalRequest,
         approval: Approval,
     ) -> Result<(), QuestionGone> {
-        if question.answer.is_some() {
-            return Err(QuestionGone::Answered(question.id.clone()));
+        if let Some(first) = &question.answer {
+            return Err(answered_before(&question.id, first));
         }
         if self.has_lapsed(question) || !question.answerable {
             return Err(QuestionGone::Unknown(question.id.clone()));
@@ -164,6 +202,7 @@ impl Services {
         let now = self.now();
         let waited = lifetime().saturating_sub(question.expires.saturating_sub(now));
         let mut answered = approval::answered(approval);
+        self.check(question, request, &mut answered).await?;
         (answered.for_session, answered.micros) = (false, waited.saturating_mul(1000));
         let id = question.id.clone();
         let change = match answered.is_approved() {
@@ -178,7 +217,7 @@ impl Services {
         match self.store.commit(&unit).await {
             Err(error) => Err(match self.store.answered(&question.id)? {
                 None => QuestionGone::Unknown(question.id.clone()),
-                Some(Some(_)) => QuestionGone::Answered(question.id.clone()),
+                Some(Some(first)) => answered_before(&question.id, &first),
                 Some(None) => QuestionGone::Store(error),
             }),
             Ok(()) => Ok(()),
@@ -198,7 +237,7 @@ impl Services {
     }
 
     /// Removes a question of another process, and writes a record.
-    async fn take(&self, question: &OpenQuestion, record: Option<String>) -> Result<(), StoreError> {
+    pub(super) async fn take(&self, question: &OpenQuestion, record: Option<String>) -> Result<(), StoreError> {
         let change = Some(QuestionChange::Take(question.id.clone()));
         let records = record.into_iter().collect();
         let unit = Unit { records, question: change, time: self.now(), ..Unit::default() };
@@ -208,6 +247,11 @@ impl Services {
             done => done,
         }
     }
+}
+
+/// Returns the error for the person whose answer came second.
+fn answered_before(id: &str, first: &str) -> QuestionGone {
+    QuestionGone::Answered { id: id.to_owned(), first: approval::who(&approval::read(first)) }
 }
 
 /// Returns the request of a question about a rejected call.

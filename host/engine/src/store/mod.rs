@@ -93,6 +93,11 @@ trait Backend: Any + Send + Sync {
     /// Returns the open questions of all processes, ordered by expiry.
     fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError>;
 
+    /// Returns the records about passkeys, in order, as JSON.
+    fn passkey_records(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// Returns the stored outcomes that are valid at this time.
     fn outcomes(&self, _: Time) -> Result<Vec<KeptOutcome>, StoreError> {
         Ok(Vec::new())
@@ -163,6 +168,9 @@ pub(crate) struct Unit {
     pub(crate) handle: Option<Arc<dyn SessionChanges>>,
     /// A change of a question's row.
     pub(crate) question: Option<QuestionChange>,
+    /// The number of records about passkeys before this unit, if its last record is a further one. The unit is not
+    /// written if another process has added one meanwhile.
+    pub(crate) passkeys_before: Option<u32>,
 }
 
 impl Unit {
@@ -172,6 +180,7 @@ impl Unit {
 
     fn has_no_effect(&self) -> bool {
         self.question.is_none()
+            && self.passkeys_before.is_none()
             && self.writes.iter().all(|(_, writes)| writes.is_empty())
             && !self.handle.as_ref().is_some_and(|handle| handle.is_changed())
     }
@@ -271,6 +280,14 @@ impl Store {
     /// If they cannot be read.
     pub(crate) async fn outcomes(&self, now: Time) -> Result<Vec<KeptOutcome>, StoreError> {
         retry_while_locked(|| self.backend.outcomes(now)).await
+    }
+
+    /// Returns the records about passkeys, in order, as JSON.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) async fn passkey_records(&self) -> Result<Vec<String>, StoreError> {
+        retry_while_locked(|| self.backend.passkey_records()).await
     }
 
     /// Returns the queue in which a session's events wait for their turn.

@@ -19,7 +19,7 @@ use envelope::{Refusal, Request};
 use hookhost_agents::{Adapter, Message, by_name, json};
 use hookhost_resident::Settler;
 use hookhost_resident::deadlines::ClientTimeout;
-use hookhost_resident::http::Endpoint;
+use hookhost_resident::http::{Endpoint, EndpointAnswer};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sessions::NegotiatedSessions;
@@ -286,8 +286,8 @@ impl Endpoint for Acs {
         body: &'a [u8],
         home: &'a Path,
         timeout: ClientTimeout,
-    ) -> Pin<Box<dyn Future<Output = String> + Send + 'a>> {
-        Box::pin(self.respond(settler, body, home, timeout))
+    ) -> Pin<Box<dyn Future<Output = EndpointAnswer> + Send + 'a>> {
+        Box::pin(async move { EndpointAnswer::json(self.respond(settler, body, home, timeout).await) })
     }
 
     fn note_unread(&self, settler: &Settler, home: &Path, has_token: bool, why: &str) {

@@ -6,7 +6,9 @@ mod evidence;
 mod host;
 mod last_event;
 mod log;
+mod passkeys;
 mod rules;
+mod sinks;
 mod words;
 
 pub(super) use host::status as host_status;
@@ -48,6 +50,8 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     common.extend(rules::enforcement(&places.directories));
     common.extend(rules::switched_off(&places.directories));
     common.extend(evidence::checks());
+    common.extend(sinks::check());
+    common.extend(passkeys::check());
     common.extend(left_out(&places));
     let mut objects = Vec::new();
     let mut text = String::new();

@@ -11,7 +11,7 @@ use hookhost_agents::install::doctor::Diagnosis;
 use std::fmt::Write as _;
 
 /// Checks that are shown even if they found no problem.
-const SHOWN: &[&str] = &["agent-run", "entry", "event", "proof", "rules"];
+const SHOWN: &[&str] = &["agent-run", "entry", "event", "passkey", "proof", "rules"];
 
 /// Returns what was found about an agent: the checks, the reach of the rules, and one next step.
 pub(super) fn about_agent(agent: &Agent, diagnosis: &Diagnosis) -> String {

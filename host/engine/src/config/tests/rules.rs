@@ -143,6 +143,37 @@ fn a_rule_that_stops_something_needs_examples_of_both_kinds() {
 }
 
 #[test]
+fn a_misspelt_name_in_a_condition_is_reported_together_with_missing_examples() {
+    let found =
+        mistakes("[[rule]]\nid = 'a'\non = 'shell'\nprogram = 'x'\nwhen = 'git.brnch == \"main\"'\nreject = 'no'");
+    let messages: Vec<&str> = found.iter().map(|(.., message)| message.as_str()).collect();
+    assert!(messages.iter().any(|message| message.starts_with("`rule.stops`")), "{messages:?}");
+    let (line, column, message) = found.iter().find(|(line, ..)| *line == 5).unwrap();
+    assert_eq!((line, column), (&5, &9));
+    assert!(message.contains("did you mean `git.branch`?"), "{message}");
+}
+
+#[test]
+fn a_mode_that_is_written_as_the_name_of_the_mode_that_is_on_is_shown_its_table() {
+    let found = mistakes("[rules.mode.night]\nask = 'reject'\n");
+    let message = "`rules.mode` is the name of the mode that is on: write a mode as `[rules.modes.night]`";
+    assert_eq!(found.iter().map(|(.., message)| message.as_str()).collect::<Vec<_>>(), [message]);
+}
+
+#[test]
+fn typographic_quotes_and_an_unclosed_list_are_named() {
+    let not_toml = |text: &str| mistakes(text).remove(0).2;
+    for text in ["[[rule]]\nid = “a”\n", "[[rule]]\nid = 'a'\nstops = [“a”, 'b']\n", "“a” = 1\n"] {
+        assert_eq!(not_toml(text), "this is not TOML: `“` is a typographic quotation mark: write `\"`", "{text}");
+    }
+    for rest in ["passes = ['c']\n", "[[rule]]\nid = 'b'\n", "", "reject = \"no\"\n"] {
+        let text = format!("[[rule]]\nid = 'a'\nstops = ['a',\n  'b'\n{rest}");
+        assert_eq!(not_toml(&text), "this is not TOML: the list of `stops` in line 3 has no `]`", "{text}");
+    }
+    assert!(not_toml("a = ['b' 'c']\n").contains("missing comma"));
+}
+
+#[test]
 fn lengths_and_numbers_are_bounded() {
     let long = "x".repeat(5_000);
     for lines in [

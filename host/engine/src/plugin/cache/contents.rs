@@ -60,7 +60,7 @@ pub fn cache_files(directory: &Path) -> io::Result<CacheFiles> {
     for path in kept_in(directory)? {
         let Some(bytes) = unless_removed(fs::symlink_metadata(&path))?.map(|metadata| metadata.len()) else { continue };
         let is_code = is_code(&path);
-        match unless_removed(cache.read(&path, |_| Ok(()))) {
+        match unless_removed(cache.read(&path, |_| {})) {
             Ok(Some(_)) => {}
             Ok(None) => continue,
             Err(error) => found.unusable.push((path, error.to_string())),

@@ -3,13 +3,14 @@
 
 use super::{Dispatch, Durability};
 use crate::approval::{ApprovalRequest, ProposedResponse};
-use crate::audit::KeptAnswer;
+use crate::audit::{KeptAnswer, Masking};
 use crate::config::{Digest, OnQuestion};
 use crate::contract::{Asker, Cause, EventKind, OutcomeKind, Question, Rejection, ToolCall};
 use crate::event::{GateEvent, Kind};
 use crate::locked::locked;
-use crate::session::shared_questions::{CallOverride, OVERRIDE_LIFETIME};
-use crate::store::QuestionChange;
+use crate::session::passkeys::OVERRIDE_LIFETIME;
+use crate::session::shared_questions::CallOverride;
+use crate::store::{OpenQuestion, QuestionChange, StoreError};
 use serde_json::json;
 
 /// The number that stands for the asking process of a question for which no process waits.
@@ -88,8 +89,17 @@ impl Dispatch<'_> {
             Ok(known) => known,
             Err(error) => return Overridden::Rejected { rejection: self.not_recorded(&error), code: None },
         };
-        if let (Some(terms), CallOverride::Allowed { id }) = (&terms, &known) {
-            return self.pass_once(questions, &terms.call, id, accepted, responder).await;
+        let mut known = known;
+        if let (Some(terms), CallOverride::Allowed(allowed)) = (&terms, &known) {
+            match self.counts(&questions, responder.as_ref(), &allowed.0, &allowed.1).await {
+                Ok(true) => {
+                    let id = allowed.0.id.clone();
+                    return self.pass_once(questions, &terms.call, &id, accepted, responder).await;
+                }
+                // The row is of no use any more, so the person is asked anew.
+                Ok(false) => known = CallOverride::Unknown,
+                Err(error) => return Overridden::Rejected { rejection: self.not_recorded(&error), code: None },
+            }
         }
         self.record.questions = questions;
         let cause = if terms.is_some() { Cause::Overridable } else { Cause::NotApproved };
@@ -97,11 +107,9 @@ impl Dispatch<'_> {
         let (code, question) = match (terms, known) {
             (_, CallOverride::Waiting { code }) => (Some(code), None),
             (Some(terms), CallOverride::Unknown) => {
-                let result = self.record.response.clone();
-                let response = responder.zip(result).map(|(by, result)| ProposedResponse { by, result });
-                let request = self.request(response);
-                let request =
-                    ApprovalRequest { deadline: OVERRIDE_LIFETIME, terms: Some(terms.digest), ..request }.with_code();
+                let request = self.request(self.proposed(responder.as_ref()));
+                let (terms, rejected) = (Some(terms.digest), Some(self.session.services.now()));
+                let request = ApprovalRequest { deadline: OVERRIDE_LIFETIME, terms, rejected, ..request }.with_code();
                 (Some(request.code.clone()), Some(self.question_of(NO_ASKER, &request)))
             }
             _ => (None, None),
@@ -111,6 +119,29 @@ impl Dispatch<'_> {
             return Overridden::Rejected { rejection, code: None };
         }
         Overridden::Rejected { rejection, code }
+    }
+
+    fn proposed(&self, responder: Option<&String>) -> Option<ProposedResponse> {
+        let result = self.record.response.clone();
+        responder.cloned().zip(result).map(|(by, result)| ProposedResponse { by, result })
+    }
+
+    /// Returns true if the stored approval counts for this call. Otherwise, removes the row.
+    async fn counts(
+        &mut self,
+        questions: &[Question],
+        responder: Option<&String>,
+        question: &OpenQuestion,
+        shown: &ApprovalRequest,
+    ) -> Result<bool, StoreError> {
+        let request = ApprovalRequest { questions: questions.to_vec(), ..self.request(self.proposed(responder)) };
+        let request = request.masked(&Masking::new(&self.rules.settings().audit));
+        let services = &self.session.services;
+        let counts = services.counts_for(question, shown, &request).await?;
+        if !counts {
+            services.take(question, None).await?;
+        }
+        Ok(counts)
     }
 
     /// Lets a call pass that a person has allowed after the event `of` was rejected. The approval is used up in the

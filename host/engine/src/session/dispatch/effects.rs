@@ -183,6 +183,8 @@ impl Dispatch<'_> {
     /// answered.
     pub(super) async fn conclude_escalated(&mut self, request: &ApprovalRequest) -> Result<HeldEffects, StoreError> {
         self.note_time();
+        // From here on, nothing that happens to the database makes this process take a yes without a passkey.
+        self.session.services.passkeys().await?;
         let held = self.effects();
         let with = RecordEffects { question: Some(self.question(request)?), ..RecordEffects::default() };
         self.session.record(self.rules, &self.info, &*self.record, with, Durability::Now).await?;

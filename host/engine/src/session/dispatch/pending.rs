@@ -5,15 +5,18 @@ use super::records::{Durability, RecordEffects};
 use super::{Consent, Dispatch, EventStart, HeldEffects};
 use crate::active_config::ActiveConfig;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
-use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, Header, StateUse, raw};
+use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, Header, Masking, StateUse, raw};
+use crate::config::Digest;
 use crate::contract::{self, AnswerKind, Answered, Cause, Decision, FailureKind, Never, OutcomeKind, Rejection};
 use crate::event::{GateEvent, Kind};
 use crate::locked::locked;
+use crate::passkey::InvalidProof;
 use crate::plugin::Plugin;
 use crate::sandbox::capability::EventFacts;
 use crate::session::inner::SessionInner;
 use crate::session::not_asked::NotAsked;
 use crate::session::notice::{Notice, NoticeKind};
+use crate::session::passkeys::QuestionOf;
 use crate::session::recorded_outcome::RecordedOutcome;
 use crate::session::shared_questions::QuestionGone;
 use crate::state::{Found, Labels, Source};
@@ -24,6 +27,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+
+/// Time after the deadline within which an answer still counts that came before the deadline: the process that asked
+/// looks for answers at intervals.
+const LATEST_ANSWER: Duration = Duration::from_millis(500);
 
 /// The decision about a gate event, as far as it can be made without a person.
 pub type OpenDecision<V, R = Never> = Decision<V, R, PendingApproval<V, R>>;
@@ -102,6 +109,12 @@ impl<V: 'static, R: 'static> PendingApproval<V, R> {
         self.take_up(answered).await
     }
 
+    /// Returns true if a yes needs the signature of a passkey, or if this cannot be found out. Then the question cannot
+    /// be handed over.
+    pub async fn needs_passkey(&self) -> bool {
+        self.open.session().services.passkeys().await.map_or(true, |passkeys| passkeys.is_required())
+    }
+
     /// Leaves the question to the agent's own prompt. `to` is the name of this prompt in the log. Call this only if the
     /// agent does not continue without the approval of its user. The host then treats the event as complete, and
     /// applies its effects. The agent may run the value of [`Self::request`] as soon as the user approves it.
@@ -140,7 +153,9 @@ impl<V: 'static, R: 'static> PendingApproval<V, R> {
     pub(in crate::session) async fn settle(self, approver: Option<&dyn Approver>) -> RecordedOutcome<Decision<V, R>> {
         let mut pending = self;
         loop {
-            let (request, left) = (pending.open.request().clone(), pending.time_left());
+            let needs_passkey = pending.needs_passkey().await;
+            let request = ApprovalRequest { needs_passkey, ..pending.open.request().clone() };
+            let left = pending.time_left();
             let answered = approval::resolve(approver, request, left, pending.elsewhere()).await;
             match pending.take_up(answered).await.into_final() {
                 Ok(settled) => return settled,
@@ -232,12 +247,24 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         let answered = match self.first_answer(&answered).await {
             Ok(mut counts) => {
                 counts.micros = answered.micros;
-                counts
+                // An answer that came after the deadline, before the end of the question was written.
+                let is_late = self.began.elapsed() > self.request.deadline.saturating_add(LATEST_ANSWER);
+                if counts.is_approved() && is_late { approval::too_late(self.request.deadline) } else { counts }
             }
             Err(error) if answered.is_approved() => return self.not_recorded(answered, &error),
             // A rejection counts even if it cannot be written.
             Err(_) => answered,
         };
+        let mut answered = answered;
+        match self.unproven(&mut answered).await {
+            Ok(None) => {}
+            Ok(Some(why)) => {
+                let why = format!("your yes to {} does not count: {why}", self.request.event);
+                self.session.notice(Notice::new(NoticeKind::YesDidNotCount, why.clone()));
+                return self.void(answered, Cause::NotApproved, why).await;
+            }
+            Err(error) => return self.not_recorded(answered, &error),
+        }
         self.answered = Some(answered.clone());
         let session = Arc::clone(&self.session);
         let _turn = match session.turn().await {
@@ -274,6 +301,15 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         Ok(first.map_or_else(approval::taken_for_gone, |first| approval::read(&first.answer)))
     }
 
+    /// Returns the reason why a yes does not count for lack of a passkey. The proof must be about the question in this
+    /// process's memory, whatever the store contains.
+    async fn unproven(&self, answered: &mut Answered) -> Result<Option<InvalidProof>, StoreError> {
+        let stored = self.request.stored(&Masking::new(&self.rules.settings().audit));
+        let ApprovalRequest { id, session, event, .. } = &self.request;
+        let about = QuestionOf { id, session, event: *event };
+        self.session.services.refuse_unproven(Digest::of_bytes(stored.as_bytes()), about, answered).await
+    }
+
     /// Records the approval together with the effects of the plugin calls. The approval counts only if this succeeds.
     async fn settle(mut self, answered: Answered, keeps: bool) -> OpenOutcome<E::Payload, E::Response> {
         let accepted = if self.response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
@@ -294,10 +330,14 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
 
     /// Records that the agent asks its own user, together with the effects of the plugin calls.
     async fn leave_to(mut self, to: String) -> Result<ApprovalRecord, QuestionGone> {
+        if self.session.services.passkeys().await?.is_required() {
+            return Err(QuestionGone::NeedsPasskey(self.request.id.clone()));
+        }
         let mut answered = Answered::new(AnswerKind::HandedOver, None);
         (answered.micros, answered.via) = (elapsed(self.began), Some(to));
-        if self.first_answer(&answered).await?.kind != AnswerKind::HandedOver {
-            return Err(QuestionGone::Answered(self.request.id.clone()));
+        let first = self.first_answer(&answered).await?;
+        if first.kind != AnswerKind::HandedOver {
+            return Err(QuestionGone::Answered { id: self.request.id.clone(), first: approval::who(&first) });
         }
         let session = Arc::clone(&self.session);
         let _turn = session.turn().await?;

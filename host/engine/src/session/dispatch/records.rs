@@ -54,7 +54,8 @@ impl SessionInner {
             let (session, root) = (Arc::clone(&self.id), Arc::clone(&self.root));
             let records = body.into_iter().collect();
             let handle = is_changed.then(|| self.state.pending_write(changes) as Arc<dyn SessionChanges>);
-            let unit = Unit { records, writes, session, root, time: record.time(), handle, question };
+            let unit =
+                Unit { records, writes, session, root, time: record.time(), handle, question, passkeys_before: None };
             store.commit(&unit).await?;
         } else if body.is_some() {
             store.push_taken(LateWrite { record: body, ..LateWrite::default() })?;

@@ -31,7 +31,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// The tables: their names, and the statements that create them. SQLite stores each statement verbatim, and a
 /// database is accepted only if it contains exactly these statements. So if a single character changes, even in a
 /// comment, [`audit::FORMAT`] has to be raised.
-pub(super) const TABLES: [(&str, &str); 6] = [
+pub(super) const TABLES: [(&str, &str); 7] = [
     (
         "audit",
         "CREATE TABLE audit (
@@ -115,7 +115,20 @@ pub(super) const TABLES: [(&str, &str); 6] = [
   outcome TEXT NOT NULL
 ) WITHOUT ROWID",
     ),
+    (
+        PASSKEYS,
+        "CREATE TABLE passkey (
+  -- The number of the record in the log.
+  seq INTEGER PRIMARY KEY,
+  -- The record that registers or removes a passkey, as JSON.
+  record TEXT NOT NULL
+)",
+    ),
 ];
+
+/// The name of the table of passkeys. A database has this table from the first registration on, so earlier versions of
+/// hookhost, which would not ask for a passkey, refuse such a database.
+const PASSKEYS: &str = "passkey";
 
 /// The name of the table of stored outcomes, which databases of earlier versions do not have.
 const OUTCOMES: &str = "outcome";
@@ -368,6 +381,7 @@ fn foreign(connection: &Connection) -> rusqlite::Result<Vec<Foreign>> {
     foreign.extend(
         missing
             .into_iter()
+            .filter(|(name, _)| *name != PASSKEYS)
             .map(|(name, _)| Foreign { says: format!("no table `{name}`"), is_the_log: name == TABLES[0].0 }),
     );
     // A change of the table of records is the most important difference, so it comes first.
@@ -473,18 +487,19 @@ fn begin(connection: &mut Connection, now: u64) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
+fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+    let find = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)";
+    connection.prepare_cached(find)?.query_row([name], |row| row.get(0))
+}
+
 /// Creates the table of kept outcomes in a database of an earlier version.
 fn add_outcomes(connection: &mut Connection) -> rusqlite::Result<()> {
-    let is_there = |connection: &Connection| {
-        let find = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)";
-        connection.query_row(find, [OUTCOMES], |row| row.get::<_, bool>(0))
-    };
-    if is_there(connection)? {
+    if has_table(connection, OUTCOMES)? {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     if let Some((_, makes)) = TABLES.iter().find(|(name, _)| *name == OUTCOMES)
-        && !is_there(&transaction)?
+        && !has_table(&transaction, OUTCOMES)?
     {
         transaction.execute(makes, [])?;
     }
@@ -492,7 +507,19 @@ fn add_outcomes(connection: &mut Connection) -> rusqlite::Result<()> {
 }
 
 fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
-    TABLES.iter().try_for_each(|(_, makes)| connection.execute(makes, []).map(drop))
+    let mut tables = TABLES.iter().filter(|(name, _)| *name != PASSKEYS);
+    tables.try_for_each(|(_, makes)| connection.execute(makes, []).map(drop))
+}
+
+/// Returns true if the database has the table of passkeys.
+pub(super) fn has_passkeys(connection: &Connection) -> rusqlite::Result<bool> {
+    has_table(connection, PASSKEYS)
+}
+
+/// Creates the table of passkeys, within the transaction of the first registration.
+pub(super) fn add_passkeys(connection: &Connection) -> rusqlite::Result<()> {
+    let makes = TABLES.iter().find(|(name, _)| *name == PASSKEYS);
+    makes.map_or(Ok(()), |(_, makes)| connection.execute(makes, []).map(drop))
 }
 
 /// Creates the file if it is missing. Only the current user can read the file, because it contains data that agents

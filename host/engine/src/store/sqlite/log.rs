@@ -7,9 +7,11 @@ pub use follow::{FollowFrom, FollowedLog, Position};
 use super::archive::{self, ArchiveFile, Archives, first_kept, naming};
 use super::database;
 use super::database::Steps;
+use super::passkeys;
 use super::take_in::{UnstoredLines, unstored};
-use crate::audit::{self, BEFORE_THE_FIRST, Heads, Line, LineError, Record, Report, Stored, other_version};
+use crate::audit::{self, BEFORE_THE_FIRST, Flaw, Heads, Line, LineError, Record, Report, Stored, other_version};
 use crate::config::Digest;
+use crate::passkey::Passkeys;
 use crate::store::StoreError;
 use rusqlite::Connection;
 use std::cell::RefCell;
@@ -215,8 +217,12 @@ impl Log {
             line
         });
         let verified = audit::verify(&self.foreign, lines, heads)?;
-        let report =
-            verified.map_err(|found| LogError::Version { path: self.path.clone(), found, known: audit::FORMAT })?;
+        let (path, known) = (self.path.clone(), audit::FORMAT);
+        let mut report = verified.map_err(|found| LogError::Version { path, found, known })?;
+        // A record about a passkey can be in an archive that is not here.
+        if report.archived.is_empty() && self.passkeys()?.is_some_and(|registered| registered != report.passkeys) {
+            report.flaw(Flaw::Passkeys("their table differs from the log".to_owned()));
+        }
         Ok(report.with_unreadable_archives(problems.take()))
     }
 
@@ -275,6 +281,17 @@ impl Log {
         steps.begin();
         let found = naming(connection, through).map_err(|error| StoreError::of(&error, &self.path))?;
         Ok(found.is_some_and(|archived| archived.hash == hash))
+    }
+
+    /// Returns the passkeys that are registered in the database; `None` for an export.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn passkeys(&self) -> Result<Option<Passkeys>, LogError> {
+        let Source::Database(connection, steps) = &self.source else { return Ok(None) };
+        steps.begin();
+        let records = passkeys::list(connection).map_err(|error| StoreError::of(&error, &self.path))?;
+        Ok(Some(audit::passkeys_in(&records)))
     }
 
     /// Returns the number of the last line; 0 if the log is empty.

@@ -8,6 +8,7 @@ mod journal;
 mod log;
 mod namespaces;
 mod outcomes;
+mod passkeys;
 mod progress;
 mod questions;
 mod sessions;
@@ -317,6 +318,9 @@ impl Inner {
             if let Some(change) = &unit.question {
                 questions::change(connection, change)?;
             }
+            if let (Some(before), Some(record)) = (unit.passkeys_before, unit.records.last()) {
+                passkeys::add(connection, record, before)?;
+            }
             let mut sessions = Vec::new();
             for handle in handles {
                 sessions.push((Arc::clone(handle), sessions::write(connection, &**handle)?));
@@ -462,6 +466,10 @@ impl Backend for Database {
 
     fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
         if self.shared.read_row(questions::is_one_open)? { self.shared.read(questions::list) } else { Ok(Vec::new()) }
+    }
+
+    fn passkey_records(&self) -> Result<Vec<String>, StoreError> {
+        self.shared.read_row(passkeys::list)
     }
 
     fn outcomes(&self, now: Time) -> Result<Vec<KeptOutcome>, StoreError> {

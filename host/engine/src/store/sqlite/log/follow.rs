@@ -7,10 +7,13 @@ use crate::store::StoreError;
 use crate::store::identity::{Identity, identity};
 use crate::store::sqlite::database::{first_hash, head};
 use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// A place in a log: the last record that was read, and the log that contains it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A place in a log: the last record that was read, and the log that contains it. A reader that goes on after a restart stores
+/// it, for example as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Position {
     /// The hash of the log's first record, which identifies the log.
@@ -107,6 +110,20 @@ impl FollowedLog {
     #[must_use]
     pub fn position(&self) -> Position {
         self.position
+    }
+
+    /// Returns the place of a record that this log has returned.
+    #[must_use]
+    pub fn position_of(&self, line: &Line) -> Position {
+        Position { seq: line.seq(), hash: line.hash(), ..self.position }
+    }
+
+    /// Returns the number of stored records after the [position](Self::position).
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn behind(&self) -> Result<u64, LogError> {
+        Ok(self.log.last()?.saturating_sub(self.position.seq))
     }
 
     /// Returns at most `most` further records; none if nothing was stored since the last call.

@@ -1,6 +1,7 @@
 //! Finds the sessions of agents that are in their transcripts but not in the log: hookhost was not asked about their calls.
 
-use hookhost_transcripts::{EventQuery, PastEvents, TranscriptPlaces};
+use crate::past_events::{EventQuery, PastEvents};
+use crate::places::TranscriptPlaces;
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,25 +10,25 @@ const READ_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The sessions of one agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SessionCount {
+pub struct SessionCount {
     /// Sessions in the transcripts.
-    pub(crate) all: u64,
+    pub all: u64,
     /// Sessions without an event in the log.
-    pub(crate) unseen: u64,
+    pub unseen: u64,
 }
 
 /// The sessions in the transcripts of a period.
 #[derive(Debug, Default)]
-pub(crate) struct UnseenSessions {
+pub struct UnseenSessions {
     /// The agents with unseen sessions, by name.
-    pub(crate) agents: BTreeMap<&'static str, SessionCount>,
+    pub agents: BTreeMap<&'static str, SessionCount>,
     /// Number of transcripts that were not read in time.
-    pub(crate) unread: usize,
+    pub unread: usize,
 }
 
 impl UnseenSessions {
     /// Reads the transcripts since this time. `is_seen` says whether the log has an event of a session of an agent.
-    pub(crate) fn read(places: TranscriptPlaces, since: SystemTime, is_seen: impl Fn(&str, &str) -> bool) -> Self {
+    pub fn read(places: TranscriptPlaces, since: SystemTime, is_seen: impl Fn(&str, &str) -> bool) -> Self {
         let query = EventQuery { since: Some(since), ..EventQuery::default() };
         let (began, mut events) = (Instant::now(), PastEvents::new(places, &query));
         let (mut known, mut agents) = (HashSet::new(), BTreeMap::<&'static str, SessionCount>::new());

@@ -1,0 +1,122 @@
+//! Measures what a recorded event costs while its records are sent to other programs, and how fast a backlog is sent.
+
+use crate::events::allowed;
+use crate::subject::{self, call};
+use bench::measure::compare;
+use bench::table::{Row, Table};
+use hookhost::{Config, Host, Session};
+use hookhost_telemetry::settings::Directories;
+use hookhost_telemetry::{Environment, FirstRecord, Readers, TelemetrySettings, states};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tokio::runtime::Builder;
+
+/// Maximum cost of an event whose records are sent, in comparison with an event whose records are not.
+const MOST: f64 = 1.05;
+
+/// Number of sessions in the backlog. Each has two records.
+const SESSIONS: u64 = 50_000;
+
+/// Minimum number of records of a backlog that are sent in a second.
+const MIN_RATE: f64 = 5_000.0;
+
+pub(crate) fn rows(table: &mut Table) {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let entry = || subject::entry(&subject::component());
+    let session = |name: &str| {
+        let log = directory.path().join(name).join("hookhost.db");
+        std::fs::create_dir(directory.path().join(name)).unwrap();
+        (runtime.block_on(subject::session_of(entry(), Some(&log), None)), log)
+    };
+    let (off, _) = session("off");
+    let event = call(&off);
+    let asks = |session: &Session| allowed(&runtime, session, &event);
+    let row = |what: &'static str| Row { what, component: "no-force-push", log: "on", why: "" };
+
+    let (answered, log) = session("answered");
+    let readers = start(&log, &serve());
+    let compared = compare(|| asks(&answered), || asks(&off));
+    table.compared(
+        &row("one recorded event that is sent as a log record, a span and metrics"),
+        &compared,
+        "nothing is sent",
+        Some(MOST),
+    );
+    drop(readers);
+
+    let (dead, log) = session("dead");
+    let readers = start(&log, "http://127.0.0.1:9");
+    let compared = compare(|| asks(&dead), || asks(&off));
+    table.compared(&row("one recorded event while no receiver answers"), &compared, "nothing is sent", Some(MOST));
+    drop(readers);
+
+    let log = directory.path().join("backlog/hookhost.db");
+    std::fs::create_dir(directory.path().join("backlog")).unwrap();
+    runtime.block_on(async {
+        let host = Host::builder(Config::empty()).store(&log).build().await.unwrap();
+        for number in 0..SESSIONS {
+            drop(host.session("bench", "/work").unwrap());
+            if number % 500 == 0 {
+                host.drain(Duration::from_secs(60)).await.unwrap();
+            }
+        }
+        host.drain(Duration::from_secs(60)).await.unwrap();
+    });
+    let began = Instant::now();
+    let readers = start(&log, &serve());
+    let is_sent = || {
+        let (states, last) = states(&log).unwrap();
+        let logs = states.into_iter().find(|state| state.name == "otlp-logs");
+        logs.and_then(|state| state.position).is_some_and(|position| position.seq >= last)
+    };
+    while !is_sent() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let rate = (2 * SESSIONS) as f64 / began.elapsed().as_secs_f64();
+    drop(readers);
+    let what = "100 000 records that are left are sent to three sinks";
+    table.plain(&row(what), format!("{rate:.0} records/s"), "≥ 5000 records/s", Some(rate >= MIN_RATE));
+}
+
+fn start(log: &Path, address: &str) -> Readers {
+    let mut settings = TelemetrySettings::default();
+    settings.otlp = Some(address.to_owned());
+    settings.from = FirstRecord::Beginning;
+    let directories = Directories { config: Path::new("/"), home: None };
+    Readers::start(settings.sinks(&Environment::default(), directories).unwrap(), log).unwrap()
+}
+
+/// Starts a receiver that accepts everything. Returns its address.
+fn serve() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || while answer(&stream).is_some() {});
+        }
+    });
+    address
+}
+
+/// Answers one request. Returns `None` at the end of the connection.
+fn answer(mut stream: &TcpStream) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        if line == "\r\n" {
+            break;
+        }
+    }
+    reader.take(length).read_to_end(&mut Vec::new()).ok()?;
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").ok()
+}

@@ -1,0 +1,200 @@
+// The script of hookhost's page. The server renders every view; this file fetches them with the token of this tab, follows links, sends
+// forms, and adds new rows. The token is in sessionStorage, so no other origin and no later session of the browser has it.
+"use strict";
+
+const plain = (html) => html; // Markup comes from this origin alone, which escapes every text in it.
+const policy = window.trustedTypes ? trustedTypes.createPolicy("hookhost", { createHTML: plain }) : { createHTML: plain };
+const [main, status] = [document.querySelector("main"), document.querySelector("#status")];
+const channel = new BroadcastChannel("hookhost");
+const WAKE = 500; // Milliseconds until a button that has just appeared can be pressed.
+let shown = 0; // The number of the last view that was asked for. An earlier view that comes later is dropped.
+let last = 0; // The newest record that this tab has.
+
+const put = (element, html) => { element.innerHTML = policy.createHTML(html); };
+const parsed = (html) => { const part = document.createElement("template"); put(part, html); return part.content; };
+const say = (text) => { status.textContent = text; clearTimeout(say.timer); say.timer = setTimeout(() => { status.textContent = ""; }, 6000); };
+const token = () => sessionStorage.getItem("token");
+const keep = (given) => { sessionStorage.setItem("token", given); return true; };
+
+function ask(path, options = {}) {
+  const headers = { ...options.headers };
+  if (token()) headers.Authorization = "Bearer " + token();
+  return fetch(path, { ...options, headers });
+}
+const post = (path, body) => ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
+function refuse(text) {
+  sessionStorage.removeItem("token");
+  put(main, '<h1>No access</h1><p class="notice"></p>');
+  main.querySelector("p").textContent = text;
+  main.setAttribute("aria-busy", "false");
+  return false;
+}
+
+// Exchanges the code of the link for a token. The code leaves the address before anything is sent.
+async function open() {
+  const code = location.hash.slice(1);
+  if (!code) return token() || borrow();
+  history.replaceState(null, "", location.pathname + location.search);
+  const answer = await post("/session", { code });
+  if (!answer.ok) return refuse(await answer.text());
+  return keep((await answer.json()).token);
+}
+
+// Another tab of this page, which a person has open, gives its token to a tab that was opened from a link.
+function borrow() {
+  return new Promise((resolve) => {
+    channel.postMessage({ wants: true });
+    const wait = setTimeout(() => { refuse("This tab has no access. Run in a terminal: hookhost ui"); resolve(false); }, 400);
+    borrow.take = (lent) => { clearTimeout(wait); resolve(keep(lent)); };
+  });
+}
+function wake(root) {
+  for (const button of root.querySelectorAll("button[data-wake]")) setTimeout(() => { button.disabled = Boolean(button.closest(".done")); }, WAKE);
+}
+
+// Shows the view at a path. With `focus`, a screen reader begins to read it.
+async function show(path, focus) {
+  const turn = ++shown;
+  main.setAttribute("aria-busy", "true");
+  for (const link of document.querySelectorAll("header nav a")) {
+    const is = link.pathname === "/" ? path.split("?")[0] === "/" : path.startsWith(link.pathname);
+    if (is) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+  }
+  try {
+    const answer = await ask(path);
+    const text = await answer.text();
+    if (turn !== shown) return;
+    if (answer.status === 401) return refuse(text);
+    put(main, text);
+  } catch {
+    if (turn === shown) say("hookhost does not answer. Is it running? hookhost ui starts it.");
+  }
+  main.setAttribute("aria-busy", "false");
+  const view = main.querySelector("[data-title]");
+  if (view) document.title = view.dataset.title + " – hookhost";
+  const row = main.querySelector("#rows tr");
+  if (row) last = Math.max(last, Number(row.id.slice(1)));
+  wake(main);
+  markLive(markLive.on);
+  main.querySelector(".entry.named")?.scrollIntoView({ block: "center" });
+  if (focus) { window.scrollTo(0, 0); main.focus({ preventScroll: true }); }
+}
+function go(path) { history.pushState(null, "", path); return show(path, true); }
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button[data-post]");
+  if (button) return press(button);
+  const link = event.target.closest("a[href]");
+  if (!link || link.origin !== location.origin || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  if ("skip" in link.dataset) return main.focus();
+  await go(link.pathname + link.search);
+});
+
+// A key that is held down, or Enter pressed for something else, must not give a yes. Space does.
+document.addEventListener("keydown", (event) => {
+  const yes = event.target.closest("button[data-yes]");
+  if (yes && (event.key === "Enter" || event.repeat)) event.preventDefault();
+});
+async function press(button) {
+  const question = button.closest(".question");
+  const into = question ? question.querySelector(".answered") : document.getElementById(button.dataset.into);
+  const buttons = question ? question.querySelectorAll("button") : [button];
+  for (const each of buttons) each.disabled = true;
+  into.textContent = "…";
+  try {
+    const body = question ? { answer: button.dataset.answer } : {};
+    const answer = await (question && window.answerWithPasskey ? window.answerWithPasskey : post)(button.dataset.post, body);
+    put(into, await answer.text());
+    if (answer.status === 401) return refuse(into.textContent);
+    if (question && (answer.ok || answer.status === 409)) return question.classList.add("done");
+  } catch {
+    into.textContent = "hookhost does not answer.";
+  }
+  for (const each of buttons) each.disabled = false;
+}
+document.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const form = event.target;
+  go(form.getAttribute("action") + "?" + new URLSearchParams(new FormData(form)));
+});
+window.addEventListener("popstate", () => show(location.pathname + location.search, true));
+
+function markLive(on) {
+  markLive.on = on;
+  const mark = main.querySelector("#live");
+  if (!mark) return;
+  mark.classList.toggle("on", Boolean(on));
+  const more = Number(mark.dataset.more);
+  mark.textContent = (on ? "live" : "not live") + (more ? ", " + more.toLocaleString() + " more events: load the view again" : "");
+}
+
+// Shows something new. Only the leading tab reads the stream; the others get the same changes from it.
+function take({ id, kind, data }) {
+  if (id) last = Math.max(last, id);
+  if (kind === "row") {
+    const rows = main.querySelector("#rows");
+    if (!rows || document.getElementById("r" + id)) return;
+    rows.prepend(parsed(data));
+    rows.firstElementChild.classList.add("new");
+    while (rows.rows.length > 200) rows.lastElementChild.remove();
+    main.querySelector("#nothing")?.remove();
+  } else if (kind === "question") {
+    const [code, questions] = [data.slice(0, data.indexOf(" ")), main.querySelector("#questions")];
+    if (!questions || document.getElementById("q" + code)) return;
+    questions.append(parsed(data.slice(code.length + 1)));
+    wake(questions.lastElementChild);
+    main.querySelector("#no-questions").hidden = true;
+  } else if (kind === "gone") {
+    const question = document.getElementById("q" + data);
+    if (!question || question.classList.contains("done")) return;
+    question.classList.add("done");
+    for (const button of question.querySelectorAll("button")) button.disabled = true;
+    if (!question.querySelector(".answered").textContent) question.querySelector(".answered").textContent = "It no longer waits: somebody answered, or its time is over.";
+  } else if (kind === "waiting") {
+    const badge = document.querySelector("#waiting");
+    badge.textContent = data;
+    badge.hidden = data === "0";
+  } else if (kind === "more") {
+    const mark = main.querySelector("#live");
+    if (mark) { mark.dataset.more = Number(mark.dataset.more) + Number(data); markLive(true); }
+  } else if (kind === "live") markLive(data);
+  else if (kind === "problem") say(data);
+}
+function share(change) { take(change); channel.postMessage(change); }
+
+channel.onmessage = ({ data }) => {
+  if (data.wants) { if (token()) channel.postMessage({ lent: token() }); }
+  else if (data.lent) borrow.take?.(data.lent);
+  else if (data.hello) { if (follow.leads) channel.postMessage({ kind: "live", data: Boolean(markLive.on) }); }
+  else take(data);
+};
+
+// A browser opens six connections to one origin, so twenty tabs cannot each have a stream: the tab with the lock reads it for all.
+function follow() {
+  channel.postMessage({ hello: true });
+  navigator.locks.request("live", async () => {
+    follow.leads = true;
+    for (let wait = 1000; token(); await new Promise((resolve) => setTimeout(resolve, wait)), wait = Math.min(wait * 2, 15000)) {
+      try {
+        const answer = await ask("/live", { headers: { "Last-Event-ID": String(last) } });
+        if (answer.status === 401) return refuse(await answer.text());
+        if (!answer.ok) continue;
+        share({ kind: "live", data: true });
+        const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+        for (let rest = "", part = await reader.read(); !part.done; part = await reader.read()) {
+          wait = 1000;
+          const events = (rest + part.value).split("\n\n");
+          rest = events.pop();
+          for (const event of events) {
+            const field = (name) => event.match(new RegExp("^" + name + ": (.*)$", "m"))?.[1];
+            if (field("event")) share({ id: Number(field("id") ?? 0), kind: field("event"), data: field("data") ?? "" });
+          }
+        }
+      } catch { /* The host has ended or is being replaced: try again. */ }
+      share({ kind: "live", data: false });
+    }
+  });
+}
+open().then(async (is) => { if (is) { await show(location.pathname + location.search, false); follow(); } });

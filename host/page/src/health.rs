@@ -1,0 +1,197 @@
+//! Reads what works, and what does not.
+
+use crate::log_rows::{LogReader, agent};
+use crate::views::health::{AgentState, Check, Failed, State};
+use hookhost::audit::{DeliveryKind, Record};
+use hookhost_telemetry::explained::newest_first;
+use hookhost_telemetry::tally::is_proof;
+use hookhost_transcripts::{TranscriptPlaces, UnseenSessions};
+use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Maximum number of records in which last events and failures are looked for.
+const MAX_RECORDS: u64 = 20_000;
+
+/// Maximum number of failures that are shown.
+const MAX_FAILURES: usize = 20;
+
+/// Free space below which recording is in danger, in bytes.
+const LITTLE_SPACE: u64 = 256 * 1024 * 1024;
+
+/// Time for which sessions in transcripts are not counted again.
+const UNSEEN_LIFETIME: Duration = Duration::from_secs(300);
+
+/// Period of the transcripts that are read.
+const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// What the newest records say.
+#[derive(Default)]
+pub(crate) struct Newest {
+    /// The last event of each agent: time, record, name.
+    pub(crate) events: BTreeMap<String, (u64, u64, &'static str)>,
+    pub(crate) failures: Vec<Failed>,
+    pub(crate) records: u64,
+}
+
+impl Newest {
+    pub(crate) fn read(reader: &LogReader) -> Result<Self, String> {
+        let log = reader.open()?;
+        let last = log.last().map_err(|error| error.to_string())?;
+        let mut newest = Self { records: last, ..Self::default() };
+        newest_first(&log, u64::MAX, |line| {
+            if line.seq() + MAX_RECORDS <= last {
+                return ControlFlow::Break(());
+            }
+            match line.entry() {
+                Ok(Record::Event(event)) if !is_proof(&event.header.session) => {
+                    let seen = (event.header.time, line.seq(), event.event.name());
+                    newest.events.entry(agent(&event.header.session).to_owned()).or_insert(seen);
+                    for call in &event.calls {
+                        if let Some(failure) = &call.failure {
+                            let text = format!("{}{}", failure.kind.opening(), failure.detail);
+                            newest.fail(event.header.time, line.seq(), call.plugin.clone(), text);
+                        }
+                    }
+                }
+                Ok(Record::Delivery(delivery))
+                    if matches!(delivery.what, DeliveryKind::Unanswered | DeliveryKind::ChangeNotApplied) =>
+                {
+                    let who = agent(&delivery.header.session).to_owned();
+                    newest.fail(delivery.header.time, line.seq(), who, delivery.note);
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        })
+        .map_err(|error| error.to_string())?;
+        Ok(newest)
+    }
+
+    fn fail(&mut self, time: u64, seq: u64, who: String, text: String) {
+        if self.failures.len() < MAX_FAILURES {
+            self.failures.push(Failed { time, seq, who, text });
+        }
+    }
+}
+
+/// The sessions about which hookhost was not asked. Reading the transcripts takes seconds, so they are read in the background.
+#[derive(Debug, Default)]
+pub(crate) struct UnseenCount(Arc<Mutex<UnseenState>>);
+
+#[derive(Debug, Default)]
+struct UnseenState {
+    is_reading: bool,
+    read: Option<Instant>,
+    /// The agents with their unseen and all sessions.
+    agents: BTreeMap<&'static str, (u64, u64)>,
+}
+
+impl UnseenCount {
+    /// Returns the last count, and whether another one is under way. Begins one if the last is old.
+    pub(crate) fn get(&self, reader: &LogReader) -> (BTreeMap<&'static str, (u64, u64)>, bool) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.is_reading && state.read.is_none_or(|read| read.elapsed() > UNSEEN_LIFETIME) {
+            state.is_reading = true;
+            let (shared, reader) = (Arc::clone(&self.0), reader.clone());
+            tokio::task::spawn_blocking(move || {
+                let agents = unseen(&reader).unwrap_or_default();
+                let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                *state = UnseenState { is_reading: false, read: Some(Instant::now()), agents };
+            });
+        }
+        (state.agents.clone(), state.is_reading && state.read.is_none())
+    }
+}
+
+fn unseen(reader: &LogReader) -> Option<BTreeMap<&'static str, (u64, u64)>> {
+    let since = SystemTime::now().checked_sub(WEEK)?;
+    let mut sessions = HashSet::new();
+    let log = reader.open().ok()?;
+    let cutoff = u64::try_from(since.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_millis()).ok()?;
+    newest_first(&log, u64::MAX, |line| match line.entry() {
+        Ok(record) if record.time() < cutoff => ControlFlow::Break(()),
+        Ok(Record::Event(event)) => {
+            sessions.insert(event.header.session.split(':').take(2).collect::<Vec<_>>().join(":"));
+            ControlFlow::Continue(())
+        }
+        _ => ControlFlow::Continue(()),
+    })
+    .ok()?;
+    let places = TranscriptPlaces::of_environment(std::env::home_dir()?, |name| std::env::var_os(name));
+    let found = UnseenSessions::read(places, since, |agent, id| sessions.contains(&format!("{agent}:{id}")));
+    Some(found.agents.into_iter().map(|(agent, count)| (agent, (count.unseen, count.all))).collect())
+}
+
+/// Joins the agents of the log with those of the transcripts.
+pub(crate) fn agents(newest: &Newest, unseen: &BTreeMap<&'static str, (u64, u64)>) -> Vec<AgentState> {
+    let names: std::collections::BTreeSet<&str> =
+        newest.events.keys().map(String::as_str).chain(unseen.keys().copied()).collect();
+    let state = |name: &str| AgentState {
+        agent: name.to_owned(),
+        last: newest.events.get(name).copied(),
+        unseen: unseen.get(name).copied(),
+    };
+    names.into_iter().map(state).collect()
+}
+
+/// Checks the space for the log, and returns the size of the database.
+pub(crate) fn disk(database: &Path) -> (Check, u64) {
+    let size = ["", "-wal"].iter().filter_map(|end| {
+        let mut path = database.as_os_str().to_owned();
+        path.push(end);
+        std::fs::metadata(path).ok().map(|file| file.len())
+    });
+    let directory = database.parent().unwrap_or(Path::new("/"));
+    let check = match rustix::fs::statvfs(directory) {
+        Err(error) => {
+            Check { name: "disk", state: State::Unknown, text: format!("the free space cannot be read: {error}") }
+        }
+        Ok(found) => {
+            let free = found.f_bavail.saturating_mul(found.f_frsize);
+            let state = if free < LITTLE_SPACE { State::Bad } else { State::Good };
+            let text = format!(
+                "{} free for the log; events whose records cannot be written are denied",
+                crate::views::layout::bytes(free)
+            );
+            Check { name: "disk", state, text }
+        }
+    };
+    (check, size.sum())
+}
+
+/// The last time that the whole log was verified.
+#[derive(Debug, Default)]
+pub(crate) struct Verified(Mutex<Option<(u64, bool, String)>>);
+
+impl Verified {
+    /// Verifies the whole log.
+    pub(crate) fn verify(&self, reader: &LogReader) -> (State, String) {
+        let done = reader.open().and_then(|log| log.verify(None).map_err(|error| error.to_string()));
+        let (last, is_sound, text) = match done {
+            Err(error) => (0, false, error),
+            Ok(report) if report.is_sound() => {
+                (report.lines, true, format!("{} records are as they were written", report.lines))
+            }
+            Ok(report) => {
+                let flaw = report.flaws.first().map(ToString::to_string).unwrap_or_default();
+                (report.lines, false, format!("{flaw}; run: hookhost audit verify"))
+            }
+        };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((last, is_sound, text.clone()));
+        (if is_sound { State::Good } else { State::Bad }, text)
+    }
+
+    pub(crate) fn check(&self, records: u64) -> Check {
+        let (state, text) = match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            None => (State::Unknown, "not verified since this host began".to_owned()),
+            Some((last, true, text)) => {
+                (State::Good, format!("{text}; {} came since then", records.saturating_sub(*last)))
+            }
+            Some((_, false, text)) => (State::Bad, text.clone()),
+        };
+        Check { name: "log", state, text }
+    }
+}

@@ -1,0 +1,506 @@
+//! Finds the view of a request, and gives answers.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /page.css`, `/page.js`, `/icon.svg` | an asset |
+//! | `GET` any other path, without a token | the shell, which contains no data |
+//! | `GET /`, `/approvals`, `/search`, `/event/SEQ`, `/rules`, `/health`, `/report`, `/passkeys` | a view |
+//! | `GET /live` | a stream of new rows and questions |
+//! | `POST /session` | exchanges the code of a link for a token |
+//! | `POST /approvals/CODE` | answers a question |
+//! | `POST /approvals/CODE/challenge`, `/passkeys…` | [passkeys](crate::passkeys) |
+//! | `POST /event/SEQ/again` | judges an event again |
+//! | `POST /health/verify` | verifies the log |
+
+use crate::access::{Access, Grant};
+use crate::health::{self, Newest, UnseenCount, Verified};
+use crate::live::LiveFeed;
+use crate::log_rows::{EventRow, LogReader, Verdict};
+use crate::search::{Search, SearchQuery};
+use crate::shown_text::shown;
+use crate::views::approvals::{ApprovalsView, Waiting};
+use crate::views::event::{Again, EventView, answered};
+use crate::views::found::FoundView;
+use crate::views::health::{Check, HealthView, State, state};
+use crate::views::layout::{View, counted, sentence};
+use crate::views::now::{NowView, ROWS};
+use crate::views::passkeys::PasskeysView;
+use crate::views::report::{PERIODS, ReportView};
+use crate::views::rules::{PluginEntry, RuleEntry, RulesView};
+use hookhost::approval::{Approval, ApprovalRequest};
+use hookhost::audit::{EventRecord, Record};
+use hookhost::command::replay_event;
+use hookhost::config::{Config, Entry};
+use hookhost::contract::PasskeyProof;
+use hookhost::session::{QuestionGone, SessionSpec};
+use hookhost::{Engine, Host};
+use hookhost_resident::{RulePauses, Settler};
+use hookhost_telemetry::explained::{EventName, Explained, newest_first};
+use hookhost_telemetry::tally::Tally;
+use hyper::StatusCode;
+use maud::{Markup, html};
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The channel of the page's answers in the log.
+const VIA: &str = "page";
+
+/// The agent of the calls that a person tries. They are not recorded.
+const TRIES: &str = "hookhost-page";
+
+/// Time limit of each search for the records that belong to an event.
+const EXPLAIN_TIMEOUT: Duration = Duration::from_millis(700);
+
+/// Maximum number of records that a report counts.
+const MAX_REPORTED: u64 = 200_000;
+
+/// Maximum number of records in which the last match of each rule is looked for.
+const MAX_MATCHED: u64 = 20_000;
+
+/// Time to wait until the log says who gave the first answer to a question.
+const FIRST_ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What all requests share.
+pub(crate) struct Site {
+    /// The host outlives the page, but not while a request waits.
+    pub(crate) settler: Weak<Settler>,
+    pub(crate) host: Host,
+    pub(crate) reader: LogReader,
+    pub(crate) state: PathBuf,
+    /// The directory of compiled plugins.
+    pub(crate) cache: Option<PathBuf>,
+    /// The user's name.
+    pub(crate) person: Option<String>,
+    pub(crate) access: Access,
+    pub(crate) live: Arc<LiveFeed>,
+    pub(crate) search: Search,
+    pub(crate) unseen: UnseenCount,
+    pub(crate) verified: Arc<Verified>,
+    /// Runs the plugins for tries, apart from the agents' events.
+    pub(crate) engine: Engine,
+}
+
+/// An answer: a status, and markup.
+pub(crate) type Answer = (StatusCode, Markup);
+
+/// The body of an answer to a question.
+#[derive(Deserialize)]
+struct GivenAnswer {
+    answer: String,
+    #[serde(default)]
+    because: Option<String>,
+    #[serde(default)]
+    proof: Option<PasskeyProof>,
+}
+
+/// The parameters of an address.
+pub(crate) struct Query(HashMap<String, String>);
+
+impl Query {
+    pub(crate) fn parse(text: &str) -> Self {
+        let decoded =
+            |part: &str| percent_encoding::percent_decode_str(&part.replace('+', " ")).decode_utf8_lossy().into_owned();
+        let pair = |pair: &str| pair.split_once('=').map(|(name, value)| (decoded(name), decoded(value)));
+        Self(text.split('&').filter_map(pair).collect())
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+}
+
+impl Site {
+    /// Returns the view at a path.
+    pub(crate) async fn view(&self, path: &str, query: &Query, grant: &Grant) -> (StatusCode, View) {
+        let mut parts = path.trim_matches('/').split('/');
+        let (first, second) = (parts.next().unwrap_or_default(), parts.next());
+        let second = second.map(|part| percent_encoding::percent_decode_str(part).decode_utf8_lossy().into_owned());
+        let view = match (first, second.as_deref()) {
+            ("", None) => self.now(grant).await,
+            ("approvals", _) => self.approvals().await,
+            ("search", None) => self.found(query).await,
+            ("event", Some(seq)) => match seq.parse() {
+                Ok(seq) => self.event(seq).await,
+                Err(_) => Err(format!("{seq:?} is not the number of a record")),
+            },
+            ("rules", named) => self.rules(named, query.get("try"), &grant.directory).await,
+            ("health", None) => self.health().await,
+            ("passkeys", None) => self.passkeys(grant).await,
+            ("report", None) => self.report(query.get("since")).await,
+            _ => return (StatusCode::NOT_FOUND, sentence("Not found", "There is no view at this address.")),
+        };
+        match view {
+            Ok(view) => (StatusCode::OK, view),
+            Err(why) => (StatusCode::INTERNAL_SERVER_ERROR, sentence("This cannot be shown", &why)),
+        }
+    }
+
+    /// Does what a `POST` asks for.
+    pub(crate) async fn act(&self, path: &str, body: &[u8]) -> Answer {
+        let parts: Vec<_> = path.trim_matches('/').split('/').collect();
+        match parts.as_slice() {
+            ["approvals", code] => match serde_json::from_slice::<GivenAnswer>(body) {
+                Ok(given) => self.answer(code, given).await,
+                Err(error) => said(StatusCode::BAD_REQUEST, &format!("the answer cannot be read: {error}")),
+            },
+            ["event", seq, "again"] => match seq.parse() {
+                Ok(seq) => self.again(seq).await,
+                Err(_) => said(StatusCode::NOT_FOUND, "There is no such record."),
+            },
+            ["health", "verify"] => {
+                let (verified, reader) = (Arc::clone(&self.verified), self.reader.clone());
+                let done = tokio::task::spawn_blocking(move || verified.verify(&reader)).await;
+                let (what, text) = done.unwrap_or((State::Unknown, "the check ended early".to_owned()));
+                (StatusCode::OK, html! { (state(what)) " " (shown(&text)) })
+            }
+            _ => said(StatusCode::NOT_FOUND, "There is nothing at this address."),
+        }
+    }
+
+    fn settler(&self) -> Result<Arc<Settler>, String> {
+        self.settler.upgrade().ok_or_else(|| "the resident host is ending".to_owned())
+    }
+
+    async fn waiting(&self) -> Result<Vec<Waiting>, String> {
+        let open = self.host.questions().await.map_err(|error| error.to_string())?;
+        Ok(open.iter().map(Waiting::new).collect())
+    }
+
+    async fn now(&self, grant: &Grant) -> Result<View, String> {
+        let reader = self.reader.clone();
+        let rows = blocking(move || reader.newest(ROWS)).await?;
+        let notes = match self.settler()?.rules().of(&grant.directory).await {
+            Ok(rules) => rules.notes.to_vec(),
+            Err(why) => vec![format!("hookhost: the rules of {} cannot be loaded: {why}", grant.directory.display())],
+        };
+        let view =
+            NowView { rows, sessions: self.settler()?.sessions().count(), waiting: self.waiting().await?, notes };
+        Ok(view.render())
+    }
+
+    async fn approvals(&self) -> Result<View, String> {
+        Ok(ApprovalsView { waiting: self.waiting().await? }.render())
+    }
+
+    async fn found(&self, query: &Query) -> Result<View, String> {
+        let text = query.get("q").unwrap_or_default().chars().take(1000).collect::<String>();
+        let before = query.get("before").and_then(|before| before.parse().ok());
+        let begun = Instant::now();
+        let (search, parsed) = (self.search.clone(), SearchQuery::parse(&text));
+        let found = blocking(move || search.find(&parsed, before)).await?;
+        let view = FoundView {
+            query: text,
+            rows: found.rows,
+            next: found.next,
+            searched_to: found.searched_to,
+            is_indexed: found.is_indexed,
+            micros: begun.elapsed().as_micros(),
+        };
+        Ok(view.render())
+    }
+
+    async fn explained(&self, seq: u64) -> Result<Option<Explained>, String> {
+        let reader = self.reader.clone();
+        blocking(move || {
+            let found = Explained::find(&reader.open()?, EventName::Number(seq), Some(EXPLAIN_TIMEOUT));
+            found.map_err(|error| error.to_string())
+        })
+        .await
+    }
+
+    async fn event(&self, seq: u64) -> Result<View, String> {
+        Ok(match self.explained(seq).await? {
+            Some(explained) => EventView::new(&explained).render(),
+            None => sentence("Not found", &format!("The log has no record {seq}.")),
+        })
+    }
+
+    /// Judges a recorded event by the rules of today. Nothing is recorded, and nothing has an effect.
+    async fn again(&self, seq: u64) -> Answer {
+        let judged = async {
+            let explained = self.explained(seq).await?.ok_or("the log has no such record")?;
+            let opened = explained.opened.ok_or("the log does not contain the beginning of the session")?;
+            let rules = self.settler()?.rules().of(Path::new(&opened.cwd)).await?;
+            let host = self.trial_host(rules.rules.config()).await?;
+            Ok::<_, String>(replay_event(&host, opened, explained.seq, explained.event).await)
+        };
+        match judged.await {
+            Err(why) => said(StatusCode::OK, &format!("It cannot be judged again: {why}")),
+            Ok(compared) => {
+                let is_same = compared.is_same();
+                let then = Some(Verdict::of(&compared.recorded));
+                let now = compared.again.as_ref().map(decision);
+                let again = Again { then, now, is_same, not_replayable: compared.not_replayable };
+                (StatusCode::OK, again.render())
+            }
+        }
+    }
+
+    /// Returns a host with these rules, which records nothing.
+    async fn trial_host(&self, config: Config) -> Result<Host, String> {
+        let mut builder = Host::builder(config).engine(&self.engine);
+        if let Some(cache) = &self.cache {
+            builder = builder.cache(cache);
+        }
+        builder.build().await.map_err(|error| error.to_string())
+    }
+
+    async fn rules(&self, named: Option<&str>, tried: Option<&str>, directory: &Path) -> Result<View, String> {
+        let loaded = self.settler()?.rules().of(directory).await?;
+        let config = loaded.rules.config();
+        let reader = self.reader.clone();
+        let matches = blocking(move || LastMatches::read(&reader)).await?;
+        let off = RulePauses::current(&self.state);
+        let rules = config.rules().iter().map(|rule| {
+            RuleEntry::new(rule, off.of(rule).map(|pause| pause.until), matches.rules.get(&rule.row.id).copied())
+        });
+        let plugins = loaded.rules.plugins();
+        let plugins = plugins.iter().map(|plugin| PluginEntry {
+            name: plugin.name().to_owned(),
+            code: plugin.code_id().to_string(),
+            last: matches.plugins.get(plugin.name()).copied(),
+        });
+        let (rules, plugins) = (rules.collect(), plugins.collect());
+        let tried = match tried.filter(|tried| !tried.trim().is_empty()) {
+            None => None,
+            Some(call) => Some((call.to_owned(), self.tried(config, call, directory).await)),
+        };
+        let view = RulesView {
+            directory: directory.display().to_string(),
+            rules,
+            plugins,
+            notes: loaded.notes.to_vec(),
+            named: named.map(str::to_owned),
+            tried,
+        };
+        Ok(view.render())
+    }
+
+    /// Asks the rules about a command, or about a call in JSON.
+    async fn tried(&self, config: Config, call: &str, directory: &Path) -> Result<Again, String> {
+        #[derive(Deserialize)]
+        struct Call {
+            name: String,
+            #[serde(default)]
+            arguments: serde_json::Value,
+        }
+        let Call { name, arguments } = match serde_json::from_str(call) {
+            Ok(call) => call,
+            Err(_) => Call { name: "bash".to_owned(), arguments: serde_json::json!({ "command": call }) },
+        };
+        let host = self.trial_host(config).await?;
+        let session = host.open_session(SessionSpec::new(TRIES, directory)).map_err(|error| error.to_string())?;
+        let settled = session.check_tool(&name, &arguments).await;
+        let now = decision(&settled.record);
+        Ok(Again { then: None, now: Some(now), is_same: false, not_replayable: Vec::new() })
+    }
+
+    async fn health(&self) -> Result<View, String> {
+        let reader = self.reader.clone();
+        let newest = blocking(move || Newest::read(&reader)).await?;
+        let (unseen, is_reading) = self.unseen.get(&self.reader);
+        let (disk, size) = health::disk(self.reader.path());
+        let host = Check {
+            name: "host",
+            state: State::Good,
+            text: format!(
+                "version {}, {}, rules of {}",
+                env!("CARGO_PKG_VERSION"),
+                counted(self.settler()?.sessions().count(), "open session", "open sessions"),
+                counted(self.settler()?.rules().count(), "directory", "directories")
+            ),
+        };
+        let view = HealthView {
+            checks: vec![host, self.verified.check(newest.records), disk],
+            agents: health::agents(&newest, &unseen),
+            is_reading,
+            failures: newest.failures,
+            records: newest.records,
+            size,
+        };
+        Ok(view.render())
+    }
+
+    async fn passkeys(&self, grant: &Grant) -> Result<View, String> {
+        let passkeys = self.host.passkeys().await.map_err(|error| error.to_string())?;
+        Ok(PasskeysView { passkeys, may_register: grant.may_register }.render())
+    }
+
+    async fn report(&self, period: Option<&str>) -> Result<View, String> {
+        let chosen = PERIODS.iter().find(|(name, ..)| Some(*name) == period).or(PERIODS.get(1));
+        let (period, hours) = chosen.map_or(("7d", 168), |(name, hours, _)| (*name, *hours));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = now.saturating_sub(Duration::from_secs(hours * 3600));
+        let since = u64::try_from(since.as_millis()).unwrap_or_default();
+        let reader = self.reader.clone();
+        let (tally, is_cut) = blocking(move || tally(&reader, since)).await?;
+        Ok(ReportView { period, since, tally, is_cut }.render())
+    }
+
+    /// Answers a question. The first answer counts; a later one is told who gave it.
+    async fn answer(&self, code: &str, given: GivenAnswer) -> Answer {
+        let approval = match given.answer.as_str() {
+            "yes" => Approval::yes(),
+            "yes-for-session" => Approval::yes_for_session(),
+            "no" => given.because.iter().fold(Approval::no(), |no, because| no.because(because.clone())),
+            other => return said(StatusCode::BAD_REQUEST, &format!("{other:?} is no answer")),
+        };
+        let host = &self.host;
+        let approval =
+            self.person.iter().fold(approval.via(VIA).from(VIA), |approval, person| approval.by(person.clone()));
+        let approval = given.proof.into_iter().fold(approval, Approval::proof);
+        let open = match host.questions().await {
+            Ok(open) => open,
+            Err(error) => return said(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+        };
+        // A code that is only a part of one is not accepted: the answer must be about the question that the person saw.
+        let Some(request) = open.iter().find(|request| !code.is_empty() && request.code == code) else {
+            return self.came_late(None).await;
+        };
+        match host.answer(&request.id, approval).await {
+            Ok(()) => said(StatusCode::OK, accepted(request, &given.answer)),
+            Err(QuestionGone::Answered { first, .. }) => {
+                said(StatusCode::CONFLICT, &format!("Your answer came second. The first: {first}"))
+            }
+            Err(QuestionGone::Unknown(_)) => self.came_late(Some(&request.id)).await,
+            Err(QuestionGone::Unproven { why, .. }) => {
+                said(StatusCode::FORBIDDEN, &format!("This yes does not count: {why}. Try again with your passkey."))
+            }
+            Err(error) => said(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+        }
+    }
+
+    /// Says who answered first, as soon as the log has it.
+    async fn came_late(&self, id: Option<&str>) -> Answer {
+        let gone = "This question no longer waits for an answer.";
+        let Some(id) = id else { return said(StatusCode::CONFLICT, gone) };
+        let begun = Instant::now();
+        while begun.elapsed() < FIRST_ANSWER_TIMEOUT {
+            let (reader, id) = (self.reader.clone(), id.to_owned());
+            if let Ok(Some(first)) = blocking(move || first_answer(&reader, &id)).await {
+                return said(StatusCode::CONFLICT, &format!("Your answer came second. The first: {first}"));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        said(StatusCode::CONFLICT, gone)
+    }
+}
+
+fn accepted(request: &ApprovalRequest, answer: &str) -> &'static str {
+    match answer {
+        "no" => "No. It does not run.",
+        _ if request.is_overridable() => {
+            "It may pass once within ten minutes. Tell the agent to try exactly this again."
+        }
+        "yes" => "Yes. It may run, once.",
+        _ => "Yes, for this session.",
+    }
+}
+
+/// Returns one sentence as an answer.
+fn said(status: StatusCode, text: &str) -> Answer {
+    (status, html! { (shown(text)) })
+}
+
+fn decision(record: &EventRecord) -> (Verdict, Vec<String>, Option<String>) {
+    let row = EventRow::new(0, record);
+    (row.verdict, row.rules, row.reason)
+}
+
+/// Finds the newest answer to the question of an event.
+fn first_answer(reader: &LogReader, id: &str) -> Result<Option<String>, String> {
+    let log = reader.open()?;
+    let first = log.last().map_err(|error| error.to_string())?.saturating_sub(MAX_MATCHED);
+    let mut found = None;
+    newest_first(&log, u64::MAX, |line| {
+        if line.text().contains(id)
+            && let Ok(Record::Approval(answer)) = line.entry()
+            && answer.id == id
+        {
+            let by = answer.answer.by.map(|by| format!(" by {by}")).unwrap_or_default();
+            let via = answer.answer.via.map(|via| format!(" via {via}")).unwrap_or_default();
+            found = Some(format!("{}{by}{via}.", answered(answer.answer.kind)));
+        }
+        if found.is_some() || line.seq() <= first { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .map_err(|error| error.to_string())?;
+    Ok(found)
+}
+
+/// The last decisions by rule and by plugin: time and record.
+#[derive(Default)]
+struct LastMatches {
+    rules: HashMap<String, (u64, u64)>,
+    plugins: HashMap<String, (u64, u64)>,
+}
+
+impl LastMatches {
+    fn read(reader: &LogReader) -> Result<Self, String> {
+        let log = reader.open()?;
+        let first = log.last().map_err(|error| error.to_string())?.saturating_sub(MAX_MATCHED);
+        let mut matches = Self::default();
+        newest_first(&log, u64::MAX, |line| {
+            if line.seq() <= first {
+                return ControlFlow::Break(());
+            }
+            let Ok(Record::Event(event)) = line.entry() else { return ControlFlow::Continue(()) };
+            let at = (event.header.time, line.seq());
+            for call in &event.calls {
+                if call.plugin == Entry::RULES {
+                    for finding in &call.findings {
+                        matches.rules.entry(finding.code.clone()).or_insert(at);
+                    }
+                }
+            }
+            for name in event.by.iter().chain(&event.changed_by) {
+                matches.plugins.entry(name.clone()).or_insert(at);
+            }
+            ControlFlow::Continue(())
+        })
+        .map_err(|error| error.to_string())?;
+        Ok(matches)
+    }
+}
+
+/// Counts the records since this time. Returns true if there are more than are counted.
+fn tally(reader: &LogReader, since: u64) -> Result<(Tally, bool), String> {
+    let log = reader.open()?;
+    let first = log.last().map_err(|error| error.to_string())?.saturating_sub(MAX_REPORTED);
+    let (mut lines, mut is_cut) = (Vec::new(), false);
+    newest_first(&log, u64::MAX, |line| {
+        let Ok(record) = line.entry() else { return ControlFlow::Continue(()) };
+        if record.time() < since {
+            return ControlFlow::Break(());
+        }
+        is_cut = line.seq() <= first;
+        lines.push(record);
+        if is_cut { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .map_err(|error| error.to_string())?;
+    let mut tally = Tally::new(since);
+    lines.iter().rev().for_each(|record| tally.add(record));
+    Ok((tally, is_cut))
+}
+
+/// Runs what reads the disk outside the runtime's own threads.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| format!("it ended early: {error}"))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Query;
+
+    #[test]
+    fn the_parameters_of_an_address_are_decoded() {
+        let query = Query::parse("q=rm+-rf%20%2F&before=7&x&=y&q2=%ff");
+        assert_eq!(query.get("q"), Some("rm -rf /"));
+        assert_eq!(query.get("before"), Some("7"));
+        assert_eq!(query.get("x"), None);
+        assert_eq!(query.get("q2"), Some("\u{fffd}"));
+    }
+}

@@ -1,0 +1,117 @@
+use super::{Delays, FirstRecord, Reader};
+use crate::agents::SessionAgents;
+use crate::positions::PositionFile;
+use crate::sink::{Entry, Sent, Sink};
+use hookhost::{Config, Host};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// A sink that refuses some records for ever, and fails some times.
+struct Scripted {
+    bad: BTreeSet<u64>,
+    failures: u32,
+    taken: Rc<RefCell<Vec<u64>>>,
+}
+
+impl Sink for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    async fn send(&mut self, entries: &[Entry]) -> Sent {
+        if self.failures > 0 {
+            self.failures -= 1;
+            return Sent::Later { because: "down".into(), after: None };
+        }
+        if entries.iter().any(|entry| self.bad.contains(&entry.line.seq())) {
+            return Sent::Refused { because: "bad".into() };
+        }
+        self.taken.borrow_mut().extend(entries.iter().map(|entry| entry.line.seq()));
+        Sent::All
+    }
+}
+
+/// Adds sessions to a log, each with two records.
+async fn write(log: &Path, sessions: usize) {
+    let host = Host::builder(Config::empty()).store(log).build().await.unwrap();
+    for _ in 0..sessions {
+        drop(host.session("some-agent", "/work").unwrap());
+    }
+    host.drain(Duration::from_secs(5)).await.unwrap();
+}
+
+/// Sends everything through a sink. Returns the records that it took, and its state.
+async fn sent(log: &Path, bad: BTreeSet<u64>, failures: u32) -> (Vec<u64>, crate::positions::SinkState) {
+    let positions = Rc::new(PositionFile::open(log).unwrap());
+    let agents = Rc::new(RefCell::new(SessionAgents::new(Rc::clone(&positions))));
+    let taken = Rc::new(RefCell::new(Vec::new()));
+    let sink = Scripted { bad, failures, taken: Rc::clone(&taken) };
+    let opened = Reader::open(sink, log.to_owned(), FirstRecord::Beginning, Rc::clone(&positions), agents);
+    let reader = opened.map_err(|(_, error)| error).unwrap();
+    let milliseconds = Duration::from_millis(1);
+    let stop = CancellationToken::new();
+    let run = reader.with_delays(Delays { first: milliseconds, most: milliseconds }).run(stop.clone());
+    let last = hookhost::store::Log::open(log).unwrap().last().unwrap();
+    let watch = async {
+        while positions.sink("scripted").unwrap().position.map(|position| position.seq) != Some(last) {
+            tokio::time::sleep(milliseconds).await;
+        }
+        stop.cancel();
+    };
+    tokio::join!(run, watch);
+    let taken = taken.borrow().clone();
+    (taken, positions.sink("scripted").unwrap())
+}
+
+#[tokio::test]
+async fn exactly_the_records_that_a_receiver_refuses_are_given_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("hookhost.db");
+    write(&log, 30).await;
+    for bad in [
+        vec![],
+        vec![1],
+        vec![61],
+        vec![30, 31],
+        vec![1, 2, 3, 60, 61],
+        (1..=61).collect(),
+        (1..=61).step_by(7).collect(),
+    ] {
+        let _ = std::fs::remove_file(PositionFile::path_of(&log));
+        let bad: BTreeSet<u64> = bad.into_iter().collect();
+        let (taken, state) = sent(&log, bad.clone(), 0).await;
+        let expected: Vec<u64> = (1..=61).filter(|seq| !bad.contains(seq)).collect();
+        assert_eq!(taken, expected, "{bad:?}");
+        assert_eq!((state.sent, state.skipped), (expected.len() as u64, bad.len() as u64));
+        assert_eq!(state.last_skipped, bad.last().copied());
+    }
+}
+
+#[tokio::test]
+async fn a_receiver_that_was_down_gets_each_record_once_and_in_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("hookhost.db");
+    write(&log, 10).await;
+    let (taken, state) = sent(&log, BTreeSet::new(), 5).await;
+    assert_eq!(taken, (1..=21).collect::<Vec<_>>());
+    assert_eq!((state.error, state.next_attempt), (None, None));
+}
+
+#[tokio::test]
+async fn a_sink_goes_on_where_it_was_and_begins_again_in_another_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("hookhost.db");
+    write(&log, 1).await;
+    assert_eq!(sent(&log, BTreeSet::new(), 0).await.0, [1, 2, 3]);
+    write(&log, 1).await;
+    assert_eq!(sent(&log, BTreeSet::new(), 0).await.0, [4, 5]);
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(directory.path().join(format!("hookhost.db{end}")));
+    }
+    write(&log, 1).await;
+    assert_eq!(sent(&log, BTreeSet::new(), 0).await.0, [1, 2, 3]);
+}
