@@ -13,6 +13,7 @@ mod check;
 mod configuration;
 mod dispatch;
 mod dispatch_shell;
+mod evidence;
 mod failing_plugins;
 mod generated;
 #[cfg(target_os = "linux")]

@@ -30,7 +30,15 @@ fn words(text: &str, into: &mut BTreeSet<String>) {
 fn used_or_shown() -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut found = BTreeSet::new();
-    for user in ["host/models", "host/agent", "host/cli", "host/resident", "host/standards", "host/engine/examples"] {
+    for user in [
+        "host/models",
+        "host/agent",
+        "host/cli",
+        "host/resident",
+        "host/standards",
+        "host/telemetry",
+        "host/engine/examples",
+    ] {
         let mut files = Vec::new();
         if root.join(user).is_dir() {
             sources(&root.join(user), &mut files);

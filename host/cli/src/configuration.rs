@@ -4,6 +4,7 @@
 
 use crate::agents_section::AgentsSection;
 use crate::bundled;
+use crate::evidence_section::EvidenceSection;
 use crate::exit::CliError;
 use crate::output::{self, quoted, style::WARNING};
 use anyhow::anyhow;
@@ -20,7 +21,7 @@ use hookhost_telemetry::TelemetrySettings;
 use std::path::{Path, PathBuf};
 
 /// The sections of `hookhost.toml` that do not belong to the engine.
-pub(crate) const SECTIONS: &[&str] = &["agent", "agents", "mcp", "mcp-proxy", "profile", "telemetry"];
+pub(crate) const SECTIONS: &[&str] = &["agent", "agents", "evidence", "mcp", "mcp-proxy", "profile", "telemetry"];
 
 /// Returns the directories of the user's own files.
 pub(crate) fn places() -> Result<UserDirectories, CliError> {
@@ -105,6 +106,7 @@ pub(crate) fn of_file(file: &Path, places: &UserDirectories) -> Result<Config, C
 pub(crate) fn check_sections(config: &Config) -> Result<(), CliError> {
     agent(config)?;
     agents(config)?;
+    evidence(config)?;
     mcp(config)?;
     mcp_proxy(config)?;
     sent_variables(config)?;
@@ -132,6 +134,16 @@ pub(crate) fn agent(config: &Config) -> Result<AgentSection, CliError> {
 /// Reads the section `[agents]`.
 pub(crate) fn agents(config: &Config) -> Result<AgentsSection, CliError> {
     Ok(config.section("agents").map_err(CliError::not_loaded)?.unwrap_or_default())
+}
+
+/// Reads the section `[evidence]`.
+pub(crate) fn evidence(config: &Config) -> Result<EvidenceSection, CliError> {
+    Ok(config.section("evidence").map_err(CliError::not_loaded)?.unwrap_or_default())
+}
+
+/// Reads the section `[evidence]` of the user's own file, whatever the working directory is.
+pub(crate) fn evidence_of_user() -> Result<EvidenceSection, CliError> {
+    evidence(&find(None, &places()?.config)?.config)
 }
 
 /// Returns the file of keys that `hookhost auth` writes.

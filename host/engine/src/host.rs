@@ -6,6 +6,8 @@ pub use crate::active_config::{Changes, RuleSet, RuleSource};
 
 use crate::active_config::{ActiveConfig, Loading, NotActive};
 use crate::approval::{Approval, ApprovalRequest, Approver};
+#[cfg(feature = "store")]
+use crate::audit::Archived;
 use crate::audit::{AuditSink, OperatorAction, RulesChanged, ToRecord as _};
 use crate::config::{Config, Entry, Settings};
 use crate::contract::action::ActionMap;
@@ -25,6 +27,8 @@ use crate::sandbox::http::Resolver;
 use crate::session::{
     Clock, Notice, ObserverTasks, PasskeyError, QuestionGone, Services, Session, SessionError, SessionSpec, SystemClock,
 };
+#[cfg(feature = "store")]
+use crate::store::RuleTexts;
 use crate::store::{KeptOutcome, LateWrite, OutcomeChange, Store, StoreError, Unit};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -60,6 +64,8 @@ struct HostInner {
     loading: Loading,
     /// Entries that the program adds to each configuration.
     entries: Vec<Entry>,
+    #[cfg(feature = "store")]
+    rule_texts: Option<RuleTexts>,
 }
 
 /// Builds a host.
@@ -253,7 +259,7 @@ impl Host {
     /// # Errors
     /// As [`HostBuilder::build`]. The previous configuration then stays active.
     pub async fn reload_rules(&self, rules: &RuleSet, config: &Config) -> Result<Changes, Error> {
-        let HostInner { services, reloading, loading, entries } = &*self.shared;
+        let HostInner { services, reloading, loading, entries, .. } = &*self.shared;
         let _turn = reloading.lock().await;
         let before = rules.active();
         let config = ActiveConfig::load(loading, &config.clone().with_entries(entries.clone())?).await?;
@@ -261,6 +267,7 @@ impl Host {
         if changes.is_empty() {
             return Ok(changes);
         }
+        self.shared.keep_texts(&config);
         let record = RulesChanged { time: services.now(), plugins: config.loaded() };
         if services.store.wants_records() {
             services.store.push(LateWrite::of(record.body(&config.settings().audit)))?;
@@ -284,7 +291,9 @@ impl Host {
     pub async fn load_rules(&self, config: &Config) -> Result<RuleSet, Error> {
         let HostInner { loading, entries, .. } = &*self.shared;
         let config = config.clone().with_entries(entries.clone())?;
-        Ok(RuleSet::new(ActiveConfig::load(loading, &config).await?))
+        let config = ActiveConfig::load(loading, &config).await?;
+        self.shared.keep_texts(&config);
+        Ok(RuleSet::new(config))
     }
 
     /// Waits, for `deadline` at most, until observers have handled all events and the calls of the observers are
@@ -378,6 +387,30 @@ impl Host {
         services.store.commit(&Unit { records, time: action.time, ..Unit::default() }).await
     }
 
+    /// Moves old records from the log into a file beside it: the records before a time, in milliseconds since the Unix
+    /// epoch, at most 20 000 of them. Returns the record about the archive, or `None` if there is no older record. Events
+    /// continue meanwhile. They wait only while the records are removed from the database, after the file is on the disk.
+    ///
+    /// A record with a later time holds back those after it, even if the clock was wrong when it was written.
+    ///
+    /// # Errors
+    /// If a record is not as it was written, the file cannot be written, or another process archives these records. The
+    /// log then still has all records.
+    #[cfg(feature = "store")]
+    pub async fn archive(&self, before: u64) -> Result<Option<Archived>, StoreError> {
+        let services = Arc::clone(&self.shared.services);
+        let now = services.now();
+        services.store.flush().await?;
+        let writing = tokio::task::spawn_blocking(move || services.store.write_archive(before, now));
+        let written = writing.await.map_err(|error| StoreError::Io {
+            path: PathBuf::new(),
+            problem: format!("archiving the log failed: {error}"),
+        })??;
+        let Some(written) = written else { return Ok(None) };
+        self.shared.services.store.commit_archive(&written).await?;
+        Ok(Some(written.record().clone()))
+    }
+
     /// Queues the outcome of a call for the store. Later hosts with the same store can read the outcome with
     /// [`Self::kept_outcomes`].
     ///
@@ -416,6 +449,24 @@ impl Host {
     #[must_use]
     pub fn take_notices(&self) -> Vec<Notice> {
         self.shared.services.take_notices()
+    }
+}
+
+impl HostInner {
+    /// Keeps the texts of the rules beside the log. A text that cannot be kept is missing later when somebody asks what a
+    /// rule said. It stops no event, because the log names the digest of the rules either way.
+    fn keep_texts(&self, config: &ActiveConfig) {
+        #[cfg(feature = "store")]
+        if let Some(texts) = &self.rule_texts {
+            for plugin in config.plugins() {
+                let text = serde_json::Value::Object(plugin.entry().config.clone()).to_string();
+                if let Err(error) = texts.keep(plugin.shared.config_digest, text, &config.settings().audit) {
+                    tracing::warn!(plugin = plugin.name(), %error, "the text of a rule could not be kept beside the log");
+                }
+            }
+        }
+        #[cfg(not(feature = "store"))]
+        let _ = config;
     }
 }
 
@@ -626,7 +677,15 @@ impl HostBuilder {
         // This also answers the questions of processes that have ended.
         services.open_questions().await?;
         let reloading = tokio::sync::Mutex::default();
-        let shared = HostInner { services: Arc::new(services), reloading, loading, entries };
+        let shared = HostInner {
+            services: Arc::new(services),
+            reloading,
+            loading,
+            entries,
+            #[cfg(feature = "store")]
+            rule_texts: self.store.as_deref().map(RuleTexts::of),
+        };
+        shared.keep_texts(&shared.services.rules.active());
         Ok(Host { shared: Arc::new(shared) })
     }
 }

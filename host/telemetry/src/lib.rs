@@ -27,15 +27,22 @@
 //! | `exposition` | the text that Prometheus reads |
 //! | [`settings`] | the section `[telemetry]` |
 //! | `readers` | runs the sinks |
+//! | [`rule_history`] | the rules that were in force, as the calls in the log prove |
+//! | [`anchor`] | notes the last record of the log outside of it |
+//! | [`controls`] | the controls of common frameworks for which there is evidence |
+//! | [`evidence`] | evidence of a period, as JSON, CSV and a page |
 
 #![deny(missing_docs)]
 #![cfg(unix)]
 
 mod agents;
+pub mod anchor;
+pub mod controls;
 mod counters;
 mod described;
 mod environment;
 mod error;
+pub mod evidence;
 pub mod explained;
 mod exposition;
 mod http;
@@ -48,6 +55,7 @@ mod otlp;
 pub mod positions;
 mod reader;
 mod readers;
+pub mod rule_history;
 pub mod settings;
 mod sink;
 pub mod tally;

@@ -20,7 +20,11 @@ const GROUPS: &[CommandGroup] = &[
         commands: &["profile", "rule", "add", "trust", "approvals", "allow-once"],
         is_first: true,
     },
-    CommandGroup { title: "See what happened", commands: &["ui", "report", "why", "audit"], is_first: true },
+    CommandGroup {
+        title: "See what happened",
+        commands: &["ui", "report", "why", "audit", "evidence"],
+        is_first: true,
+    },
     CommandGroup {
         title: "Write and try rules",
         commands: &["import", "suggest", "test", "record", "replay", "dispatch"],

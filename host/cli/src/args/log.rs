@@ -14,6 +14,7 @@ Examples:
   hookhost audit show --outcome rejected
   hookhost audit tail --follow
   hookhost audit verify
+  hookhost audit anchor ~/anchors
   hookhost audit show --all --json > log.jsonl && hookhost audit verify --log log.jsonl";
 
 /// Show what agents did and what hookhost decided
@@ -29,6 +30,8 @@ pub(crate) enum AuditCommand {
     Show(ShowArgs),
     Tail(TailArgs),
     Verify(VerifyArgs),
+    Anchor(AnchorArgs),
+    Archive(ArchiveArgs),
 }
 
 /// The log to read.
@@ -128,9 +131,50 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "HASH")]
     pub(crate) head: Option<Digest>,
 
+    /// Anchors that `hookhost audit anchor` made: a git repository or a file. The check fails if a record is not the one that was anchored
+    #[arg(long, value_name = "PATH")]
+    pub(crate) anchors: Option<PathBuf>,
+
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const ANCHOR_EXAMPLES: &str = "\
+Examples:
+  git init ~/anchors && hookhost audit anchor ~/anchors
+  hookhost audit anchor /mnt/backup/anchors.jsonl
+  hookhost audit verify --anchors ~/anchors";
+
+/// Note the last record elsewhere, so that a change of the log is found later
+///
+/// Appends the number and the hash of the last record to a file, or commits them in a git repository. Choose a place that your agents cannot
+/// write, or push the repository to another machine.
+#[derive(Debug, Args)]
+#[command(after_help = ANCHOR_EXAMPLES)]
+pub(crate) struct AnchorArgs {
+    /// A git repository, or a file [default: `anchor` of the section `[evidence]`]
+    pub(crate) path: Option<PathBuf>,
+
+    /// The database [default: your own, hookhost.db in the state directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+}
+
+const ARCHIVE_EXAMPLES: &str = "\
+Examples:
+  hookhost audit archive --before 400d
+  lzip -dc ~/.local/state/hookhost/hookhost.db-archive/log-2-20001.jsonl.lz | head -n 1";
+
+/// Move old records from the log into compressed files beside it
+///
+/// Nothing is deleted: `hookhost audit verify` checks the chain through the files.
+#[derive(Debug, Args)]
+#[command(after_help = ARCHIVE_EXAMPLES)]
+pub(crate) struct ArchiveArgs {
+    /// Archive records that are older than this, such as 400d or 52w
+    #[arg(long, value_name = "TIME", value_parser = period)]
+    pub(crate) before: Duration,
 }
 
 const WHY_EXAMPLES: &str = "\
@@ -184,6 +228,46 @@ pub(crate) struct ReportArgs {
     /// Print one JSON object
     #[arg(long, conflicts_with = "md")]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+const EVIDENCE_EXAMPLES: &str = "\
+Examples:
+  hookhost evidence --from 2026-01-01 --to 2026-03-31 --html evidence.html
+  hookhost evidence --from 2026-01-01 --to 2026-03-31 --csv evidence
+  hookhost evidence --from 2026-01-01 --json | jq .chain";
+
+/// Export what auditors ask for: rules, decisions, approvals, failures, gaps
+///
+/// The export says for which rules there is proof of when they were in force, and what the log does not show.
+#[derive(Debug, Args)]
+#[command(after_help = EVIDENCE_EXAMPLES)]
+pub(crate) struct EvidenceArgs {
+    /// The first day of the period, in UTC
+    #[arg(long, value_name = "DATE")]
+    pub(crate) from: jiff::civil::Date,
+
+    /// The last day of the period, in UTC [default: today]
+    #[arg(long, value_name = "DATE")]
+    pub(crate) to: Option<jiff::civil::Date>,
+
+    /// Write CSV files into this directory, which is made if it is missing
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["json", "html"])]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "html")]
+    pub(crate) json: bool,
+
+    /// Write a page for a browser, ready to print
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Anchors to check the log against [default: `anchor` of the section `[evidence]`]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) anchors: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) log: LogArgs,

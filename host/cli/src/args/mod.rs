@@ -24,10 +24,12 @@ pub(crate) use check::CheckArgs;
 pub(crate) use generated::{CompletionsArgs, ManArgs};
 pub(crate) use import::{ExportArgs, ImportArgs, SuggestArgs};
 pub(crate) use log::{
-    AuditArgs, AuditCommand, FilterArgs, LogArgs, ReplayArgs, ReportArgs, ShowArgs, TailArgs, VerifyArgs, WhyArgs,
+    AnchorArgs, ArchiveArgs, AuditArgs, AuditCommand, EvidenceArgs, FilterArgs, LogArgs, ReplayArgs, ReportArgs,
+    ShowArgs, TailArgs, VerifyArgs, WhyArgs,
 };
 pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
 pub(crate) use on_off::{OffArgs, OnArgs};
+pub(crate) use period::period;
 pub(crate) use profile::{AddArgs, ProfileArgs, ProfileCommand, UseProfileArgs};
 pub(crate) use resident::{
     AllowOnceArgs, ApprovalsArgs, ApprovalsCommand, HookArgs, PasskeyArgs, PasskeyCommand, ServeArgs, UiArgs,
@@ -157,6 +159,7 @@ pub(crate) enum Command {
     Test(TestArgs),
     Record(RecordArgs),
     Report(ReportArgs),
+    Evidence(EvidenceArgs),
     Telemetry(TelemetryArgs),
     Update(UpdateArgs),
     Cache(CacheArgs),

@@ -6,12 +6,13 @@ mod agents;
 mod allow;
 mod allow_once;
 mod approvals;
-mod audit;
+pub(crate) mod audit;
 mod auth;
 mod cache;
 mod check;
 mod dispatch;
 mod doctor;
+mod evidence;
 mod external;
 mod generated;
 mod hook;
@@ -104,6 +105,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Approvals(args) => wait_here_for(approvals::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),
         Command::Report(args) => report::run(&args),
+        Command::Evidence(args) => evidence::run(&args),
         Command::Why(args) => wait_for(why::run(&args)),
         Command::Test(args) => wait_for(test::run(&args)),
         Command::Record(args) => record::run(&args),

@@ -4,7 +4,7 @@ use crate::args::ServeArgs;
 use crate::directory_rules::UserConfigurations;
 use crate::exit::{CliError, Exit};
 use crate::telemetry::{HostTelemetry, MetricsEndpoint};
-use crate::{audit_log, configuration, interrupt, loading, output};
+use crate::{audit_log, configuration, interrupt, loading, log_upkeep, output};
 use anyhow::anyhow;
 use data_encoding::HEXLOWER;
 use hookhost::Config;
@@ -178,11 +178,14 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
     let page = page(&settler, inherited_page(&mut inherited, listener.is_some()))?;
     let resident = resident.with_page(Arc::clone(&page) as Arc<dyn PageLinks>);
     let idle = args.idle.or_else(|| args.on_demand.then_some(IDLE));
+    let upkeep = tokio::spawn(log_upkeep::keep_up(host.clone()));
     let ended = resident.serve(Arc::clone(&settler), idle, cancel.cancelled()).await;
+    upkeep.abort();
     let ended = ended.map_err(|error| anyhow!("the resident host cannot listen: {error}"))?;
     let page = page.stop();
     drop(settler);
     let done = audit_log::finish(&host, Ok(Exit::Done)).await;
+    log_upkeep::add_last_anchor().await;
     // The sinks get the last records, too.
     let _ = tokio::task::spawn_blocking(move || telemetry.end()).await;
     // If the host was asked to end in the meantime, it ends without a successor.

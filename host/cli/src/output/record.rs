@@ -39,6 +39,10 @@ pub(crate) fn describe(line: &Line) -> String {
         Record::Delivery(record) => delivery(&mut text, record),
         Record::RulesChanged(changed) => taken_up(&mut text, changed),
         Record::Operator(action) => operator(&mut text, action),
+        Record::Archived(archived) => {
+            let hookhost::audit::Archived { first, through, file, .. } = archived;
+            let _ = writeln!(text, "records {first} to {through} are archived\n    {DIM}{}{DIM:#}", one_line(file));
+        }
         other => {
             let _ = writeln!(text, "{}", other.kind());
         }

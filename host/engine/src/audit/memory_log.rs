@@ -4,7 +4,7 @@ use super::hash_chain::{self, BEFORE_THE_FIRST, Line, Stored};
 use super::record::LogBegins;
 use super::sink::AuditSink;
 use super::to_record::ToRecord as _;
-use super::verify::{Flaw, Report, verify};
+use super::verify::{Flaw, Heads, Report, verify};
 use super::{FORMAT, Record};
 use crate::config::AuditSettings;
 use crate::locked::locked;
@@ -60,7 +60,7 @@ impl MemoryLog {
     #[must_use]
     pub fn verify(&self) -> Report {
         let lines: Vec<_> = locked(&self.lines).iter().enumerate().map(|(index, line)| stored(index, line)).collect();
-        match verify(&[], lines.into_iter().map(Ok::<_, Infallible>), None) {
+        match verify(&[], lines.into_iter().map(Ok::<_, Infallible>), &Heads::default()) {
             Ok(Ok(report)) => report,
             // Cannot happen: this log always has the current version.
             Ok(Err(_)) => Report { flaws: vec![Flaw::NoBeginning], ..Report::default() },

@@ -22,13 +22,13 @@ pub use filter::Filter;
 pub use hash_chain::{FORMAT, Line, LineError};
 pub use memory_log::MemoryLog;
 pub use record::{
-    AnswerRefused, ApprovalRecord, AskedAgain, CallRecord, Dropped, EventRecord, Header, KeptAnswer, LoadedPlugin,
-    LogBegins, Observed, OperatorAction, OperatorActionKind, Record, RulesChanged, SessionEnded, SessionLabel,
-    SessionOpened, StateWrite, ToolRun, WrittenValue,
+    AnswerRefused, ApprovalRecord, Archived, AskedAgain, CallRecord, Dropped, EventRecord, Header, KeptAnswer,
+    LoadedPlugin, LogBegins, Observed, OperatorAction, OperatorActionKind, Record, RulesChanged, SessionEnded,
+    SessionLabel, SessionOpened, StateWrite, ToolRun, WrittenValue,
 };
 pub use redaction::Redacted;
 pub use sink::AuditSink;
-pub use verify::{Flaw, Report};
+pub use verify::{Flaw, Heads, Report};
 
 pub use crate::config::CodeId;
 pub use crate::contract::bytes::Bytes;

@@ -42,6 +42,8 @@ pub enum Record {
     RulesChanged(RulesChanged),
     /// The user changed whether hookhost decides on events.
     Operator(OperatorAction),
+    /// Old records were moved from the log into an archive.
+    Archived(Archived),
     /// The agent closed a session. If a session has no such record, the agent is still running or was killed.
     SessionEnded(SessionEnded),
 }
@@ -185,6 +187,10 @@ pub struct EventRecord {
     /// The plugin that approved the final value, and so waived questions of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
+    /// Wall time from the event to its outcome, in microseconds. It does not include the time in which a person is asked.
+    /// `None` in records of versions before 0.3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micros: Option<u64>,
     /// Every call of a plugin, in order.
     pub calls: Vec<CallRecord>,
     /// Plugins that subscribe to this event but were not called, because their entries exclude every form that the
@@ -440,6 +446,26 @@ pub struct RulesChanged {
     pub plugins: Vec<LoadedPlugin>,
 }
 
+/// Old records were moved from the log into a file beside it. The first record of the log always stays, because it
+/// identifies the log. So the archives of a log begin with record 2, and each begins where the one before it ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct Archived {
+    /// Time, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// Number of the first archived record.
+    pub first: u64,
+    /// Number of the last archived record.
+    pub through: u64,
+    /// Hash of the last archived record.
+    pub hash: Digest,
+    /// Name of the file, in the directory of archives beside the log.
+    pub file: String,
+    /// SHA-256 of the file.
+    pub digest: Digest,
+}
+
 /// A change that the user made to hookhost itself. Events between a pause and its end are not decided by any rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -598,6 +624,7 @@ impl EventRecord {
             asked_again: None,
             kept: Vec::new(),
             approved_by: None,
+            micros: None,
             calls: Vec::new(),
             not_matched: Vec::new(),
             not_replayable: Vec::new(),
@@ -630,6 +657,7 @@ impl Record {
             Self::Delivery(_) => "delivery",
             Self::RulesChanged(_) => "rules-changed",
             Self::Operator(_) => "operator",
+            Self::Archived(_) => "archived",
             Self::SessionEnded(_) => "session-ended",
         }
     }
@@ -638,7 +666,7 @@ impl Record {
     #[must_use]
     pub fn header(&self) -> Option<&Header> {
         match self {
-            Self::Log(_) | Self::RulesChanged(_) | Self::Operator(_) => None,
+            Self::Log(_) | Self::RulesChanged(_) | Self::Operator(_) | Self::Archived(_) => None,
             Self::Session(opened) => Some(&opened.header),
             Self::Event(record) => Some(&record.header),
             Self::Approval(answer) => Some(&answer.header),
@@ -664,6 +692,7 @@ impl Record {
             Self::Log(begins) => begins.time,
             Self::RulesChanged(changed) => changed.time,
             Self::Operator(action) => action.time,
+            Self::Archived(archived) => archived.time,
             _ => self.header().map_or(0, |header| header.time),
         }
     }
@@ -683,6 +712,7 @@ impl Record {
             | Self::Delivery(_)
             | Self::RulesChanged(_)
             | Self::Operator(_)
+            | Self::Archived(_)
             | Self::SessionEnded(_) => None,
         }
     }
@@ -732,6 +762,7 @@ impl Record {
             "delivery" => Self::Delivery(serde_json::from_str(json)?),
             "rules-changed" => Self::RulesChanged(serde_json::from_str(json)?),
             "operator" => Self::Operator(serde_json::from_str(json)?),
+            "archived" => Self::Archived(serde_json::from_str(json)?),
             "session-ended" => Self::SessionEnded(serde_json::from_str(json)?),
             other => return Err(serde::de::Error::custom(format!("`{other}` is not a kind of record"))),
         })

@@ -2,7 +2,7 @@
 
 use super::delivery::Delivery;
 use super::record::{
-    AnswerRefused, ApprovalRecord, Dropped, EventRecord, LogBegins, Observed, OperatorAction, RulesChanged,
+    AnswerRefused, ApprovalRecord, Archived, Dropped, EventRecord, LogBegins, Observed, OperatorAction, RulesChanged,
     SessionEnded, SessionOpened, ToolRun,
 };
 use super::redaction;
@@ -95,6 +95,7 @@ to_record! {
     Delivery = "delivery", header.time {}
     RulesChanged = "rules-changed", time {}
     OperatorAction = "operator", time {}
+    Archived = "archived", time {}
     EventRecord = "event", header.time {
         fn redacted(self, settings: &AuditSettings) -> Self {
             redaction::record(self, settings)

@@ -12,11 +12,21 @@ use crate::config::Digest;
 use crate::contract::{Answered, Cause, OutcomeKind};
 use crate::passkey::{Challenge, Passkeys};
 use order::Order;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 /// Maximum number of flaws in a report.
 const MAX_FLAWS: usize = 1000;
+
+/// Hashes that a log must contain, because somebody noted them outside of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Heads {
+    /// The hash of a record whose number is not known.
+    pub noted: Option<Digest>,
+    /// Numbers of records, each with the hash that the record had.
+    pub anchored: BTreeSet<(u64, Digest)>,
+}
 
 /// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +49,11 @@ pub struct Report {
     /// Number of the last line, if this line is incomplete because the writer was interrupted. The earlier lines are
     /// not affected.
     pub cut_at: Option<u64>,
+    /// The ranges of records that are in archives which were not there to be checked. The chain of hashes continues after
+    /// them.
+    pub archived: Vec<(u64, u64)>,
+    /// How many of the anchored hashes are in the log.
+    pub anchors_found: u64,
     /// Sessions whose end is not in the log, with the number of their last record. The agent of such a session is still
     /// running or was killed.
     pub open_sessions: BTreeMap<String, u64>,
@@ -81,6 +96,12 @@ pub enum Flaw {
     Passkeys(String),
     /// No record has the requested hash, because the end of the log is missing or the log was rewritten.
     HeadMissing(Digest),
+    /// The record had another hash when this was noted outside of the log, so it or an earlier record was rewritten.
+    AnchorDiffers(u64),
+    /// The record was noted outside of the log and is no longer there, so the end of the log is missing.
+    AnchorMissing(u64),
+    /// An archive beside the log cannot be read. The string names the file and the problem.
+    UnreadableArchive(String),
 }
 
 impl fmt::Display for Flaw {
@@ -96,6 +117,13 @@ impl fmt::Display for Flaw {
             }
             Self::Unreadable { line, problem } => write!(f, "line {line} is {problem}"),
             Self::Foreign(what) => write!(f, "the database holds {what}, which may have kept records out of the log"),
+            Self::AnchorDiffers(seq) => {
+                write!(f, "record {seq} is not the one that was anchored: it or records before it were rewritten")
+            }
+            Self::AnchorMissing(seq) => {
+                write!(f, "record {seq} was anchored and is not there: the end of the log was removed")
+            }
+            Self::UnreadableArchive(what) => write!(f, "an archive cannot be read: {what}"),
             Self::Unproven { seq, why } => write!(f, "record {seq} is a yes that does not count: {why}"),
             Self::Passkeys(why) => write!(f, "the passkeys cannot be trusted: {why}"),
             Self::HeadMissing(head) => {
@@ -112,6 +140,23 @@ impl Report {
         self.flaws.is_empty()
     }
 
+    /// Checks the hash of a record against what was noted about it outside of the log.
+    fn note_anchors(&mut self, heads: &Heads, seq: u64, hash: Digest) {
+        let of_the_record = (seq, Digest::zero())..=(seq, Digest::from_bytes([u8::MAX; 32]));
+        for (_, anchored) in heads.anchored.range(of_the_record) {
+            match *anchored == hash {
+                true => self.anchors_found += 1,
+                false => self.flaw(Flaw::AnchorDiffers(seq)),
+            }
+        }
+    }
+
+    #[cfg(feature = "store")]
+    pub(crate) fn with_unreadable_archives(mut self, problems: Vec<String>) -> Self {
+        problems.into_iter().for_each(|problem| self.flaw(Flaw::UnreadableArchive(problem)));
+        self
+    }
+
     pub(crate) fn flaw(&mut self, flaw: Flaw) {
         if self.flaws.last() == Some(&flaw) || (matches!(flaw, Flaw::Moved(_)) && self.flaws.contains(&flaw)) {
             return;
@@ -121,7 +166,7 @@ impl Report {
 }
 
 /// Checks every line of a log. `foreign` lists the differences between the database's schema and the expected schema.
-/// `head` is the hash of a record that must exist. If the log has a different format, returns the version of that
+/// `heads` are hashes that must exist. If the log has a different format, returns the version of that
 /// format instead of a report.
 ///
 /// # Errors
@@ -129,13 +174,16 @@ impl Report {
 pub(crate) fn verify<E>(
     foreign: &[String],
     lines: impl Iterator<Item = Result<Stored, E>>,
-    head: Option<Digest>,
+    heads: &Heads,
 ) -> Result<Result<Report, u32>, E> {
     let mut report = Report::default();
     for what in foreign {
         report.flaw(Flaw::Foreign(what.clone()));
     }
+    let head = heads.noted;
     let mut order = Order::default();
+    let mut gaps = Gaps::default();
+    let mut last = 0;
     let mut questions = Questions::default();
     let mut before = BEFORE_THE_FIRST;
     let mut stored = lines.peekable();
@@ -170,6 +218,9 @@ pub(crate) fn verify<E>(
         if head == Some(hash) {
             report.head_at = Some(line.seq());
         }
+        report.note_anchors(heads, line.seq(), hash);
+        last = last.max(line.seq());
+        gaps.note(&line);
         if order.follows(line.seq()) && line.previous() != before {
             // Either this line or the line before it was changed. Only the next line could show which of the two, so
             // report the line before.
@@ -189,7 +240,13 @@ pub(crate) fn verify<E>(
         report.flaw(Flaw::NoBeginning);
     }
     for flaw in order.flaws() {
-        report.flaw(flaw);
+        match flaw {
+            Flaw::Removed(first, last) if gaps.is_archived(first, last) => report.archived.push((first, last)),
+            flaw => report.flaw(flaw),
+        }
+    }
+    for (seq, _) in heads.anchored.iter().rev().take_while(|(seq, _)| *seq > last) {
+        report.flaw(Flaw::AnchorMissing(*seq));
     }
     if let Some(head) = head
         && report.head_at.is_none()
@@ -197,6 +254,37 @@ pub(crate) fn verify<E>(
         report.flaw(Flaw::HeadMissing(head));
     }
     Ok(Ok(report))
+}
+
+/// What the records say about the records that are not there.
+#[derive(Default)]
+struct Gaps {
+    /// The archives that records name, by their last record: their first record, and the hash of the last.
+    archives: BTreeMap<u64, (u64, Digest)>,
+    /// What each line says about the hash of the line before it, for lines that do not follow the one before.
+    previous: BTreeMap<u64, Digest>,
+    last: u64,
+}
+
+impl Gaps {
+    fn note(&mut self, line: &Line) {
+        if line.seq() != self.last + 1 {
+            self.previous.insert(line.seq(), line.previous());
+        }
+        self.last = line.seq();
+        if line.text().contains(r#""kind":"archived""#)
+            && let Ok(Record::Archived(archived)) = line.entry()
+        {
+            self.archives.insert(archived.through, (archived.first, archived.hash));
+        }
+    }
+
+    /// Returns true if the missing records are one or several whole archives.
+    fn is_archived(&self, first: u64, last: u64) -> bool {
+        let is_a_beginning = first == 2 || self.archives.values().any(|(begins, _)| *begins == first);
+        let Some((_, hash)) = self.archives.get(&last) else { return false };
+        is_a_beginning && self.previous.get(&(last + 1)) == Some(hash)
+    }
 }
 
 /// The questions that have no answer yet. Their answers are verified with the passkeys that were registered when they

@@ -57,6 +57,7 @@ pub(crate) struct Dispatch<'a> {
     /// The labels of the session before the event, if a plugin with the grant was asked.
     labels: Option<Arc<dyn Source>>,
     record: OpenRecord,
+    began: Instant,
     /// True if the record has been written, or must not be written.
     concluded: bool,
     /// The earlier dispatches of this event, each with the approval of its questions.
@@ -126,6 +127,7 @@ impl<'a> Dispatch<'a> {
             labels: None,
             size: record.original.get().len(),
             record,
+            began: Instant::now(),
             // An `audit-record` event writes no record.
             concluded: event == EventKind::AuditRecord,
             earlier: Vec::new(),

@@ -10,6 +10,8 @@ mod error;
 mod identity;
 mod memory;
 mod rows;
+#[cfg(feature = "store")]
+mod rule_texts;
 mod sink;
 #[cfg(feature = "store")]
 mod sqlite;
@@ -18,6 +20,10 @@ mod turns;
 pub use error::StoreError;
 pub use rows::KeptOutcome;
 pub(crate) use rows::{Changed, FirstAnswer, OpenQuestion, OutcomeChange, QuestionChange, SessionChanges, SessionRow};
+#[cfg(feature = "store")]
+pub use rule_texts::{RuleText, RuleTexts};
+#[cfg(feature = "store")]
+pub(crate) use sqlite::WrittenArchive;
 #[cfg(feature = "store")]
 pub use sqlite::{FollowFrom, FollowedLog, Lines, Log, LogError, Position};
 pub(crate) use turns::{Turn, TurnQueue};
@@ -59,6 +65,18 @@ trait Backend: Any + Send + Sync {
 
     /// Queues a change that is written soon.
     fn push(&self, late: LateWrite) -> Result<(), StoreError>;
+
+    /// Writes the records before a time into a file beside the log. Returns `None` if there are none.
+    #[cfg(feature = "store")]
+    fn write_archive(&self, _before: Time, _now: Time) -> Result<Option<WrittenArchive>, StoreError> {
+        Ok(None)
+    }
+
+    /// Removes the records of a written archive from the log, and adds a record about it.
+    #[cfg(feature = "store")]
+    fn commit_archive(&self, _: &WrittenArchive) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Returns a session's row; a session without a row has version 0.
     fn session(&self, id: &str) -> Result<SessionRow, StoreError>;
@@ -349,6 +367,24 @@ impl Store {
         // Commits even if the queue is empty, because the flusher may have taken changes from the queue and not have
         // written them yet.
         self.commit(&Unit::default()).await
+    }
+
+    /// Writes the records before a time into a file beside the log. Blocks the thread while it reads and writes.
+    ///
+    /// # Errors
+    /// If the log or the file cannot be used, or a record is not as it was written.
+    #[cfg(feature = "store")]
+    pub(crate) fn write_archive(&self, before: Time, now: Time) -> Result<Option<WrittenArchive>, StoreError> {
+        self.backend.write_archive(before, now)
+    }
+
+    /// Removes the records of a written archive from the log.
+    ///
+    /// # Errors
+    /// If the database cannot be written. It then still has the records.
+    #[cfg(feature = "store")]
+    pub(crate) async fn commit_archive(&self, written: &WrittenArchive) -> Result<(), StoreError> {
+        retry_while_locked(|| self.backend.commit_archive(written)).await
     }
 
     /// Imports records of other processes that the database does not have yet. This ensures that the records of a turn

@@ -1,5 +1,7 @@
 //! `hookhost audit`: shows the records, and checks that they were not changed.
 
+pub(crate) mod anchor;
+pub(crate) mod archive;
 mod follow;
 mod show;
 mod verify;
@@ -12,5 +14,7 @@ pub(crate) async fn run(command: &AuditCommand) -> Result<Exit, CliError> {
         AuditCommand::Show(args) => show::run(args),
         AuditCommand::Tail(args) => follow::run(args).await,
         AuditCommand::Verify(args) => verify::run(args),
+        AuditCommand::Anchor(args) => anchor::run(args),
+        AuditCommand::Archive(args) => archive::run(args).await,
     }
 }

@@ -2,6 +2,7 @@
 //! in force.
 
 mod agent_run;
+mod evidence;
 mod host;
 mod last_event;
 mod log;
@@ -48,6 +49,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     let mut common = vec![host::check(&running), log::check(&places.directories), rules];
     common.extend(rules::enforcement(&places.directories));
     common.extend(rules::switched_off(&places.directories));
+    common.extend(evidence::checks());
     common.extend(sinks::check());
     common.extend(passkeys::check());
     common.extend(left_out(&places));

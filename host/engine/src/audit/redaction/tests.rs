@@ -102,6 +102,7 @@ fn full() -> EventRecord {
             of: "e".into(),
         }],
         approved_by: None,
+        micros: None,
         calls: vec![call],
         not_matched: vec![],
         not_replayable: vec![],

@@ -170,6 +170,7 @@ impl Dispatch<'_> {
         durability: Durability,
         question: Option<QuestionChange>,
     ) -> Result<(), StoreError> {
+        self.note_time();
         let mut held = self.effects();
         let writes = std::mem::take(&mut held.writes);
         let with = RecordEffects { writes, reminders: held.reminders(!self.record.outcome.is_no()), question };
@@ -181,6 +182,7 @@ impl Dispatch<'_> {
     /// Records the event as escalated, together with its question. The effects are applied when the question is
     /// answered.
     pub(super) async fn conclude_escalated(&mut self, request: &ApprovalRequest) -> Result<HeldEffects, StoreError> {
+        self.note_time();
         // From here on, nothing that happens to the database makes this process take a yes without a passkey.
         self.session.services.passkeys().await?;
         let held = self.effects();
@@ -202,8 +204,13 @@ impl Dispatch<'_> {
 
     /// Queues the record, to be written after the turn.
     pub(super) fn record_late(&mut self) {
+        self.note_time();
         self.record.id = self.session.late_event_id(std::mem::take(&mut self.record.id));
         self.session.record_soon(self.rules, &self.info, &*self.record);
+    }
+
+    fn note_time(&mut self) {
+        self.record.micros = Some(u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX));
     }
 
     /// Ends an event that has no outcome, because no plugin can be asked about it. Adds a notice for the user.

@@ -4,15 +4,17 @@ mod follow;
 
 pub use follow::{FollowFrom, FollowedLog, Position};
 
+use super::archive::{self, ArchiveFile, Archives, first_kept, archived_with};
 use super::database;
 use super::database::Steps;
 use super::passkeys;
 use super::take_in::{UnstoredLines, unstored};
-use crate::audit::{self, BEFORE_THE_FIRST, Flaw, Line, LineError, Record, Report, Stored, other_version};
+use crate::audit::{self, BEFORE_THE_FIRST, Flaw, Heads, Line, LineError, Record, Report, Stored, other_version};
 use crate::config::Digest;
 use crate::passkey::Passkeys;
 use crate::store::StoreError;
 use rusqlite::Connection;
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -200,25 +202,85 @@ impl Log {
     /// # Errors
     /// If the log cannot be read, or has another version.
     pub fn verify(&self, head: Option<Digest>) -> Result<Report, LogError> {
-        self.verify_with(head, |_| {})
+        self.verify_with(&Heads { noted: head, ..Heads::default() }, |_| {})
     }
 
-    /// Like [`Self::verify`], and calls `progress` before each line is checked, with the number of lines so far.
+    /// Like [`Self::verify`], with any number of hashes that the log must contain. Calls `progress` before each line is
+    /// checked, with the number of lines so far. The lines in archives beside the log are checked, too.
     ///
     /// # Errors
     /// The errors of [`Self::verify`].
-    pub fn verify_with(&self, head: Option<Digest>, mut progress: impl FnMut(u64)) -> Result<Report, LogError> {
-        let lines = (0..).zip(self.stored(0)?).map(|(count, line)| {
+    pub fn verify_with(&self, heads: &Heads, mut progress: impl FnMut(u64)) -> Result<Report, LogError> {
+        let problems = RefCell::default();
+        let lines = (0..).zip(self.with_archives(&problems)?).map(|(count, line)| {
             progress(count);
             line
         });
-        let verified = audit::verify(&self.foreign, lines, head)?;
+        let verified = audit::verify(&self.foreign, lines, heads)?;
         let (path, known) = (self.path.clone(), audit::FORMAT);
         let mut report = verified.map_err(|found| LogError::Version { path, found, known })?;
-        if self.passkeys()?.is_some_and(|registered| registered != report.passkeys) {
+        // A record about a passkey can be in an archive that is not here.
+        if report.archived.is_empty() && self.passkeys()?.is_some_and(|registered| registered != report.passkeys) {
             report.flaw(Flaw::Passkeys("their table differs from the log".to_owned()));
         }
-        Ok(report)
+        Ok(report.with_unreadable_archives(problems.take()))
+    }
+
+    /// Visits every line, in order, also those in archives beside the log. Returns a sentence for each archive that cannot
+    /// be read, and for each line that is not a record.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or has another version.
+    pub fn each_line(&self, mut visit: impl FnMut(&Line)) -> Result<Vec<String>, LogError> {
+        let problems = RefCell::default();
+        let mut unread = Vec::new();
+        for stored in self.with_archives(&problems)? {
+            let stored = stored?;
+            match Line::parse(&stored.text) {
+                Ok(line) => {
+                    if let Some(found) = other_version(&line) {
+                        return Err(LogError::Version { path: self.path.clone(), found, known: audit::FORMAT });
+                    }
+                    visit(&line);
+                }
+                Err(problem) => unread.push(format!("line {} is {problem}", stored.number)),
+            }
+        }
+        unread.extend(problems.take());
+        Ok(unread)
+    }
+
+    /// Returns the lines, in order, those in archives beside the log in their places. If an archive cannot be read, the
+    /// reason is added to `problems`, and the rest of its lines is missing.
+    fn with_archives<'a>(&'a self, problems: &'a RefCell<Vec<String>>) -> Result<ArchivedAndStored<'a>, LogError> {
+        let Source::Database(connection, steps) = &self.source else { return Ok(Box::new(self.stored(0)?)) };
+        steps.begin();
+        let kept = first_kept(connection).map_err(|error| StoreError::of(&error, &self.path))?;
+        let Some(kept) = kept.filter(|first| *first > 2) else { return Ok(Box::new(self.stored(0)?)) };
+        let archives = Archives::of(&self.path);
+        let files = archives.list().map_err(|error| io(&error, &self.path))?;
+        let archived = in_sequence(files, kept).into_iter().flat_map(move |file| {
+            let note = |problem: String| problems.borrow_mut().push(format!("{}: {problem}", file.path.display()));
+            let lines = archive::open(&file.path).map_err(|error| note(error.to_string())).ok();
+            let numbered = (file.first..).zip(lines.into_iter().flatten());
+            let read = numbered.map(move |(number, line)| match line {
+                Ok(text) => Some(Ok(Stored { number, text, row: None, whole: true })),
+                Err(error) => {
+                    problems.borrow_mut().push(format!("{}: {error}", file.path.display()));
+                    None
+                }
+            });
+            read.map_while(|line| line)
+        });
+        Ok(Box::new(self.stored(0)?.take(1).chain(archived).chain(self.stored(1)?)))
+    }
+
+    /// Returns true if the records through this one, which has this hash, are in an archive and not in the database.
+    fn is_archived(&self, through: u64, hash: Digest) -> Result<bool, LogError> {
+        let Source::Database(connection, steps) = &self.source else { return Ok(false) };
+        steps.begin();
+        let found = archived_with(connection, through).map_err(|error| StoreError::of(&error, &self.path))?;
+        Ok(found.is_some_and(|archived| archived.through == through && archived.hash == hash))
     }
 
     /// Returns the passkeys that are registered in the database; `None` for an export.
@@ -286,6 +348,22 @@ impl Log {
             }
         })
     }
+}
+
+type ArchivedAndStored<'a> = Box<dyn Iterator<Item = Result<Stored, LogError>> + 'a>;
+
+/// Returns the archives that follow each other, up to the first record that the database still has. A killed process can
+/// leave an archive whose records are also in a later, longer one.
+fn in_sequence(files: Vec<ArchiveFile>, kept: u64) -> Vec<ArchiveFile> {
+    let mut chosen: Vec<ArchiveFile> = Vec::new();
+    for file in files.into_iter().filter(|file| file.last < kept) {
+        match chosen.last_mut() {
+            Some(last) if last.first == file.first => *last = file,
+            Some(last) if last.last >= file.first => {}
+            _ => chosen.push(file),
+        }
+    }
+    chosen
 }
 
 impl std::fmt::Debug for Log {
@@ -356,7 +434,7 @@ impl VerifiedLines<'_> {
     /// Parses the next line, and checks that it follows the held line.
     fn read(&mut self, stored: &Stored) -> Result<Option<Line>, LogError> {
         let altered = |from| LogError::NotAsWritten { path: self.log.path.clone(), from };
-        let (last, before) = match &self.held {
+        let (mut last, before) = match &self.held {
             Some(held) => (held.seq(), held.hash()),
             None => (0, BEFORE_THE_FIRST),
         };
@@ -369,6 +447,15 @@ impl VerifiedLines<'_> {
         if let Some(found) = other_version(&line) {
             return Err(LogError::Version { path: self.log.path.clone(), found, known: audit::FORMAT });
         }
+        let gap = line.seq().checked_sub(1).filter(|through| last == 1 && *through > 1);
+        let before = match gap {
+            // Archives begin with record 2. Their lines are not read here.
+            Some(through) if self.log.is_archived(through, line.previous())? => {
+                last = through;
+                line.previous()
+            }
+            _ => before,
+        };
         if Some(line.seq()) != last.checked_add(1) || (last == 0 && !matches!(line.entry(), Ok(Record::Log(_)))) {
             return Err(altered(last + 1));
         }
@@ -475,7 +562,8 @@ impl Iterator for StoredLines<'_> {
                     Some(after) => *next = after,
                     None => *ended = true,
                 }
-                *number += 1;
+                // After records that are in an archive, the number of a line is still that of its record.
+                *number = u64::try_from(seq).unwrap_or(*number + 1);
                 Some(Ok(Stored { number: *number, text, row: Some((seq, Digest::from_bytes(hash))), whole: true }))
             }
             Self::File { path, lines, number, ended } => {
@@ -502,7 +590,7 @@ impl Iterator for StoredLines<'_> {
     }
 }
 
-fn read_page(connection: &Connection, from: i64) -> rusqlite::Result<Vec<(i64, [u8; 32], String)>> {
+pub(super) fn read_page(connection: &Connection, from: i64) -> rusqlite::Result<Vec<(i64, [u8; 32], String)>> {
     let mut page =
         connection.prepare_cached("SELECT seq, hash, line FROM audit WHERE seq >= ?1 ORDER BY seq LIMIT ?2")?;
     let rows = page.query_map((from, LINES_PER_PAGE), |row| {

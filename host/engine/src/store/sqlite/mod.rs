@@ -1,5 +1,6 @@
 //! The store in an SQLite database. The log, the state, and the rows of sessions and questions are in one file.
 
+mod archive;
 mod database;
 mod error;
 mod flusher;
@@ -16,6 +17,7 @@ mod take_in;
 mod waiting;
 mod watch;
 
+pub(crate) use archive::WrittenArchive;
 pub use log::{FollowFrom, FollowedLog, Lines, Log, LogError, Position};
 
 use super::identity::Identity;
@@ -436,6 +438,14 @@ impl Backend for Database {
 
     fn push(&self, late: LateWrite) -> Result<(), StoreError> {
         self.shared.push(late)
+    }
+
+    fn write_archive(&self, before: Time, now: Time) -> Result<Option<WrittenArchive>, StoreError> {
+        self.shared.write_archive(before, now)
+    }
+
+    fn commit_archive(&self, written: &WrittenArchive) -> Result<(), StoreError> {
+        self.shared.commit_archive(written)
     }
 
     fn session(&self, id: &str) -> Result<SessionRow, StoreError> {

@@ -5,6 +5,7 @@ use crate::audit::{self, BEFORE_THE_FIRST, Line, Stored, other_version};
 use crate::config::Digest;
 use crate::store::StoreError;
 use crate::store::identity::{Identity, identity};
+use crate::store::sqlite::archive::archived_with;
 use crate::store::sqlite::database::{first_hash, head};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -173,6 +174,13 @@ impl FollowedLog {
                 }
             }
             let seq = seq.cast_unsigned();
+            let expected = match self.end_of_archive(&stored, seq, expected)? {
+                Some(end) => {
+                    (self.position, self.named) = (end, end.seq);
+                    seq
+                }
+                None => expected,
+            };
             let line = if seq == expected { self.checked(&stored, seq, hash)? } else { None };
             match line {
                 Some(line) => {
@@ -192,6 +200,16 @@ impl FollowedLog {
             self.kept.drain(..self.kept.len().saturating_sub(KEPT_PLACES));
         }
         Ok(lines)
+    }
+
+    /// Returns the place before a record if the records between the expected one and this one are in archives.
+    fn end_of_archive(&self, stored: &Stored, seq: u64, expected: u64) -> Result<Option<Position>, LogError> {
+        if seq <= expected || expected == 1 {
+            return Ok(None);
+        }
+        let Ok(line) = Line::parse(&stored.text) else { return Ok(None) };
+        let end = Position { seq: seq - 1, hash: line.previous(), ..self.position };
+        Ok(self.log.is_archived(end.seq, end.hash)?.then_some(end))
     }
 
     /// If the last record that was read is no longer there, goes back to a place that the log still contains. Returns the number of the
@@ -247,7 +265,7 @@ fn beginning(connection: &Connection) -> rusqlite::Result<Position> {
     Ok(Position { log: first_hash(connection)?, seq: 0, hash: BEFORE_THE_FIRST })
 }
 
-/// Returns true if the log contains the record of a position.
+/// Returns true if the log or one of its archives contains the record of a position.
 fn contains(connection: &Connection, position: &Position) -> rusqlite::Result<bool> {
     if position.log != first_hash(connection)? {
         return Ok(false);
@@ -256,5 +274,9 @@ fn contains(connection: &Connection, position: &Position) -> rusqlite::Result<bo
         return Ok(true);
     }
     let mut row = connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM audit WHERE seq = ?1 AND hash = ?2)")?;
-    row.query_row((position.seq.cast_signed(), position.hash.as_bytes()), |row| row.get(0))
+    if row.query_row((position.seq.cast_signed(), position.hash.as_bytes()), |row| row.get(0))? {
+        return Ok(true);
+    }
+    let archived = archived_with(connection, position.seq)?;
+    Ok(archived.is_some_and(|archived| position.seq < archived.through || position.hash == archived.hash))
 }
