@@ -26,7 +26,7 @@ use std::{path::PathBuf, process::ExitCode, process::Stdio};
 
 use xtask::{
     Outcome,
-    workspace::{Workspace, output},
+    workspace::{Workspace, output, run},
 };
 
 /// A measurement, with its arguments and its help.
@@ -37,7 +37,7 @@ struct Measurement {
     measure: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const MEASUREMENTS: [Measurement; 9] = [
+const MEASUREMENTS: [Measurement; 10] = [
     Measurement {
         name: "budgets",
         arguments: "[--only PART] [--schemas] [--rules] [--telemetry] [--quick] [--compare REF [--rounds N]]",
@@ -89,6 +89,15 @@ const MEASUREMENTS: [Measurement; 9] = [
         arguments: "[PROGRAM]",
         help: "judge 10 000 calls in transcripts, as `hookhost replay --from all` does, beside a program that only parses them",
         measure: past::measure,
+    },
+    Measurement {
+        name: "search",
+        arguments: "[EVENTS]",
+        help: "searches of the page in a log of 500 000 events, without its index and with it",
+        measure: |workspace, arguments| {
+            let program = built(workspace, "bench", "search")?;
+            run("searches of the page", std::process::Command::new(program).args(arguments))
+        },
     },
     Measurement {
         name: "shell-corpus",

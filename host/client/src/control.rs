@@ -1,7 +1,7 @@
 //! Asks the resident host for its status or for a link to its page, and stops it.
 
 use crate::connection::{Connection, ConnectionError, Deadline};
-use crate::frame::{FrameError, Request, Response};
+use crate::frame::{FrameError, LinkPurpose, Request, Response};
 use crate::paths::HostPaths;
 use crate::start;
 use hookhost_agents::directories::Directories;
@@ -27,7 +27,7 @@ pub fn status(paths: &HostPaths, directory: &Path, within: Duration) -> Result<S
 }
 
 /// Returns a link to the page of the resident host, which the user can open once. Starts the host, which is `program`, if none runs.
-/// `directory` is the directory whose rules the page shows. `registers_passkey` lets the tab register the first passkey.
+/// `directory` is the directory whose rules the page shows.
 ///
 /// # Errors
 /// If no resident host can be started, or if it makes no link.
@@ -35,7 +35,7 @@ pub fn page(
     paths: &HostPaths,
     program: &Path,
     directory: &Path,
-    registers_passkey: bool,
+    purpose: LinkPurpose,
     within: Duration,
 ) -> Result<String, ConnectionError> {
     let deadline = Deadline::within(within, None);
@@ -45,7 +45,7 @@ pub fn page(
         }
         opened => opened?,
     };
-    connection.send(&Request::Page { directory: PathBuf::from(directory), registers_passkey }, deadline)?;
+    connection.send(&Request::Page { directory: PathBuf::from(directory), purpose }, deadline)?;
     match connection.receive(deadline)? {
         Response::Link(link) => Ok(link),
         Response::Refused(why) => Err(io::Error::other(why).into()),

@@ -27,8 +27,8 @@ pub enum Request {
     Page {
         /// The directory whose rules the page shows.
         directory: PathBuf,
-        /// True if the tab may register the first passkey.
-        registers_passkey: bool,
+        /// What the user wants to do there.
+        purpose: LinkPurpose,
     },
     /// End after deciding on all pending events.
     Stop,
@@ -36,6 +36,25 @@ pub enum Request {
     /// with a number, written as eight bytes in little-endian order. The number identifies the message that the host answers. The response
     /// follows the number.
     Keep,
+}
+
+/// What a user wants to do on the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum LinkPurpose {
+    /// See what happens.
+    View = 0,
+    /// Answer a question.
+    Approvals = 1,
+    /// Register or remove a passkey. The tab may register the first one.
+    Passkeys = 2,
+}
+
+impl LinkPurpose {
+    fn of(byte: u8) -> Result<Self, FrameError> {
+        let all = [Self::View, Self::Approvals, Self::Passkeys];
+        all.into_iter().find(|purpose| *purpose as u8 == byte).ok_or(FrameError::Garbage)
+    }
 }
 
 /// A frame to the resident host on a connection that is kept open ([`Request::Keep`]).
@@ -114,8 +133,8 @@ impl Request {
             }
             Self::Stop => body.push(3),
             Self::Keep => body.push(4),
-            Self::Page { directory, registers_passkey } => {
-                body.push(if *registers_passkey { 6 } else { 5 });
+            Self::Page { directory, purpose } => {
+                body.extend_from_slice(&[5, *purpose as u8]);
                 put(&mut body, bytes_of(directory));
             }
         }
@@ -137,7 +156,7 @@ impl Request {
             2 => Self::Status { directory: reader.path()? },
             3 => Self::Stop,
             4 => Self::Keep,
-            number @ (5 | 6) => Self::Page { directory: reader.path()?, registers_passkey: number == 6 },
+            5 => Self::Page { purpose: LinkPurpose::of(reader.byte()?)?, directory: reader.path()? },
             _ => return Err(FrameError::Garbage),
         };
         reader.end(request)
@@ -346,7 +365,7 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FrameError, HookRequest, NumberedRequest, Reply, Request, Response};
+    use super::{FrameError, HookRequest, LinkPurpose, NumberedRequest, Reply, Request, Response};
     use proptest::prelude::*;
 
     fn body(frame: &[u8]) -> &[u8] {
@@ -404,5 +423,10 @@ mod tests {
         assert_eq!(Request::from_body(b"HK"), Err(FrameError::Garbage));
         assert_eq!(Request::from_body(b"HKH\x01\x03"), Ok(Request::Stop));
         assert_eq!(Request::from_body(b"HKH\x01\x04"), Ok(Request::Keep));
+        assert_eq!(Request::from_body(b"HKH\x01\x05\x03\x00\x00\x00\x00"), Err(FrameError::Garbage));
+        for purpose in [LinkPurpose::View, LinkPurpose::Approvals, LinkPurpose::Passkeys] {
+            let request = Request::Page { directory: "/w".into(), purpose };
+            assert_eq!(Request::from_body(request.to_frame().get(4..).unwrap()), Ok(request));
+        }
     }
 }

@@ -6,7 +6,7 @@ use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use rand::{TryRng as _, rngs::SysRng};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -138,13 +138,6 @@ impl Known {
     }
 }
 
-impl Grant {
-    /// Returns the grant to look at the page, with the rules of this directory.
-    pub(crate) fn view(directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), may_register: false }
-    }
-}
-
 /// Returns a new secret of 256 bits, and its digest.
 fn secret() -> Result<(String, Secret), String> {
     let mut bytes = [0; 32];
@@ -161,10 +154,9 @@ fn digest(secret: &str) -> Secret {
 #[cfg(test)]
 mod tests {
     use super::{Access, Grant, MAX_LINKS};
-    use std::path::Path;
 
     fn grant(directory: &str) -> Grant {
-        Grant::view(Path::new(directory))
+        Grant { directory: directory.into(), may_register: false }
     }
 
     #[test]

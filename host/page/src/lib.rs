@@ -14,12 +14,11 @@
 //! | `shown_text` | texts of others in which every character can be seen |
 //! | `log_rows` | reads the log as rows, newest first |
 //! | `search` | finds records by words, with an index or without |
-//! | `health` | what works, and what does not |
 //! | `views` | one module for each view: its data, and its markup |
+//! | `health` | reads what works, and what does not |
 //! | `live` | new rows and questions, for all open tabs |
 //! | `assets` | the style and the script |
 //! | `routes` | finds the view of a request, and gives answers |
-//! | `passkeys` | makes what a passkey signs, and registers and removes passkeys |
 //! | `server` | serves connections |
 
 #![deny(missing_docs)]
@@ -31,7 +30,6 @@ mod health;
 mod listeners;
 mod live;
 mod log_rows;
-mod passkeys;
 mod peer;
 mod routes;
 mod search;

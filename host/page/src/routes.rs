@@ -6,9 +6,11 @@
 //! | `GET` any other path, without a token | the shell, which contains no data |
 //! | `GET /`, `/approvals`, `/search`, `/event/SEQ`, `/rules`, `/health`, `/report`, `/passkeys` | a view |
 //! | `GET /live` | a stream of new rows and questions |
+//! | `GET /plain`, `POST /plain` | the same views without a script |
 //! | `POST /session` | exchanges the code of a link for a token |
 //! | `POST /approvals/CODE` | answers a question |
-//! | `POST /approvals/CODE/challenge`, `/passkeys…` | [passkeys](crate::passkeys) |
+//! | `POST /passkeys`, `/passkeys/remove` | registers or removes a passkey |
+//! | `POST` one of these three with `/challenge` | returns what a passkey signs for it |
 //! | `POST /event/SEQ/again` | judges an event again |
 //! | `POST /health/verify` | verifies the log |
 
@@ -25,6 +27,7 @@ use crate::views::health::{Check, HealthView, State, state};
 use crate::views::layout::{View, counted, sentence};
 use crate::views::now::{NowView, ROWS};
 use crate::views::passkeys::PasskeysView;
+use crate::views::plain;
 use crate::views::report::{PERIODS, ReportView};
 use crate::views::rules::{PluginEntry, RuleEntry, RulesView};
 use hookhost::approval::{Approval, ApprovalRequest};
@@ -32,13 +35,14 @@ use hookhost::audit::{EventRecord, Record};
 use hookhost::command::replay_event;
 use hookhost::config::{Config, Entry};
 use hookhost::contract::PasskeyProof;
+use hookhost::passkey::{Challenge, NewPasskey, Passkeys};
 use hookhost::session::{QuestionGone, SessionSpec};
 use hookhost::{Engine, Host};
 use hookhost_resident::{RulePauses, Settler};
 use hookhost_telemetry::explained::{EventName, Explained, newest_first};
 use hookhost_telemetry::tally::Tally;
 use hyper::StatusCode;
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -48,6 +52,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The channel of the page's answers in the log.
 const VIA: &str = "page";
+
+/// The answer that is valid for the rest of the session.
+const FOR_SESSION: &str = "yes-for-session";
+
+/// What a person is told whose answer comes too late.
+const GONE: &str = "This question no longer waits for an answer.";
 
 /// The agent of the calls that a person tries. They are not recorded.
 const TRIES: &str = "hookhost-page";
@@ -93,8 +103,25 @@ struct GivenAnswer {
     answer: String,
     #[serde(default)]
     because: Option<String>,
+    /// The signature of a passkey.
     #[serde(default)]
     proof: Option<PasskeyProof>,
+}
+
+/// The body of a request to register a passkey.
+#[derive(Deserialize)]
+struct AddedPasskey {
+    #[serde(flatten)]
+    new: NewPasskey,
+    own: PasskeyProof,
+    by: Option<PasskeyProof>,
+}
+
+/// The body of a request to remove a passkey.
+#[derive(Deserialize)]
+struct RemovedPasskey {
+    id: String,
+    by: Option<PasskeyProof>,
 }
 
 /// The parameters of an address.
@@ -106,6 +133,14 @@ impl Query {
             |part: &str| percent_encoding::percent_decode_str(&part.replace('+', " ")).decode_utf8_lossy().into_owned();
         let pair = |pair: &str| pair.split_once('=').map(|(name, value)| (decoded(name), decoded(value)));
         Self(text.split('&').filter_map(pair).collect())
+    }
+
+    /// Returns the fields of a form that are parameters of the view at its address.
+    fn of_view(&self) -> Self {
+        let is_own = |name: &String| !["token", "form"].contains(&name.as_str());
+        Self(
+            self.0.iter().filter(|(name, _)| is_own(name)).map(|(name, value)| (name.clone(), value.clone())).collect(),
+        )
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
@@ -128,8 +163,11 @@ impl Site {
                 Err(_) => Err(format!("{seq:?} is not the number of a record")),
             },
             ("rules", named) => self.rules(named, query.get("try"), &grant.directory).await,
+            ("passkeys", None) => {
+                let view = |passkeys| PasskeysView { passkeys, may_register: grant.may_register }.render();
+                self.passkeys().await.map(view)
+            }
             ("health", None) => self.health().await,
-            ("passkeys", None) => self.passkeys(grant).await,
             ("report", None) => self.report(query.get("since")).await,
             _ => return (StatusCode::NOT_FOUND, sentence("Not found", "There is no view at this address.")),
         };
@@ -139,10 +177,47 @@ impl Site {
         }
     }
 
+    /// Answers a form of the pages without a script.
+    pub(crate) async fn plain(&self, body: &[u8], is_own: bool) -> Answer {
+        let fields = Query::parse(&String::from_utf8_lossy(body));
+        let token = match fields.get("code") {
+            Some(_) if !is_own => {
+                return (StatusCode::FORBIDDEN, plain::entrance(Some("This link is for its own user alone.")));
+            }
+            Some(code) => self.access.open(code.trim()).unwrap_or_default(),
+            None => fields.get("token").map(str::to_owned),
+        };
+        let grant = token.as_deref().and_then(|token| self.access.grant(token));
+        let (Some(token), Some(grant)) = (token, grant) else {
+            let why = "This page has no access any more. Run in a terminal: hookhost ui --plain";
+            return (StatusCode::UNAUTHORIZED, plain::entrance(Some(why)));
+        };
+        let mut words = fields.get("act").unwrap_or_default().splitn(3, ' ');
+        let (act, answer, from) = (words.next().unwrap_or_default(), words.next().unwrap_or_default(), words.next());
+        let done = match (act, answer) {
+            ("", _) => None,
+            // These pages have no button with another answer.
+            (act, "" | "no") => Some(self.act(act, br#"{"answer":"no"}"#, &grant).await.1),
+            _ => Some(html! { "This page gives no such answer." }),
+        };
+        let target = from.or(fields.get("path")).or(fields.get("form")).unwrap_or("/");
+        let (path, query) = match target.split_once('?') {
+            Some((path, query)) => (path, Query::parse(query)),
+            None => (target, fields.of_view()),
+        };
+        let (status, view) = self.view(path, &query, &grant).await;
+        (status, plain::page(&view, &token, target, done.as_ref()))
+    }
+
     /// Does what a `POST` asks for.
-    pub(crate) async fn act(&self, path: &str, body: &[u8]) -> Answer {
+    pub(crate) async fn act(&self, path: &str, body: &[u8], grant: &Grant) -> Answer {
         let parts: Vec<_> = path.trim_matches('/').split('/').collect();
         match parts.as_slice() {
+            ["approvals", code, "challenge"] => self.challenge_to_answer(code, body).await,
+            ["passkeys", change @ ..] => match self.change_passkeys(change, body, grant).await {
+                Ok(answer) => answer,
+                Err(why) => said(StatusCode::FORBIDDEN, &why),
+            },
             ["approvals", code] => match serde_json::from_slice::<GivenAnswer>(body) {
                 Ok(given) => self.answer(code, given).await,
                 Err(error) => said(StatusCode::BAD_REQUEST, &format!("the answer cannot be read: {error}")),
@@ -165,6 +240,61 @@ impl Site {
         self.settler.upgrade().ok_or_else(|| "the resident host is ending".to_owned())
     }
 
+    async fn passkeys(&self) -> Result<Passkeys, String> {
+        self.host.passkeys().await.map_err(|error| error.to_string())
+    }
+
+    /// Returns what a passkey signs to answer a question, and the passkeys that may sign.
+    async fn challenge_to_answer(&self, code: &str, body: &[u8]) -> Answer {
+        let challenge = async {
+            let given: GivenAnswer = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+            let open = self.host.questions().await.map_err(|error| error.to_string())?;
+            let request = open.iter().find(|request| !code.is_empty() && request.code == code);
+            let request = request.ok_or("This question no longer waits for an answer.")?;
+            let challenge = self.host.challenge_to_answer(&request.id, given.answer == FOR_SESSION).await;
+            challenge.map_err(|error| error.to_string())
+        };
+        match (challenge.await, self.passkeys().await) {
+            (Ok(challenge), Ok(passkeys)) => to_sign(challenge, &passkeys),
+            (Err(why), _) | (_, Err(why)) => said(StatusCode::CONFLICT, &why),
+        }
+    }
+
+    /// Registers or removes a passkey, or returns what is signed for this. The first passkey needs a link that a person has asked for at a
+    /// terminal; each further change needs the signature of a registered one, which the engine verifies.
+    async fn change_passkeys(&self, change: &[&str], body: &[u8], grant: &Grant) -> Result<Answer, String> {
+        let unreadable = |error: serde_json::Error| format!("the request cannot be read: {error}");
+        let passkeys = self.passkeys().await?;
+        let is_adding = matches!(change, [] | ["challenge"]);
+        if is_adding && !passkeys.is_required() && !grant.may_register {
+            return Err(
+                "The first passkey needs a link that you ask for in a terminal: hookhost passkey add".to_owned()
+            );
+        }
+        match change {
+            ["challenge"] => {
+                let new: NewPasskey = serde_json::from_slice(body).map_err(unreadable)?;
+                Ok(to_sign(passkeys.challenge_to_add(&new), &passkeys))
+            }
+            ["remove", "challenge"] => {
+                let removed: RemovedPasskey = serde_json::from_slice(body).map_err(unreadable)?;
+                Ok(to_sign(passkeys.challenge_to_remove(&removed.id), &passkeys))
+            }
+            [] => {
+                let AddedPasskey { new, own, by } = serde_json::from_slice(body).map_err(unreadable)?;
+                self.host.add_passkey(new, own, by).await.map_err(|error| error.to_string())?;
+                Ok(said(StatusCode::OK, "The passkey is registered. Each yes needs one from now on."))
+            }
+            ["remove"] => {
+                let RemovedPasskey { id, by } = serde_json::from_slice(body).map_err(unreadable)?;
+                let by = by.ok_or("The signature of a registered passkey is missing.")?;
+                self.host.remove_passkey(&id, by).await.map_err(|error| error.to_string())?;
+                Ok(said(StatusCode::OK, "The passkey is removed."))
+            }
+            _ => Ok(said(StatusCode::NOT_FOUND, "There is nothing at this address.")),
+        }
+    }
+
     async fn waiting(&self) -> Result<Vec<Waiting>, String> {
         let open = self.host.questions().await.map_err(|error| error.to_string())?;
         Ok(open.iter().map(Waiting::new).collect())
@@ -183,7 +313,8 @@ impl Site {
     }
 
     async fn approvals(&self) -> Result<View, String> {
-        Ok(ApprovalsView { waiting: self.waiting().await? }.render())
+        let has_passkey = self.passkeys().await?.is_required();
+        Ok(ApprovalsView { waiting: self.waiting().await?, has_passkey }.render())
     }
 
     async fn found(&self, query: &Query) -> Result<View, String> {
@@ -325,11 +456,6 @@ impl Site {
         Ok(view.render())
     }
 
-    async fn passkeys(&self, grant: &Grant) -> Result<View, String> {
-        let passkeys = self.host.passkeys().await.map_err(|error| error.to_string())?;
-        Ok(PasskeysView { passkeys, may_register: grant.may_register }.render())
-    }
-
     async fn report(&self, period: Option<&str>) -> Result<View, String> {
         let chosen = PERIODS.iter().find(|(name, ..)| Some(*name) == period).or(PERIODS.get(1));
         let (period, hours) = chosen.map_or(("7d", 168), |(name, hours, _)| (*name, *hours));
@@ -345,39 +471,36 @@ impl Site {
     async fn answer(&self, code: &str, given: GivenAnswer) -> Answer {
         let approval = match given.answer.as_str() {
             "yes" => Approval::yes(),
-            "yes-for-session" => Approval::yes_for_session(),
+            FOR_SESSION => Approval::yes_for_session(),
             "no" => given.because.iter().fold(Approval::no(), |no, because| no.because(because.clone())),
             other => return said(StatusCode::BAD_REQUEST, &format!("{other:?} is no answer")),
         };
         let host = &self.host;
-        let approval =
-            self.person.iter().fold(approval.via(VIA).from(VIA), |approval, person| approval.by(person.clone()));
-        let approval = given.proof.into_iter().fold(approval, Approval::proof);
+        let approval = given.proof.into_iter().fold(approval.via(VIA).from(VIA), Approval::proof);
+        let approval = self.person.iter().fold(approval, |approval, person| approval.by(person.clone()));
         let open = match host.questions().await {
             Ok(open) => open,
             Err(error) => return said(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         };
         // A code that is only a part of one is not accepted: the answer must be about the question that the person saw.
         let Some(request) = open.iter().find(|request| !code.is_empty() && request.code == code) else {
-            return self.came_late(None).await;
+            return said(StatusCode::CONFLICT, GONE);
         };
         match host.answer(&request.id, approval).await {
             Ok(()) => said(StatusCode::OK, accepted(request, &given.answer)),
             Err(QuestionGone::Answered { first, .. }) => {
-                said(StatusCode::CONFLICT, &format!("Your answer came second. The first: {first}"))
+                said(StatusCode::CONFLICT, &format!("Your answer came second. The first: {first}."))
             }
-            Err(QuestionGone::Unknown(_)) => self.came_late(Some(&request.id)).await,
-            Err(QuestionGone::Unproven { why, .. }) => {
-                said(StatusCode::FORBIDDEN, &format!("This yes does not count: {why}. Try again with your passkey."))
+            Err(QuestionGone::Unknown(_)) => self.came_late(&request.id).await,
+            Err(error @ (QuestionGone::Unproven { .. } | QuestionGone::NeedsPasskey(_))) => {
+                said(StatusCode::FORBIDDEN, &error.to_string())
             }
             Err(error) => said(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         }
     }
 
     /// Says who answered first, as soon as the log has it.
-    async fn came_late(&self, id: Option<&str>) -> Answer {
-        let gone = "This question no longer waits for an answer.";
-        let Some(id) = id else { return said(StatusCode::CONFLICT, gone) };
+    async fn came_late(&self, id: &str) -> Answer {
         let begun = Instant::now();
         while begun.elapsed() < FIRST_ANSWER_TIMEOUT {
             let (reader, id) = (self.reader.clone(), id.to_owned());
@@ -386,7 +509,7 @@ impl Site {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        said(StatusCode::CONFLICT, gone)
+        said(StatusCode::CONFLICT, GONE)
     }
 }
 
@@ -399,6 +522,13 @@ fn accepted(request: &ApprovalRequest, answer: &str) -> &'static str {
         "yes" => "Yes. It may run, once.",
         _ => "Yes, for this session.",
     }
+}
+
+/// Returns a challenge and the passkeys that may sign it, as JSON. There are none if no passkey is needed.
+fn to_sign(challenge: Challenge, passkeys: &Passkeys) -> Answer {
+    let ids: Vec<&str> = passkeys.registered().iter().map(|passkey| passkey.id.as_str()).collect();
+    let json = serde_json::json!({ "challenge": challenge.to_string(), "credentials": ids });
+    (StatusCode::OK, PreEscaped(json.to_string()))
 }
 
 /// Returns one sentence as an answer.

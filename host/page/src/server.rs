@@ -2,16 +2,18 @@
 
 use crate::access::{Access, Grant, LINK_LIFETIME};
 use crate::assets::asset;
-use crate::guard::{MAX_BODY, RequestGuard};
+use crate::guard::{MAX_BODY, PLAIN, RequestGuard};
 use crate::listeners::LoopbackListeners;
 use crate::live::LiveFeed;
 use crate::log_rows::LogReader;
+use crate::peer;
 use crate::routes::{Query, Site};
 use crate::search::Search;
 use crate::views::layout::shell;
-use crate::{passkeys, peer};
+use crate::views::plain::entrance;
 use futures_util::StreamExt as _;
 use hookhost::{Engine, Host};
+use hookhost_client::frame::LinkPurpose;
 use hookhost_resident::{PageLinks, Settler};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
@@ -188,13 +190,16 @@ impl Drop for Page {
 }
 
 impl PageLinks for Page {
-    fn link(&self, directory: &Path, registers_passkey: bool) -> Result<String, String> {
+    fn link(&self, directory: &Path, purpose: LinkPurpose) -> Result<String, String> {
         let port = self.port()?;
-        let grant = Grant { may_register: registers_passkey, ..Grant::view(directory) };
-        let code = self.site.access.link(grant)?;
+        let (may_register, path) = match purpose {
+            LinkPurpose::View => (false, ""),
+            LinkPurpose::Approvals => (false, "approvals"),
+            LinkPurpose::Passkeys => (true, "passkeys"),
+        };
+        let code = self.site.access.link(Grant { directory: directory.to_owned(), may_register })?;
         touch(&self.used);
-        let view = if registers_passkey { "passkeys" } else { "" };
-        Ok(format!("http://localhost:{port}/{view}#{code}"))
+        Ok(format!("http://localhost:{port}/{path}#{code}"))
     }
 
     fn unused(&self) -> Duration {
@@ -292,30 +297,30 @@ async fn respond(
     let token = token(request.headers()).map(str::to_owned);
     let grant = token.as_deref().and_then(|token| site.access.grant(token));
     if request.method() == Method::POST {
-        let last = if path == "/session" { Some(peer::is_of_this_user(peer, own)) } else { None };
+        let opens = path == "/session" || path == PLAIN;
+        let last = opens.then(|| peer::is_of_this_user(peer, own));
         let body = Limited::new(request.into_body(), usize::try_from(MAX_BODY).unwrap_or_default()).collect();
         let Ok(Ok(body)) = tokio::time::timeout(BODY_TIMEOUT, body).await else {
             return text(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time, or is too long");
         };
         let body = body.to_bytes();
         return match (last, grant) {
+            (Some(is_own), _) if path == PLAIN => {
+                touch(used);
+                let (status, page) = site.plain(&body, is_own).await;
+                plain_page(status, page.into_string())
+            }
             (Some(is_own), _) => open(site, is_own, &body),
             (None, None) => text(StatusCode::UNAUTHORIZED, NO_ACCESS),
             (None, Some(grant)) => {
                 touch(used);
-                if let Err(why) = passkeys::check_port(&body, own.port()) {
-                    return text(StatusCode::FORBIDDEN, &why);
-                }
-                if let Some(answer) = passkeys::act(site, &grant, &path, &body).await {
-                    return match answer {
-                        Ok(json) => with_type(StatusCode::OK, "application/json", json.to_string()),
-                        Err((status, why)) => text(status, &why),
-                    };
-                }
-                let (status, markup) = site.act(&path, &body).await;
+                let (status, markup) = site.act(&path, &body, &grant).await;
                 with_type(status, HTML, markup.into_string())
             }
         };
+    }
+    if path == PLAIN {
+        return plain_page(StatusCode::OK, entrance(None).into_string());
     }
     let Some(grant) = grant else {
         // A tab with a token that is no longer valid learns it; everybody else gets the shell.
@@ -377,6 +382,15 @@ fn live(site: &Arc<Site>, headers: &header::HeaderMap) -> Response<Body> {
     let events = site.live.stream(after).map(|event| Ok(Frame::data(Bytes::from(event))));
     let mut answer = Response::new(StreamBody::new(events).boxed_unsync());
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    answer
+}
+
+/// Returns a page without a script. Its forms go to this page alone, and say that they are from here.
+fn plain_page(status: StatusCode, page: String) -> Response<Body> {
+    let mut answer = with_type(status, HTML, page);
+    let policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+    answer.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    answer.headers_mut().insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     answer
 }
 

@@ -135,9 +135,9 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
             let status = status.to_string();
             send(&mut output, &Response::Status(status)).await
         }
-        Ok(Request::Page { directory, registers_passkey }) => {
+        Ok(Request::Page { directory, purpose }) => {
             let link = match &shared.page {
-                Some(page) => page.link(&directory, registers_passkey),
+                Some(page) => page.link(&directory, purpose),
                 None => Err("this host has no page".to_owned()),
             };
             send(&mut output, &link.map_or_else(Response::Refused, Response::Link)).await

@@ -32,6 +32,7 @@ pub struct Readers {
     stop: CancellationToken,
     thread: Option<JoinHandle<()>>,
     counters: Option<SharedCounters>,
+    names: Vec<&'static str>,
     log: PathBuf,
 }
 
@@ -43,6 +44,7 @@ impl Readers {
     pub fn start(sinks: Sinks, log: &Path) -> Result<Self, TelemetryError> {
         let stop = CancellationToken::new();
         let counters = sinks.counts.then(SharedCounters::default);
+        let names = sinks.names();
         let task = Sending {
             log: log.to_owned(),
             counters: counters.clone().unwrap_or_default(),
@@ -50,7 +52,7 @@ impl Readers {
             stop: stop.clone(),
         };
         let thread = std::thread::Builder::new().name("telemetry".to_owned()).spawn(move || task.run(sinks))?;
-        Ok(Self { stop, thread: Some(thread), counters, log: log.to_owned() })
+        Ok(Self { stop, thread: Some(thread), counters, names, log: log.to_owned() })
     }
 
     /// Returns the metrics as Prometheus reads them, or `None` if nothing is counted.
@@ -59,7 +61,8 @@ impl Readers {
     /// If the log or the positions cannot be read.
     pub fn metrics(&self) -> Result<Option<String>, TelemetryError> {
         let Some(counters) = &self.counters else { return Ok(None) };
-        let (sinks, last) = states(&self.log)?;
+        let (mut sinks, last) = states(&self.log)?;
+        sinks.retain(|sink| self.names.contains(&sink.name.as_str()));
         Ok(Some(exposition::text(&counters.get(), &sinks, last)))
     }
 }

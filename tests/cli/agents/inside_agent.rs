@@ -12,6 +12,8 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["install", "claude-code"], "changes the settings of agents"),
     (&["uninstall", "claude-code"], "removes the hook from the settings of agents"),
     (&["approvals", "yes", "claude-code:1.2"], "answers a question of an agent"),
+    (&["passkey", "add"], "registers a passkey"),
+    (&["passkey", "remove"], "removes a passkey"),
     (&["allow-once", "1f3a9c07"], "lets a rejected call pass"),
 ];
 
@@ -45,6 +47,7 @@ fn commands_that_loosen_nothing_run_inside_an_agent() {
         &["agents"],
         &["allow"],
         &["approvals"],
+        &["passkey"],
     ] {
         Ended::of(person.command(arguments).env("CLAUDECODE", "1")).expect(0, &[]);
     }

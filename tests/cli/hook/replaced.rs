@@ -119,6 +119,45 @@ fn an_update_keeps_what_was_served_over_http_and_turns_no_client_away() {
     home.verify_log();
 }
 
+/// The answer of the page to a request with these headers.
+fn of_page(port: u16, request: &str, headers: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    write!(stream, "{request} HTTP/1.1\r\nHost: localhost:{port}\r\n{headers}\r\n{body}").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn an_update_takes_over_the_page_and_its_open_tabs() {
+    let home = Home::new();
+    for arguments in [&["serve"][..], &["serve", "--http", "127.0.0.1:0"]] {
+        let mut served = home.command(arguments).stderr(Stdio::null()).spawn().unwrap();
+        let old = Pid::from_child(&served);
+        wait_for("the socket", || home.socket().exists());
+        home.asked("s", "1", "ls").passes();
+        let link = printed(&mut home.command(&["ui", "--no-open"]));
+        link.expect(0, &[]);
+        let (origin, code) = link.stdout.trim().split_once("/#").unwrap();
+        let port = origin.rsplit_once(':').unwrap().1.parse().unwrap();
+        let body = format!("{{\"code\":\"{code}\"}}");
+        let headers = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
+        let opened = of_page(port, "POST /session", &headers, &body);
+        let token = opened.split("\"token\":\"").nth(1).unwrap().split('"').next().unwrap();
+        let tab = || of_page(port, "GET /", &format!("Authorization: Bearer {token}\r\n"), "");
+        assert!(tab().starts_with("HTTP/1.1 200"));
+        update(&home);
+        wait_for("the new program", || is_new(&home, old) && home.socket().exists());
+        let after = tab();
+        assert!(after.starts_with("HTTP/1.1 200") && after.contains("before-tool-call"), "{after}");
+        let next = printed(&mut home.command(&["ui", "--no-open"]));
+        assert!(next.stdout.starts_with(&format!("http://localhost:{port}/#")), "{next:#?}");
+        end(old, Signal::TERM);
+        served.wait().unwrap();
+    }
+}
+
 #[test]
 fn a_new_program_that_does_not_run_takes_nobodys_place() {
     let home = Home::new();

@@ -64,6 +64,10 @@ pub(crate) struct UiArgs {
     /// Only print the link
     #[arg(long)]
     pub(crate) no_open: bool,
+
+    /// Print the address of the same page without a script, and a code to type there
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 const SERVE_EXAMPLES: &str = "\
@@ -154,13 +158,13 @@ pub(crate) struct PasskeyArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PasskeyCommand {
-    /// Open the page to register a passkey; each yes needs one from then on
+    /// Register a passkey on the page; each yes needs one from then on
     Add {
         /// Only print the link
         #[arg(long)]
         no_open: bool,
     },
-    /// Open the page to remove a passkey, which needs a registered one
+    /// Remove a passkey on the page, which needs a registered one
     Remove {
         /// Only print the link
         #[arg(long)]

@@ -1,7 +1,7 @@
 //! `hookhost approvals`: shows the questions that agents could not show to the user, and the rejected calls that the user can let pass once,
 //! each with the exact call. The user answers a question by its code.
 
-use super::off::person;
+use super::{off::person, ui};
 use crate::args::{ApprovalsArgs, ApprovalsCommand};
 use crate::exit::{CliError, Exit};
 use crate::output::{
@@ -13,6 +13,7 @@ use crate::{audit_log, inside_agent};
 use anyhow::anyhow;
 use hookhost::approval::{Approval, ApprovalRequest};
 use hookhost::{Config, Host};
+use hookhost_client::frame::LinkPurpose;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -62,7 +63,7 @@ pub(super) async fn open_questions() -> Result<(Host, Vec<ApprovalRequest>), Cli
     Ok((host, open))
 }
 
-/// Fails if a passkey is registered, because a terminal cannot ask for one. Says where the user can answer.
+/// Fails if a passkey is registered, because a terminal cannot ask for one. Opens the page, on which the user can answer.
 pub(super) async fn refuse_without_passkey(host: &Host, request: &ApprovalRequest) -> Result<(), CliError> {
     let passkeys = host.passkeys().await.map_err(|error| audit_log::unusable(&error))?;
     if !passkeys.is_required() {
@@ -70,7 +71,10 @@ pub(super) async fn refuse_without_passkey(host: &Host, request: &ApprovalReques
     }
     let why = match passkeys.altered() {
         Some(why) => anyhow!("the passkeys cannot be trusted, so no yes counts: {why}"),
-        None => anyhow!("a passkey is registered, so you can say yes only on the page: {}", headline(request)),
+        None => {
+            ui::show(&ui::link(LinkPurpose::Approvals)?, false)?;
+            anyhow!("a passkey is registered, so you can say yes only on the page: {}", headline(request))
+        }
     };
     Err(CliError::new(Exit::Rejected, why).advise("hookhost ui"))
 }

@@ -1,8 +1,7 @@
 //! `hookhost passkey`: lists the passkeys, and opens the page on which one is registered or removed. A terminal cannot ask for a passkey,
 //! so the page does both.
 
-use super::approvals::open_questions;
-use super::ui;
+use super::{approvals::open_questions, ui};
 use crate::args::{PasskeyArgs, PasskeyCommand};
 use crate::exit::{CliError, Exit};
 use crate::output::{
@@ -11,25 +10,18 @@ use crate::output::{
 };
 use crate::{audit_log, inside_agent};
 use hookhost::passkey::Passkeys;
+use hookhost_client::frame::LinkPurpose;
 use serde_json::json;
 use std::fmt::Write as _;
 
 pub(crate) async fn run(args: &PasskeyArgs) -> Result<Exit, CliError> {
-    let does = match args.command {
-        None => None,
-        Some(PasskeyCommand::Add { .. }) => Some("registers a passkey"),
-        Some(PasskeyCommand::Remove { .. }) => Some("removes a passkey"),
-    };
-    if let Some(does) = does {
-        inside_agent::refuse(does)?;
+    match &args.command {
+        None => {}
+        Some(PasskeyCommand::Add { no_open }) => return open_page("registers a passkey", *no_open),
+        Some(PasskeyCommand::Remove { no_open }) => return open_page("removes a passkey", *no_open),
     }
     let (host, _) = open_questions().await?;
     let passkeys = host.passkeys().await.map_err(|error| audit_log::unusable(&error))?;
-    match &args.command {
-        None => {}
-        Some(PasskeyCommand::Add { no_open }) => return add(&passkeys, !no_open),
-        Some(PasskeyCommand::Remove { no_open }) => return remove(&passkeys, !no_open),
-    }
     if args.json {
         output::print_json(&as_json(&passkeys))?;
     } else {
@@ -38,32 +30,18 @@ pub(crate) async fn run(args: &PasskeyArgs) -> Result<Exit, CliError> {
     Ok(if passkeys.altered().is_some() { Exit::Failed } else { Exit::Done })
 }
 
-/// Opens the page on which a passkey is registered. The first one is registered on trust, so a person at a terminal must ask for it.
-fn add(passkeys: &Passkeys, opens_browser: bool) -> Result<Exit, CliError> {
+/// Opens the page on which passkeys are registered and removed. Whoever opens it may register the first one, so a person has to agree.
+fn open_page(does: &str, no_open: bool) -> Result<Exit, CliError> {
+    inside_agent::refuse(does)?;
     if !super::is_on_a_terminal() {
-        let error = CliError::usage("this needs a terminal, on which it asks you: nothing was registered");
-        return Err(error.advise("hookhost passkey add, in a terminal"));
+        let why = "this needs a terminal, on which you agree: nothing was changed";
+        return Err(CliError::usage(why).advise("hookhost passkey add, in a terminal"));
     }
-    if !passkeys.is_required() {
-        let question =
-            "From the first passkey on, you say yes to your agents only on the page, with the passkey. Register one?";
-        if !output::confirm(question, ": nothing was registered")? {
-            output::print("Nothing was registered.\n")?;
-            return Ok(Exit::Rejected);
-        }
+    if !output::confirm("Open the page on which passkeys are registered and removed?", ": nothing was changed")? {
+        output::print("Nothing was changed.\n")?;
+        return Ok(Exit::Rejected);
     }
-    ui::open(true, opens_browser)?;
-    output::note("The link opens the page once, within a minute. Register the passkey there.\n");
-    Ok(Exit::Done)
-}
-
-/// Opens the page on which a passkey is removed, which needs a registered one.
-fn remove(passkeys: &Passkeys, opens_browser: bool) -> Result<Exit, CliError> {
-    if passkeys.registered().is_empty() {
-        return Err(CliError::usage("no passkey is registered").advise("hookhost passkey add"));
-    }
-    ui::open(true, opens_browser)?;
-    output::note("The link opens the page once, within a minute. Remove the passkey there, with a registered one.\n");
+    ui::show(&ui::link(LinkPurpose::Passkeys)?, no_open)?;
     Ok(Exit::Done)
 }
 

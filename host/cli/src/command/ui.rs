@@ -6,6 +6,7 @@ use crate::output::{self, style::DIM};
 use crate::{configuration, inside_agent};
 use anyhow::anyhow;
 use hookhost_client::connection::ConnectionError;
+use hookhost_client::frame::LinkPurpose;
 use hookhost_client::paths::HostPaths;
 use hookhost_client::{control, start};
 use std::path::Path;
@@ -22,20 +23,29 @@ const OPENERS: &[&str] =
 pub(crate) fn run(args: &UiArgs) -> Result<Exit, CliError> {
     // Whoever opens the page can answer questions on it.
     inside_agent::refuse("opens the page, on which a person answers questions")?;
-    open(false, !args.no_open)?;
-    output::note(&format!("{DIM}The link opens the page once, within a minute. The next one: hookhost ui{DIM:#}\n"));
+    let link = link(LinkPurpose::View)?;
+    if args.plain {
+        let (origin, code) = link.split_once('#').unwrap_or((&link, ""));
+        output::print(&format!("{origin}plain\n{code}\n"))?;
+        output::note(&format!("{DIM}Type the code on that page within a minute. It is valid once.{DIM:#}\n"));
+        return Ok(Exit::Done);
+    }
+    show(&link, args.no_open)?;
     Ok(Exit::Done)
 }
 
-/// Prints a link to the page, and opens it in the browser if `opens_browser` is true. `registers_passkey` lets the tab register the first
-/// passkey.
-pub(super) fn open(registers_passkey: bool, opens_browser: bool) -> Result<(), CliError> {
+/// Asks the resident host for a link to its page. Starts the host if none runs.
+pub(super) fn link(purpose: LinkPurpose) -> Result<String, CliError> {
     let place = HostPaths::below(&configuration::places()?.state);
     let program = start::program().map_err(CliError::not_loaded)?;
-    let directory = configuration::cwd()?;
-    let link = control::page(&place, &program, &directory, registers_passkey, LINK_TIMEOUT).map_err(not_made)?;
+    control::page(&place, &program, &configuration::cwd()?, purpose, LINK_TIMEOUT).map_err(not_made)
+}
+
+/// Prints a link, and opens it in the browser.
+pub(super) fn show(link: &str, no_open: bool) -> Result<(), CliError> {
     output::print(&format!("{link}\n"))?;
-    if opens_browser && !opens(&link) {
+    output::note(&format!("{DIM}The link opens the page once, within a minute.{DIM:#}\n"));
+    if !no_open && !opens(link) {
         output::note(&output::notice("no browser could be started: open the link yourself"));
     }
     Ok(())

@@ -104,13 +104,13 @@ async function press(button) {
   for (const each of buttons) each.disabled = true;
   into.textContent = "…";
   try {
-    const body = question ? { answer: button.dataset.answer } : {};
-    const answer = await (question && window.answerWithPasskey ? window.answerWithPasskey : post)(button.dataset.post, body);
+    const body = question ? await proven(button) : {};
+    const answer = await post(button.dataset.post, body);
     put(into, await answer.text());
     if (answer.status === 401) return refuse(into.textContent);
     if (question && (answer.ok || answer.status === 409)) return question.classList.add("done");
-  } catch {
-    into.textContent = "hookhost does not answer.";
+  } catch (error) {
+    into.textContent = error.name === "TypeError" ? "hookhost does not answer." : error.message;
   }
   for (const each of buttons) each.disabled = false;
 }

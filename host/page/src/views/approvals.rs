@@ -68,12 +68,13 @@ pub(crate) fn pretty(value: &RawValue) -> String {
 
 pub(crate) struct ApprovalsView {
     pub(crate) waiting: Vec<Waiting>,
+    pub(crate) has_passkey: bool,
 }
 
 impl ApprovalsView {
     pub(crate) fn render(&self) -> View {
         let content = html! {
-            div.head { h1 { "Approvals" } p.facts { span { "Questions that agents could not show you themselves. The oldest is first." } } }
+            div.head { h1 { "Approvals" } p.facts { span { "Questions that agents could not show you themselves." } span { a href="/passkeys" { (if self.has_passkey { "A yes needs your passkey" } else { "Let only a passkey say yes" }) } } } }
             p.empty #no-questions hidden[!self.waiting.is_empty()] { "No question waits for you." }
             div #questions { @for waiting in &self.waiting { (question(waiting)) } }
         };

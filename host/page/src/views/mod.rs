@@ -10,7 +10,8 @@
 //! | `rules` | the rules, and what they would say to a call |
 //! | `health` | what works, and what does not |
 //! | `report` | the counts of a period |
-//! | `passkeys` | the passkeys of the person |
+//! | `passkeys` | the passkeys with which a person says yes |
+//! | `plain` | all views without a script |
 
 pub(crate) mod approvals;
 pub(crate) mod event;
@@ -19,5 +20,6 @@ pub(crate) mod health;
 pub(crate) mod layout;
 pub(crate) mod now;
 pub(crate) mod passkeys;
+pub(crate) mod plain;
 pub(crate) mod report;
 pub(crate) mod rules;

@@ -1,6 +1,6 @@
-//! The passkeys of the person, with which a yes is given.
+//! The registered passkeys, and their registration and removal.
 
-use super::layout::View;
+use super::layout::{View, time};
 use crate::shown_text::shown;
 use hookhost::passkey::Passkeys;
 use maud::html;
@@ -15,33 +15,34 @@ impl PasskeysView {
     pub(crate) fn render(&self) -> View {
         let registered = self.passkeys.registered();
         let content = html! {
-            div.head {
-                h1 { "Passkeys" }
-                p.facts { span { "As soon as one is registered, each yes to an agent needs one. No program can use it without you." } }
-            }
+            div.head { h1 { "Passkeys" } p.facts { span { "Once one is registered, each yes to an agent needs one. A no needs none." } } }
             @if let Some(why) = self.passkeys.altered() {
-                p.notice { "No yes counts, because the passkeys cannot be trusted: " (shown(why)) }
+                p.notice { "No yes counts, because the passkeys cannot be trusted: " (shown(why)) ". " code { "hookhost audit verify" } " shows what was changed." }
             }
-            @if registered.is_empty() && self.passkeys.altered().is_none() { p.empty { "No passkey is registered." } }
-            @for passkey in registered {
-                div.entry {
-                    header {
-                        h2 { (shown(&passkey.name)) }
-                        button type="button" data-passkey="remove" data-id=(passkey.id) { "Remove" }
+            @if registered.is_empty() { p.empty { "No passkey is registered, so every program of yours can say yes to an agent." } } @else {
+                table {
+                    caption.unheard { "The registered passkeys" }
+                    thead { tr { th scope="col" { "Name" } th scope="col" { "Since" } th scope="col" { span.unheard { "Remove" } } } }
+                    tbody { @for passkey in registered { tr {
+                        th scope="row" { (shown(&passkey.name)) }
+                        td { (time(passkey.added)) }
+                        td { button type="button" data-remove=(passkey.id) { "Remove " (shown(&passkey.name)) } }
+                    } } }
+                }
+            }
+            p #changed role="status" {}
+            @if self.may_register || !registered.is_empty() {
+                form data-register action="/passkeys" method="get" {
+                    label for="name" { "The name of a new passkey, such as the device that has it" }
+                    div.field {
+                        input #name type="text" name="name" required maxlength="40" autocomplete="off" value=(if registered.is_empty() { "this computer" } else { "" });
+                        button.primary type="submit" { "Register a passkey" }
                     }
-                    p.quiet { span.code { (passkey.id) } }
                 }
-            }
-            @if self.passkeys.is_required() || self.may_register {
-                div.entry {
-                    p { label for="passkey-name" { "Name of the passkey" } }
-                    p { input #passkey-name type="text" maxlength="40" value="My passkey"; }
-                    p { button.primary type="button" data-passkey="add" { "Register a passkey" } }
-                }
+                @if registered.len() == 1 { p.quiet { "Register a second one at once: without any of your passkeys, no yes counts any more." } }
             } @else {
-                p { "To register one, run in a terminal: " span.code { "hookhost passkey add" } }
+                p { "To register the first one, run in a terminal: " code { "hookhost passkey add" } }
             }
-            p.answered #passkey-said role="status" {}
         };
         View { title: "Passkeys", content }
     }

@@ -8,6 +8,7 @@ use hookhost::contract::{Escalation, Refusal, ToolCall, ToolCallVerdict};
 use hookhost::native::Rule;
 use hookhost::{Config, Host};
 use hookhost_agents::{Message, by_name};
+use hookhost_client::frame::LinkPurpose;
 use hookhost_page::{Page, PageSettings};
 use hookhost_resident::{ConfigurationSource, FoundConfiguration, PageLinks, Settler};
 use serde_json::{Value, json};
@@ -83,7 +84,7 @@ impl Lab {
     }
 
     fn link(&self) -> (u16, String) {
-        let link = self.page.link(Path::new("/work"), false).unwrap();
+        let link = self.page.link(Path::new("/work"), LinkPurpose::View).unwrap();
         let (origin, code) = link.split_once("/#").unwrap();
         (origin.rsplit_once(':').unwrap().1.parse().unwrap(), code.to_owned())
     }
@@ -141,8 +142,17 @@ impl Tab {
 }
 
 /// Every view, with a record that exists.
-const VIEWS: &[&str] =
-    &["/", "/approvals", "/search?q=danger", "/event/3", "/rules", "/rules?try=danger", "/health", "/report?since=1d"];
+const VIEWS: &[&str] = &[
+    "/",
+    "/approvals",
+    "/search?q=danger",
+    "/event/3",
+    "/rules",
+    "/rules?try=danger",
+    "/health",
+    "/report?since=1d",
+    "/passkeys",
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_token_no_view_has_any_data_and_every_answer_is_closed_to_others() {
@@ -309,6 +319,70 @@ async fn a_stream_brings_new_rows_and_questions_and_goes_on_where_a_tab_stopped(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn only_a_link_that_a_person_asked_for_registers_the_first_passkey() {
+    let lab = Lab::new().await;
+    let new = json!({ "id": "aWQ", "key": "a2V5", "name": "laptop" });
+    let tab = lab.tab().await;
+    let refused = tab.post("/passkeys/challenge", &new).await;
+    assert!(refused.status == 403 && refused.body.contains("hookhost passkey add"), "{refused:?}");
+    let proof = json!({ "credential": "aWQ", "client-data": "e30", "authenticator-data": "AA", "signature": "AA" });
+    let mut added = new.clone();
+    added["own"] = proof;
+    added["by"] = Value::Null;
+    assert_eq!(tab.post("/passkeys", &added).await.status, 403);
+    assert!(!tab.get("/passkeys").await.body.contains("data-register"));
+    let link = lab.page.link(Path::new("/work"), LinkPurpose::Passkeys).unwrap();
+    let code = link.split_once("/passkeys#").unwrap().1;
+    let opened = tab.post("/session", &json!({ "code": code })).await;
+    let token: Value = serde_json::from_str(&opened.body).unwrap();
+    let registers = Tab { port: tab.port, token: token["token"].as_str().map(str::to_owned) };
+    assert!(registers.get("/passkeys").await.body.contains("data-register"));
+    let challenge = registers.post("/passkeys/challenge", &new).await;
+    assert!(challenge.status == 200 && challenge.body.contains(r#""credentials":[]"#), "{challenge:?}");
+    // The engine verifies the signature, and this is none.
+    assert_eq!(registers.post("/passkeys", &added).await.status, 403);
+    assert!(lab.settler.host().passkeys().await.unwrap().registered().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_script_the_views_and_a_no_work_and_a_yes_does_not() {
+    let lab = Arc::new(Lab::new().await);
+    lab.call("danger zone").await;
+    let (port, code) = lab.link();
+    let tab = Tab { port, token: None };
+    let form = async |fields: String| {
+        let length = fields.len();
+        let kind = "Content-Type: application/x-www-form-urlencoded";
+        tab.send(format!("{}{kind}\r\nContent-Length: {length}\r\n\r\n{fields}", tab.head("POST", "/plain"))).await
+    };
+    let entrance = tab.get("/plain").await;
+    assert!(
+        entrance.status == 200 && entrance.head.contains("form-action 'self'") && !entrance.head.contains("script-src")
+    );
+    assert_eq!(form("code=guessed".into()).await.status, 401);
+    assert_eq!(form("token=guessed&path=/".into()).await.status, 401);
+    let now = form(format!("code={code}")).await;
+    assert!(now.status == 200 && now.body.contains("danger zone") && !now.body.contains("<script"), "{now:?}");
+    let token = now.body.split("name=\"token\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let found = form(format!("token={token}&form=%2Fsearch&q=danger")).await;
+    assert!(found.body.contains("1 event") && found.body.contains("name=\"form\" value=\"/search\""), "{found:?}");
+    let asked = tokio::spawn({
+        let lab = Arc::clone(&lab);
+        async move { lab.call("deploy now").await }
+    });
+    let code = lab.code_of_question().await;
+    let approvals = form(format!("token={token}&path=/approvals")).await;
+    assert!(approvals.body.contains("deploy now") && !approvals.body.contains(">Yes, once<"), "{approvals:?}");
+    for answer in ["yes", "yes-for-session"] {
+        form(format!("token={token}&act=/approvals/{code}+{answer}+/approvals")).await;
+        assert_eq!(lab.settler.host().questions().await.unwrap().len(), 1);
+    }
+    let done = form(format!("token={token}&act=/approvals/{code}+no+/approvals")).await;
+    assert!(done.body.contains("It does not run"), "{done:?}");
+    assert!(asked.await.unwrap().contains("deny"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_version_of_the_program_takes_over_the_port_and_the_tabs() {
     let lab = Lab::new().await;
     lab.call("git status").await;
@@ -319,5 +393,9 @@ async fn another_version_of_the_program_takes_over_the_port_and_the_tabs() {
     let next = Page::new(settings);
     let answer = tab.get("/").await;
     assert!(answer.status == 200 && answer.body.contains("git status"), "{answer:?}");
-    assert!(next.link(Path::new("/work")).unwrap().starts_with(&format!("http://localhost:{}/#", tab.port)));
+    assert!(
+        next.link(Path::new("/work"), LinkPurpose::View)
+            .unwrap()
+            .starts_with(&format!("http://localhost:{}/#", tab.port))
+    );
 }

@@ -31,9 +31,9 @@ fn number(counters: &Counters, metric: &str, labels: &[&str]) -> f64 {
 }
 
 #[test]
-fn a_hundred_thousand_names_make_a_bounded_number_of_series_and_each_event_is_counted() {
+fn ten_thousand_names_make_a_bounded_number_of_series_and_each_event_is_counted() {
     let mut counters = Counters::default();
-    for number in 0..100_000_u64 {
+    for number in 0..20_000_u64 {
         let kind = if number % 2 == 0 { "before-tool-call" } else { "after-tool-call" };
         let outcome = if number % 2 == 0 { "allowed" } else { "passed" };
         counters.add(&event(
@@ -50,7 +50,7 @@ fn a_hundred_thousand_names_make_a_bounded_number_of_series_and_each_event_is_co
     let events = METRICS.iter().find(|metric| metric.name == "hookhost.events").unwrap();
     let total: f64 =
         counters.of(events).map(|(_, value)| if let Value::Number(number) = value { *number } else { 0.0 }).sum();
-    assert!((total - 100_000.0).abs() < f64::EPSILON, "{total}");
+    assert!((total - 20_000.0).abs() < f64::EPSILON, "{total}");
     assert!(number(&counters, "gen_ai.execute_tool.duration", &["_OTHER"]) > 0.0);
     assert!(number(&counters, "hookhost.series.dropped", &[]) > 0.0);
 }

@@ -80,8 +80,10 @@ impl Printer {
         while is_behind {
             let lines = match followed.next_records(RECORDS_AT_ONCE) {
                 Ok(lines) => lines,
-                Err(error @ LogError::NotAsWritten { .. }) => {
+                Err(error @ LogError::NotAsWritten { from, .. }) => {
                     warn(&error);
+                    // Records that take the place of removed ones have their numbers.
+                    self.last = self.last.min(from.saturating_sub(1));
                     continue;
                 }
                 Err(error) => return Err(audit_log::unreadable(error)),

@@ -155,6 +155,8 @@ fn flaw(flaw: &Flaw) -> Value {
         Flaw::AnchorDiffers(seq) => json!({ "kind": "anchor-differs", "record": seq, "says": says }),
         Flaw::AnchorMissing(seq) => json!({ "kind": "anchor-missing", "record": seq, "says": says }),
         Flaw::UnreadableArchive(what) => json!({ "kind": "unreadable-archive", "what": what, "says": says }),
+        Flaw::Unproven { seq, .. } => json!({ "kind": "unproven", "record": seq, "says": says }),
+        Flaw::Passkeys(_) => json!({ "kind": "passkeys", "says": says }),
         Flaw::HeadMissing(head) => json!({ "kind": "head-missing", "head": head, "says": says }),
         _ => json!({ "kind": "other", "says": says }),
     }

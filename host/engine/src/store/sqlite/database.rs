@@ -416,10 +416,11 @@ pub(super) fn head(connection: &Connection) -> rusqlite::Result<(u64, Digest)> {
     }
 }
 
-/// Returns the hash of the first line, which identifies the log; [`BEFORE_THE_FIRST`] if there is none.
+/// Returns the hash of the first line, which identifies the log; [`BEFORE_THE_FIRST`] if there is none. hookhost never writes a number
+/// below 1.
 pub(super) fn first_hash(connection: &Connection) -> rusqlite::Result<Digest> {
-    let first =
-        connection.query_row("SELECT hash FROM audit ORDER BY seq LIMIT 1", [], |row| row.get::<_, [u8; 32]>(0));
+    let first = connection
+        .query_row("SELECT hash FROM audit WHERE seq > 0 ORDER BY seq LIMIT 1", [], |row| row.get::<_, [u8; 32]>(0));
     Ok(first.optional()?.map_or(BEFORE_THE_FIRST, Digest::from_bytes))
 }
 

@@ -8,7 +8,12 @@ use std::path::Path;
 impl StoreError {
     pub(crate) fn of(error: &rusqlite::Error, path: &Path) -> Self {
         let path = path.to_owned();
-        let problem = error.to_string();
+        let problem = match error {
+            rusqlite::Error::IntegralValueOutOfRange(_, seq) if !(1..i64::MAX).contains(seq) => {
+                format!("it has the record {seq}, a number that hookhost never writes")
+            }
+            error => error.to_string(),
+        };
         match error.sqlite_error_code() {
             // SQLite reports the same error if the file system does not support locks. In that case, waiting would not
             // help.

@@ -1,7 +1,7 @@
 //! Tests of the state and the log, both in a file and in memory.
 
 use super::{FollowFrom, FollowedLog, Log, LogError};
-use crate::audit::Flaw;
+use crate::audit::{BEFORE_THE_FIRST, Flaw};
 use crate::locked::locked;
 use crate::state::{KEY_COST, Lineage, MAX_KEYS, Scope, StateError, View};
 use crate::store::{Backend as _, LateWrite, Store, StoreError, Unit};
@@ -545,6 +545,66 @@ fn a_changed_record_is_named_once_and_the_records_after_it_are_read() {
     assert_eq!(next_numbers(&mut log, 9), [6]);
     store_record(&store, 7);
     assert_eq!(next_numbers(&mut log, 9), [7]);
+}
+
+#[test]
+fn a_row_with_a_number_that_hookhost_never_writes_is_named_once_and_hides_no_record() {
+    let row = |seq: i64| format!("INSERT INTO audit SELECT {seq}, hash, line FROM audit WHERE seq = 1");
+    for rows in [(-20..=0).map(row).collect::<Vec<_>>().join(";"), row(i64::MAX), row(i64::MIN)] {
+        let (_directory, path) = file();
+        let store = Store::open(&path, 0).unwrap();
+        (2..=6).for_each(|number| store_record(&store, number));
+        let (mut late, mut log) = (follow(&path, FollowFrom::End), follow(&path, FollowFrom::Beginning));
+        altered(&path, &rows);
+        let (mut numbers, mut named) = (Vec::new(), 0);
+        for _ in 0..9 {
+            match log.next_records(3) {
+                Ok(lines) => numbers.extend(lines.iter().map(crate::audit::Line::seq)),
+                Err(LogError::NotAsWritten { .. }) => named += 1,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_eq!((numbers, named), (vec![1, 2, 3, 4, 5, 6], 1), "{rows}");
+        let _ = late.next_records(3);
+        assert_eq!(late.next_records(3).unwrap().len(), 0);
+        match FollowedLog::open(&path, FollowFrom::After(log.position())) {
+            Ok((again, is_other)) => assert!(!is_other && again.position() == log.position(), "the same log"),
+            Err(error) => assert!(error.to_string().contains("a number that hookhost never writes"), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_row_with_a_number_far_ahead_hides_no_record_that_is_stored_after_its_removal() {
+    let (_directory, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    store_record(&store, 2);
+    let mut log = follow(&path, FollowFrom::Beginning);
+    assert_eq!(next_numbers(&mut log, 9), [1, 2]);
+    let forged = crate::audit::next(999_999, &BEFORE_THE_FIRST, r#"{"kind":"session-ended","session":"s","time":1}"#);
+    let hash: String = forged.hash().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    altered(&path, &format!("INSERT INTO audit VALUES (1000000, x'{hash}', '{}')", forged.text()));
+    assert!(matches!(log.next_records(9), Err(LogError::NotAsWritten { from: 3, .. })));
+    assert_eq!(follow(&path, FollowFrom::After(log.position())).position().seq, 2, "a restart goes on there");
+    assert_eq!(next_numbers(&mut log, 9), [1_000_000]);
+    altered(&path, "DELETE FROM audit WHERE seq > 2");
+    store_record(&store, 3);
+    assert!(matches!(log.next_records(9), Err(LogError::NotAsWritten { from: 3, .. })));
+    assert_eq!((next_numbers(&mut log, 9), next_numbers(&mut log, 9)), (vec![3], vec![]));
+}
+
+#[test]
+fn records_that_take_the_place_of_removed_ones_are_read() {
+    let (_directory, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    (2..=4).for_each(|number| store_record(&store, number));
+    let mut log = follow(&path, FollowFrom::Beginning);
+    assert_eq!((next_numbers(&mut log, 2), next_numbers(&mut log, 9)), (vec![1, 2], vec![3, 4]));
+    altered(&path, "DELETE FROM audit WHERE seq > 2");
+    (13..=16).for_each(|number| store_record(&store, number));
+    assert!(matches!(log.next_records(9), Err(LogError::NotAsWritten { from: 3, .. })));
+    assert_eq!((next_numbers(&mut log, 9), next_numbers(&mut log, 9)), (vec![3, 4, 5, 6], vec![]));
+    assert_eq!(log.position().seq, 6);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::store::identity::{Identity, identity};
 use crate::store::sqlite::database::{first_hash, head};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::path::Path;
 
 /// A place in a log: the last record that was read, and the log that contains it. A reader that goes on after a restart stores
@@ -37,7 +38,11 @@ pub enum FollowFrom {
     After(Position),
 }
 
-/// The records of a database, read once each, as soon as they are stored.
+/// Number of places to which a reader can return if records that it has read are removed.
+const KEPT_PLACES: usize = 64;
+
+/// The records of a database, read once each, as soon as they are stored. If somebody removes records that were read, the reader says so
+/// and returns to a place before them, so it may read records before this place again.
 ///
 /// A reader keeps the [position](Self::position) and goes on there after a restart, so it misses no record. Reading never
 /// writes to the database, and no event waits for it. Records that are only in a journal are read when a host has stored
@@ -72,8 +77,13 @@ pub enum FollowFrom {
 pub struct FollowedLog {
     log: Log,
     position: Position,
-    /// False after a record that is not as it was written: nothing is known about the record before the next one.
-    is_vouched_for: bool,
+    /// Earlier places, the last one at the end.
+    kept: VecDeque<Position>,
+    /// The number of the last record that was named as missing or changed. If it is after the position, nothing is known about the
+    /// record before the next one.
+    named: u64,
+    /// True if a row was named whose number hookhost never writes.
+    has_named_foreign: bool,
     /// SQLite's number of the last change that was read completely.
     change: Option<i64>,
     file: Option<Identity>,
@@ -92,7 +102,7 @@ impl FollowedLog {
         };
         steps.begin();
         let of = |error: rusqlite::Error| StoreError::of(&error, path);
-        let beginning = Position { log: first_hash(connection).map_err(of)?, seq: 0, hash: BEFORE_THE_FIRST };
+        let beginning = beginning(connection).map_err(of)?;
         let position = match from {
             FollowFrom::Beginning => Some(beginning),
             FollowFrom::End => {
@@ -103,7 +113,9 @@ impl FollowedLog {
         };
         let is_other = position.is_none();
         let position = position.unwrap_or(beginning);
-        Ok((Self { log, position, is_vouched_for: true, change: None, file }, is_other))
+        let named = position.seq;
+        let kept = VecDeque::new();
+        Ok((Self { log, position, kept, named, has_named_foreign: false, change: None, file }, is_other))
     }
 
     /// Returns the place of the last record that was read.
@@ -130,47 +142,91 @@ impl FollowedLog {
     ///
     /// # Errors
     /// If the log cannot be read. [`LogError::NotAsWritten`] names a record that does not follow the one before it, or the
-    /// first of several missing records; the next call continues after them.
+    /// first of several missing records; the next call continues after them. It also names the first of the records that were
+    /// removed after they were read; the next call continues with what is there now.
     pub fn next_records(&mut self, most: usize) -> Result<Vec<Line>, LogError> {
         let change = self.change()?;
         if self.change == Some(change) {
             return Ok(Vec::new());
         }
+        if let Some(from) = self.removed()? {
+            return Err(self.not_as_written(from));
+        }
         let mut lines = Vec::new();
-        for stored in self.log.stored(self.position.seq)?.take(most) {
-            let stored = stored?;
-            let Some((seq, hash)) = stored.row.and_then(|(seq, hash)| Some((u64::try_from(seq).ok()?, hash))) else {
-                continue;
+        let mut rows = self.log.stored(self.position.seq.max(self.named))?;
+        while lines.len() < most {
+            let Some(stored) = rows.next().transpose()? else {
+                self.change = Some(change);
+                break;
             };
-            if self.position.seq == 1
+            let Some((seq, hash)) = stored.row else { continue };
+            let expected = self.position.seq.max(self.named) + 1;
+            if !(1..i64::MAX).contains(&seq) {
+                match (self.has_named_foreign, lines.is_empty()) {
+                    (true, _) => continue,
+                    // The next call names it.
+                    (false, false) => break,
+                    (false, true) => {
+                        self.has_named_foreign = true;
+                        return Err(self.not_as_written(expected));
+                    }
+                }
+            }
+            let seq = seq.cast_unsigned();
+            let mut expected = expected;
+            if (self.position.seq, expected) == (1, 2)
                 && seq > 2
                 && let Ok(line) = Line::parse(&stored.text)
                 && self.log.is_archived(seq - 1, line.previous())?
             {
                 // The reader begins after the records that are in archives.
                 self.position = Position { seq: seq - 1, hash: line.previous(), ..self.position };
+                expected = seq;
             }
-            if seq > self.position.seq + 1 && lines.is_empty() {
-                let from = self.position.seq + 1;
-                (self.position.seq, self.is_vouched_for) = (seq - 1, false);
-                return Err(LogError::NotAsWritten { path: self.log.path.clone(), from });
-            }
-            let line = self.checked(&stored, seq, hash)?;
-            if line.is_none() && !lines.is_empty() {
-                // The next call reports it.
-                return Ok(lines);
-            }
-            self.position = Position { seq, hash, ..self.position };
-            self.is_vouched_for = line.is_some();
+            let line = if seq == expected { self.checked(&stored, seq, hash)? } else { None };
             match line {
-                Some(line) => lines.push(line),
-                None => return Err(LogError::NotAsWritten { path: self.log.path.clone(), from: seq }),
+                Some(line) => {
+                    self.position = Position { seq, hash, ..self.position };
+                    lines.push(line);
+                }
+                // The next call names it.
+                None if !lines.is_empty() => break,
+                None => {
+                    self.named = if seq == expected { seq } else { seq - 1 };
+                    return Err(self.not_as_written(expected));
+                }
             }
         }
-        if lines.len() < most {
-            self.change = Some(change);
+        if !lines.is_empty() {
+            self.kept.push_back(self.position);
+            self.kept.drain(..self.kept.len().saturating_sub(KEPT_PLACES));
         }
         Ok(lines)
+    }
+
+    /// If the last record that was read is no longer there, goes back to a place that the log still contains. Returns the number of the
+    /// record after this place.
+    fn removed(&mut self) -> Result<Option<u64>, LogError> {
+        let Source::Database(connection, steps) = &self.log.source else { return Ok(None) };
+        steps.begin();
+        let of = |error: rusqlite::Error| StoreError::of(&error, &self.log.path);
+        let is_there = contains(connection, &self.position).map_err(of)?;
+        // An idle reader has read everything that an archive has.
+        if is_there || self.log.is_archived(self.position.seq, self.position.hash)? {
+            return Ok(None);
+        }
+        while let Some(place) = self.kept.pop_back() {
+            if contains(connection, &place).map_err(of)? {
+                (self.position, self.named) = (place, place.seq);
+                return Ok(Some(place.seq + 1));
+            }
+        }
+        (self.position, self.named) = (beginning(connection).map_err(of)?, 0);
+        Ok(Some(1))
+    }
+
+    fn not_as_written(&self, from: u64) -> LogError {
+        LogError::NotAsWritten { path: self.log.path.clone(), from }
     }
 
     /// Returns true if another file is at the path of the database. The records in it are not those of this log.
@@ -194,10 +250,13 @@ impl FollowedLog {
         if let Some(found) = other_version(&line) {
             return Err(LogError::Version { path: self.log.path.clone(), found, known: audit::FORMAT });
         }
-        let follows = !self.is_vouched_for || line.previous() == self.position.hash;
-        let is_next = seq == self.position.seq + 1 && follows;
-        Ok((is_next && line.seq() == seq && line.hash() == hash).then_some(line))
+        let follows = self.named > self.position.seq || line.previous() == self.position.hash;
+        Ok((follows && line.seq() == seq && line.hash() == hash).then_some(line))
     }
+}
+
+fn beginning(connection: &Connection) -> rusqlite::Result<Position> {
+    Ok(Position { log: first_hash(connection)?, seq: 0, hash: BEFORE_THE_FIRST })
 }
 
 /// Returns true if the log contains the record of a position.
