@@ -20,11 +20,7 @@ const GROUPS: &[CommandGroup] = &[
         commands: &["profile", "rule", "add", "trust", "approvals", "allow-once"],
         is_first: true,
     },
-    CommandGroup {
-        title: "See what happened",
-        commands: &["ui", "report", "why", "audit", "evidence"],
-        is_first: true,
-    },
+    CommandGroup { title: "See what happened", commands: &["ui", "report", "why", "audit"], is_first: true },
     CommandGroup {
         title: "Write and try rules",
         commands: &["import", "suggest", "test", "record", "replay", "dispatch"],
@@ -32,9 +28,10 @@ const GROUPS: &[CommandGroup] = &[
     },
     CommandGroup {
         title: "Agents and servers",
-        commands: &["agents", "install", "uninstall", "mcp", "acp", "serve", "telemetry", "hook", "passkey"],
+        commands: &["agents", "install", "uninstall", "mcp", "acp", "serve", "hook", "passkey"],
         is_first: false,
     },
+    CommandGroup { title: "For auditors and collectors", commands: &["evidence", "telemetry"], is_first: false },
     CommandGroup { title: "hookhost's own agent", commands: &["run", "session", "tools", "auth"], is_first: false },
     CommandGroup {
         title: "For developers",

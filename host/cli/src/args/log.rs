@@ -239,7 +239,7 @@ Examples:
   hookhost evidence --from 2026-01-01 --to 2026-03-31 --csv evidence
   hookhost evidence --from 2026-01-01 --json | jq .chain";
 
-/// Export what auditors ask for: rules, decisions, approvals, failures, gaps
+/// Export what auditors ask for: rules, decisions, approvals, gaps
 ///
 /// The export says for which rules there is proof of when they were in force, and what the log does not show.
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ mod follow;
 
 pub use follow::{FollowFrom, FollowedLog, Position};
 
-use super::archive::{self, ArchiveFile, Archives, first_kept, archived_with};
+use super::archive::{self, ArchiveFile, Archives, archived_with, first_kept};
 use super::database;
 use super::database::Steps;
 use super::passkeys;
