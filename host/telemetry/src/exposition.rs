@@ -5,6 +5,9 @@ use crate::names::{METRIC_SINK_ERRORS, METRIC_SINK_LAG, METRIC_SINK_SENT, METRIC
 use crate::positions::SinkState;
 use std::fmt::Write as _;
 
+/// Returns the value of a sink's metric.
+type Measure<'a> = &'a dyn Fn(&SinkState) -> f64;
+
 /// Returns the text. `last` is the number of the log's last record.
 pub(crate) fn text(counters: &Counters, sinks: &[SinkState], last: u64) -> String {
     let mut text = String::new();
@@ -24,7 +27,7 @@ pub(crate) fn text(counters: &Counters, sinks: &[SinkState], last: u64) -> Strin
         }
     }
     let gauge = |sink: &SinkState| last.saturating_sub(sink.position.map_or(0, |position| position.seq)) as f64;
-    let parts: [(&str, &str, Kind, &dyn Fn(&SinkState) -> f64); 4] = [
+    let parts: [(&str, &str, Kind, Measure<'_>); 4] = [
         (METRIC_SINK_LAG, "Records that a sink has not taken yet.", Kind::Gauge, &gauge),
         (METRIC_SINK_SENT, "Records that a sink has taken.", Kind::Counter, &|sink| sink.sent as f64),
         (METRIC_SINK_SKIPPED, "Records that a sink has given up.", Kind::Counter, &|sink| sink.skipped as f64),
