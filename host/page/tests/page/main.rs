@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
+mod passkeys;
+#[path = "../../../engine/tests/engine/soft_authenticator.rs"]
+mod soft_authenticator;
+
 use hookhost::approval::Approval;
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::{Escalation, Refusal, ToolCall, ToolCallVerdict};
