@@ -16,7 +16,7 @@ const OTHER_WORKSPACES: [&str; 3] = [public_items::LISTER, dist::PACKER, "bench/
 type Check = (&'static str, &'static str, fn(&Workspace) -> Outcome);
 
 /// All checks. The fast checks come first.
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 12] = [
     ("compiler", "this compiler is the oldest one that the crates promise to support", compiler),
     ("format", "the format of all sources", format),
     ("dependencies", "lock files are up to date, and the tests share the compiled libraries of the demo", dependencies),
