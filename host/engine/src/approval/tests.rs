@@ -27,6 +27,8 @@ fn request(id: &str, deadline: Duration) -> ApprovalRequest {
         questions: vec![question(Asker::Plugin("careful".to_owned()))],
         deadline,
         terms: None,
+        rejected: None,
+        needs_passkey: false,
     }
 }
 

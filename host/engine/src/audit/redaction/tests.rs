@@ -96,6 +96,7 @@ fn full() -> EventRecord {
         response: Some(value()),
         raw: Some(text()),
         questions: vec![Question::new(Asker::Configuration, Escalation { question: text(), code: None })],
+        question: None,
         asked_again: None,
         kept: vec![KeptAnswer {
             question: Question::new(Asker::Configuration, Escalation { question: text(), code: None }),
