@@ -251,6 +251,27 @@ fn archived_records_are_still_verified_and_still_evidence() {
 }
 
 #[test]
+fn a_record_that_a_receiver_of_telemetry_has_not_taken_is_not_archived() {
+    let user = user();
+    let file = std::fs::read_to_string(user.config_file()).unwrap();
+    user.configure(&format!("{file}\n[telemetry]\nfrom = \"beginning\"\n[telemetry.file]\npath = \"events.jsonl\"\n"));
+    user.run(["telemetry", "flush"]).expect(0, &[]);
+    let _ = user.dispatch("before-tool-call", &call("4", "ls"));
+    age(&user);
+    let ended = user.run(["audit", "archive", "--before", "1d"]);
+    ended.expect(0, &[]);
+    assert!(ended.stdout.contains("log-2-10.jsonl.lz"), "{ended:#?}");
+    assert!(
+        ended.stdout.contains("file of telemetry has not taken the rest: hookhost telemetry test file"),
+        "{ended:#?}"
+    );
+    assert!(
+        user.records().iter().any(|record| record["kind"] == "event"),
+        "the event after the last one that was sent"
+    );
+}
+
+#[test]
 fn a_disk_that_is_full_while_records_are_archived_loses_nothing() {
     let user = user();
     // Text that no compression makes small.

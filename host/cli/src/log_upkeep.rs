@@ -45,7 +45,8 @@ pub(crate) async fn add_last_anchor() {
 async fn archive_old(host: &Host) -> Result<(), CliError> {
     let Some(keep) = configuration::evidence_of_user()?.keep() else { return Ok(()) };
     let archived = archive::archive(host, keep).await;
-    let archived = archived.map_err(|error| CliError::from(anyhow!("old records are not archived: {error}")))?;
+    let archived =
+        archived.map_err(|error| CliError::from(anyhow!("old records are not archived: {}", error.message())))?;
     if archived.records > 0 {
         tracing::info!(records = archived.records, "old records are archived");
     }

@@ -1,11 +1,11 @@
 //! `hookhost audit archive`: moves old records from the log into files beside it.
 
 use crate::args::ArchiveArgs;
+use crate::command::telemetry::{self, SinkRow};
 use crate::exit::{CliError, Exit};
 use crate::output::{self, one_line, style::GOOD, time, truncate::counted};
 use crate::{audit_log, loading};
-use hookhost::Config;
-use hookhost::{Host, StoreError};
+use hookhost::{Config, Host};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(super) async fn run(args: &ArchiveArgs) -> Result<Exit, CliError> {
@@ -15,14 +15,18 @@ pub(super) async fn run(args: &ArchiveArgs) -> Result<Exit, CliError> {
         )));
     }
     let host = loading::shared_host(Config::empty()).await?;
-    let done = archive(&host, args.before).await.map_err(|error| audit_log::unusable(&error));
+    let done = archive(&host, args.before).await;
     let (exit, archived) = match done {
         Ok(archived) => (audit_log::finish(&host, Ok(Exit::Done)).await?, archived),
         Err(error) => return audit_log::finish(&host, Err(error)).await,
     };
     let before = time::minute(cutoff(args.before));
+    let held = archived.needed_by.as_ref().map_or_else(String::new, |sink| {
+        format!("{sink} of telemetry has not taken the rest: hookhost telemetry test {sink}, or skip {sink}\n")
+    });
     if archived.records == 0 {
-        output::print(&format!("No record is older than {before}: nothing is archived.\n"))?;
+        let nothing = format!("No record is older than {before}: nothing is archived.\n");
+        output::print(if held.is_empty() { &nothing } else { &held })?;
         return Ok(exit);
     }
     let records = counted(archived.records, "record");
@@ -31,6 +35,7 @@ pub(super) async fn run(args: &ArchiveArgs) -> Result<Exit, CliError> {
     for file in &archived.files {
         output::print(&format!("  {directory}/{}\n", one_line(file)))?;
     }
+    output::print(&held)?;
     Ok(exit)
 }
 
@@ -39,17 +44,38 @@ pub(super) async fn run(args: &ArchiveArgs) -> Result<Exit, CliError> {
 pub(crate) struct ArchivedRecords {
     pub(crate) records: u64,
     pub(crate) files: Vec<String>,
+    /// The sink of telemetry that needs older records than the others, if it holds back the archive.
+    pub(crate) needed_by: Option<String>,
 }
 
-/// Archives all records that are older than this.
-pub(crate) async fn archive(host: &Host, older_than: Duration) -> Result<ArchivedRecords, StoreError> {
-    let before = cutoff(older_than);
-    let mut all = ArchivedRecords::default();
-    while let Some(archived) = host.archive(before).await? {
+/// Archives all records that are older than this, except those that a sink of telemetry has not taken yet.
+pub(crate) async fn archive(host: &Host, older_than: Duration) -> Result<ArchivedRecords, CliError> {
+    let cutoff = cutoff(older_than);
+    let unsent = first_unsent()?.filter(|unsent| unsent.time < cutoff);
+    let before = unsent.as_ref().map_or(cutoff, |unsent| unsent.time);
+    let mut all = ArchivedRecords { needed_by: unsent.map(|unsent| unsent.sink), ..ArchivedRecords::default() };
+    while let Some(archived) = host.archive(before).await.map_err(|error| audit_log::unusable(&error))? {
         all.records += archived.through - archived.first + 1;
         all.files.push(archived.file);
     }
     Ok(all)
+}
+
+/// A record that a sink of telemetry has not taken.
+struct UnsentRecord {
+    sink: String,
+    /// Time of the record, in milliseconds since the Unix epoch.
+    time: u64,
+}
+
+/// Returns the first record that a sink has not taken.
+fn first_unsent() -> Result<Option<UnsentRecord>, CliError> {
+    let position = |row: SinkRow| Some((row.state.filter(|_| row.behind > Some(0))?.position?.seq, row.name));
+    let Some((seq, sink)) = telemetry::rows()?.into_iter().filter_map(position).min() else { return Ok(None) };
+    let log = audit_log::open(None)?;
+    let next = log.lines_after(seq).map_err(audit_log::unreadable)?.next();
+    let record = next.transpose().map_err(audit_log::unreadable)?.and_then(|line| line.entry().ok());
+    Ok(record.map(|record| UnsentRecord { sink, time: record.time() }))
 }
 
 fn cutoff(older_than: Duration) -> u64 {
