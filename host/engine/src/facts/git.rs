@@ -232,20 +232,20 @@ impl Repository {
         if urls.len() > 1 || pushed.is_some_and(|other| other != name) {
             return Err(not_understood(&config, "has another address for what is pushed"));
         }
-        Ok(urls.pop().map(|url| replaced(&format!("{users}\n{text}"), url)))
+        Ok(urls.pop().map(|url| replaced(&format!("{users}\n{text}"), &url)))
     }
 }
 
 /// Returns an address after the replacement that settings demand: `[url "https://a/"] insteadOf = b:`. The longest text that is
 /// replaced counts.
-fn replaced(text: &str, url: String) -> String {
+fn replaced(text: &str, url: &str) -> String {
     let replacements = ini::settings(text).filter_map(|setting| {
         let is_it = ["insteadOf", "pushInsteadOf"].iter().any(|key| setting.key.eq_ignore_ascii_case(key));
         let base = subsection(setting.section, "url").filter(|_| is_it)?;
         let rest = url.strip_prefix(&unquoted(setting.value))?;
         Some((rest.len(), format!("{base}{rest}")))
     });
-    replacements.min_by_key(|(rest, _)| *rest).map_or(url.clone(), |(_, replaced)| replaced)
+    replacements.min_by_key(|(rest, _)| *rest).map_or(url.to_owned(), |(_, replaced)| replaced)
 }
 
 /// Returns true if git accepts the name of a branch, as far as another name could be meant.

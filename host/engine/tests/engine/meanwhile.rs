@@ -356,11 +356,18 @@ async fn what_is_masked_in_the_log_is_not_on_disk_with_a_question() {
         let begun = session.begin_before_tool_call(session.tool_call("1", "bash", &arguments, origin)).await;
         let Decision::Escalated(pending) = begun.outcome else { panic!("nobody asks") };
         assert!(pending.request().value.get().contains("correct-horse"), "who is asked here sees all of it");
-        for file in std::fs::read_dir(directory.path()).unwrap() {
-            let file = file.unwrap().path();
-            let bytes = std::fs::read(&file).unwrap();
-            let secret = b"correct-horse";
-            assert!(!bytes.windows(secret.len()).any(|window| window == secret), "{}", file.display());
+        let mut directories = vec![directory.path().to_owned()];
+        while let Some(directory) = directories.pop() {
+            for file in std::fs::read_dir(directory).unwrap() {
+                let file = file.unwrap().path();
+                if file.is_dir() {
+                    directories.push(file);
+                    continue;
+                }
+                let bytes = std::fs::read(&file).unwrap();
+                let secret = b"correct-horse";
+                assert!(!bytes.windows(secret.len()).any(|window| window == secret), "{}", file.display());
+            }
         }
         let answered = match is_shared {
             true => {
