@@ -20,7 +20,7 @@ const GROUPS: &[CommandGroup] = &[
         commands: &["profile", "rule", "add", "trust", "approvals", "allow-once"],
         is_first: true,
     },
-    CommandGroup { title: "See what happened", commands: &["ui", "report", "why", "audit"], is_first: true },
+    CommandGroup { title: "See what happened", commands: &["ui", "report", "why"], is_first: true },
     CommandGroup {
         title: "Write and try rules",
         commands: &["import", "suggest", "test", "record", "replay", "dispatch"],
@@ -31,7 +31,7 @@ const GROUPS: &[CommandGroup] = &[
         commands: &["agents", "install", "uninstall", "mcp", "acp", "serve", "hook", "passkey"],
         is_first: false,
     },
-    CommandGroup { title: "For auditors and collectors", commands: &["evidence", "telemetry"], is_first: false },
+    CommandGroup { title: "The log", commands: &["audit", "evidence", "telemetry"], is_first: false },
     CommandGroup { title: "hookhost's own agent", commands: &["run", "session", "tools", "auth"], is_first: false },
     CommandGroup {
         title: "For developers",

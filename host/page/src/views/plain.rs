@@ -82,6 +82,7 @@ fn without_script(markup: &str, token: &str, path: &str) -> String {
             }
             _ if tag == "/button" && is_left_out => {
                 is_left_out = false;
+                plain.push_str(text);
                 continue;
             }
             _ if tag == "/a" => "/button".to_owned(),
