@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 /// Number of ports that are tried until one is free on both addresses.
 const ATTEMPTS: usize = 16;
 
-/// Listeners on 127.0.0.1 and on [::1], with the same port. A browser resolves `localhost` to both addresses. If only one of them had a
+/// Listeners on 127.0.0.1 and on `[::1]`, with the same port. A browser resolves `localhost` to both addresses. If only one of them had a
 /// listener, another user of the machine could listen on the other, and would be sent the code of a link.
 #[derive(Debug)]
 pub struct LoopbackListeners {

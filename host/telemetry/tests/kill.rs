@@ -1,5 +1,7 @@
 //! Kills the sending process again and again. Each record arrives, and each copy of a record is equal to the first.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
+
 use hookhost::{Config, Host};
 use hookhost_telemetry::settings::Directories;
 use hookhost_telemetry::{Environment, FirstRecord, Readers, Signal, TelemetrySettings};
