@@ -159,8 +159,7 @@ fn promtool(program: &Path, arguments: &[&str], input: &str) -> String {
 }
 
 fn text() -> String {
-    let mut sink = SinkState::default();
-    sink.name = "otlp-logs".into();
+    let sink = SinkState { name: "otlp-logs".into(), ..SinkState::default() };
     exposition::text(&counted(), &[sink], 17)
 }
 
