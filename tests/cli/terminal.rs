@@ -223,7 +223,7 @@ fn a_yes_for_the_session_is_asked_for_once_and_each_use_is_in_the_log() {
     assert_eq!(std::fs::read_to_string(user.project().join("made")).unwrap(), "\n\n\n");
     assert!(!user.project().join("other").exists());
     let log = user.run(["audit", "show", "--all", "--event", "before-tool-call"]).stdout;
-    assert_eq!(log.matches("answered: approved for the session, after").count(), 1, "{log}");
+    assert_eq!(log.matches("answered: approved for the session from hookhost").count(), 1, "{log}");
     assert_eq!(log.matches("the configuration was answered for the session at ").count(), 2, "{log}");
 }
 
