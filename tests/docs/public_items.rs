@@ -37,6 +37,7 @@ fn used_or_shown() -> BTreeSet<String> {
         "host/resident",
         "host/standards",
         "host/telemetry",
+        "host/page",
         "host/engine/examples",
     ] {
         let mut files = Vec::new();

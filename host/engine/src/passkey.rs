@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The relying party of each passkey: the host name of the page.
-pub const RELYING_PARTY: &str = "localhost";
+const RELYING_PARTY: &str = "localhost";
 
 /// Maximum length of a name, in bytes.
 const MAX_NAME: usize = 64;
@@ -60,7 +60,7 @@ impl fmt::Display for Challenge {
 /// A passkey that a person wants to register.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(clippy::exhaustive_structs, reason = "these are the parts of a new passkey, and a page sets all of them")]
+#[non_exhaustive]
 pub struct NewPasskey {
     /// Identifier of the credential, base64url without padding (`rawId`).
     pub id: String,

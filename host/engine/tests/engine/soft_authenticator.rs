@@ -36,7 +36,8 @@ impl SoftAuthenticator {
 
     pub(crate) fn new_passkey(&self, name: &str) -> NewPasskey {
         let key = [P256, self.key.public_key().as_ref()].concat();
-        NewPasskey { id: self.id.clone(), key: URL_SAFE_NO_PAD.encode(key), name: name.to_owned() }
+        let new = serde_json::json!({ "id": self.id, "key": URL_SAFE_NO_PAD.encode(key), "name": name });
+        serde_json::from_value(new).unwrap()
     }
 
     /// Signs a challenge in base64url.
