@@ -103,8 +103,8 @@ fn every_public_function_and_constant_of_the_contract_is_used_by_a_library_a_pro
 
 /// Public types that stay as they are, beside those of the WIT: outcomes, for which a program must have an arm each; payloads of
 /// events that a WIT function has as parameters; a row of the store's table of outcomes; a rule in words and its parts, which
-/// importers make with `..RuleRow::default()`; and facts, as plugins and the host pass them.
-const AS_THEY_ARE: [&str; 21] = [
+/// importers make with `..RuleRow::default()`; facts, as plugins and the host pass them; and the parts of a signature, which WebAuthn defines.
+const AS_THEY_ARE: [&str; 22] = [
     "AnswerKey",
     "AuditEntry",
     "Decision",
@@ -116,6 +116,7 @@ const AS_THEY_ARE: [&str; 21] = [
     "Mistake",
     "Never",
     "Nothing",
+    "PasskeyProof",
     "RuleExample",
     "RuleOn",
     "RuleRow",
