@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// Interval at which the user's file is looked at.
+/// Interval between two checks whether the user's file has changed.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Prepares the sinks of a section.

@@ -36,7 +36,10 @@ impl Receiver {
     ) -> Result<Self, TelemetryError> {
         let setting = |problem: String| TelemetryError::Setting(problem);
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err(setting(format!("`{}` is not an http or https URL", shown(&url))));
+            return Err(setting(format!(
+                "`{}` is not an http or https URL: write one such as http://localhost:4318",
+                shown(&url)
+            )));
         }
         if (!headers.is_empty() || carries_a_key(&url)) && is_in_the_clear(&url) {
             return Err(setting(format!("the headers for {} would travel unencrypted: use https", shown(&url))));

@@ -39,7 +39,7 @@ pub(super) async fn run(args: &ArchiveArgs) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-/// What was archived.
+/// The records that one call has archived.
 #[derive(Debug, Default)]
 pub(crate) struct ArchivedRecords {
     pub(crate) records: u64,
