@@ -199,6 +199,15 @@ fn a_proposal_with_a_mistake_is_refused_at_its_line_and_an_id_that_is_taken_too(
 }
 
 #[test]
+fn a_proposal_does_not_replace_a_rule_of_the_profile() {
+    let user = User::new();
+    user.run(["profile", "use", "developer", "--yes"]).expect(0, &[]);
+    let proposed = PUSH.replace("push-main", "mcp-delete");
+    propose(&user, &proposed).expect(2, &["(input):2:6: the id `mcp-delete` is taken: the rule at "]);
+    assert!(proposals(&user).is_empty());
+}
+
+#[test]
 fn accept_asks_a_person_and_no_leaves_everything_as_it_was() {
     let user = User::new();
     propose(&user, PUSH).expect(0, &[]);

@@ -282,12 +282,12 @@ fn of_user(places: &UserDirectories, sections: &[&str], rules: Option<Parsed>) -
         let source = places.source(file.path, Layer::User);
         Ok(with_rule_files(file::parse(&file.text, &source, sections), &source, &read_rule_file))
     };
-    let (mut profile, mut own) = (read(&places.profile_file())?, read(&places.user_file())?);
-    own.extend(rules);
+    let (mut profile, own) = (read(&places.profile_file())?, read(&places.user_file())?);
+    // Only a file that the user wrote replaces a rule of the profile. A proposal with the id of one is a mistake.
     for profile in profile.iter_mut().flatten() {
         own.iter().flatten().for_each(|own| profile.leave_out_entries_of(own, canonical));
     }
-    Ok(profile.into_iter().chain(own).collect())
+    Ok(profile.into_iter().chain(own).chain(rules).collect())
 }
 
 /// The files of a project.
