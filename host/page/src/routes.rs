@@ -37,6 +37,7 @@ use hookhost::config::{Config, Entry};
 use hookhost::contract::PasskeyProof;
 use hookhost::passkey::{Challenge, NewPasskey, Passkeys};
 use hookhost::session::{QuestionGone, SessionSpec};
+use hookhost::store::RuleTexts;
 use hookhost::{Engine, Host};
 use hookhost_resident::{RulePauses, Settler};
 use hookhost_telemetry::explained::{EventName, Explained, newest_first};
@@ -344,8 +345,9 @@ impl Site {
     }
 
     async fn event(&self, seq: u64) -> Result<View, String> {
+        let texts = RuleTexts::of(self.reader.path());
         Ok(match self.explained(seq).await? {
-            Some(explained) => EventView::new(&explained).render(),
+            Some(explained) => blocking(move || Ok(EventView::new(&explained, &texts))).await?.render(),
             None => sentence("Not found", &format!("The log has no record {seq}.")),
         })
     }

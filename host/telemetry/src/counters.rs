@@ -178,8 +178,7 @@ impl Counters {
             self.count(METRIC_REJECTIONS, &[cause_word(cause)]);
         }
         if !event.calls.is_empty() {
-            let micros = event.calls.iter().fold(0_u64, |sum, call| sum.saturating_add(call.micros));
-            self.measure(METRIC_DURATION, &[event.event.name()], micros as f64 / 1e6);
+            self.measure(METRIC_DURATION, &[event.event.name()], event.wall_micros() as f64 / 1e6);
         }
         self.add_tool_time(event);
     }

@@ -89,7 +89,7 @@ pub struct RuleName {
     pub code: Option<String>,
 }
 
-/// The time that plugins took for an event, in microseconds.
+/// Time from an event to its outcome, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventTimes {
     /// Median of all events.
@@ -206,7 +206,7 @@ impl Tally {
             self.by_agent.entry(agent.clone()).or_default().events += 1;
         }
         if !record.calls.is_empty() {
-            self.times.push(record.calls.iter().fold(0, |sum, call| sum.saturating_add(call.micros)));
+            self.times.push(record.wall_micros());
         }
         let Some((kind, rules)) = decision(record) else { return };
         if record.outcome == OutcomeKind::Rejected && !record.questions.is_empty() {

@@ -639,6 +639,14 @@ impl EventRecord {
     pub fn is_changed(&self) -> bool {
         self.enforcement.is_enforced() && !self.changed_by.is_empty()
     }
+
+    /// Returns the wall time from the event to its outcome, in microseconds. A record without it was written by an earlier version.
+    /// Then this is the sum of the plugins' times.
+    #[must_use]
+    pub fn wall_micros(&self) -> u64 {
+        let of_plugins = || self.calls.iter().fold(0, |sum: u64, call| sum.saturating_add(call.micros));
+        self.micros.unwrap_or_else(of_plugins)
+    }
 }
 
 impl Record {

@@ -6,6 +6,7 @@ use crate::log_rows::{EventRow, Verdict};
 use crate::shown_text::{shown, shown_short};
 use hookhost::audit::{CallRecord, Line, Record};
 use hookhost::config::Mode;
+use hookhost::store::RuleTexts;
 use hookhost_telemetry::explained::Explained;
 use maud::{Markup, html};
 use serde_json::Value;
@@ -22,14 +23,36 @@ pub(crate) struct PluginAnswer {
     /// The rule that the answer names, and the text of the answer.
     pub(crate) rule: Option<String>,
     pub(crate) text: String,
+    /// The rule in words as it was at that time.
+    pub(crate) rule_then: Option<RuleThen>,
     pub(crate) is_failure: bool,
     /// The findings: code and explanation.
     pub(crate) findings: Vec<(String, String)>,
     pub(crate) labels: Vec<String>,
 }
 
+/// A rule in words as it was when an event was decided.
+pub(crate) struct RuleThen {
+    /// The keys of the rule, one on each line.
+    pub(crate) text: String,
+    /// False if the text is not exactly what was loaded, because the log masks a part of it.
+    pub(crate) is_as_loaded: bool,
+}
+
+impl RuleThen {
+    /// Finds the rule with this id in the configuration that the plugin had.
+    fn find(id: &str, call: &CallRecord, texts: &RuleTexts) -> Option<Self> {
+        let kept = texts.read(call.config).ok().flatten()?;
+        let config: Value = serde_json::from_str(&kept.text).ok()?;
+        let mut rows = config.get("rule")?.as_array()?.iter().filter_map(|rule| rule.get("row")?.as_object());
+        let row = rows.find(|row| row.get("id").and_then(Value::as_str) == Some(id))?;
+        let text = row.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+        Some(Self { text, is_as_loaded: kept.is_as_loaded })
+    }
+}
+
 impl PluginAnswer {
-    fn new(call: &CallRecord) -> Self {
+    fn new(call: &CallRecord, texts: &RuleTexts) -> Self {
         let verdict = call.verdict.as_ref().and_then(|verdict| serde_json::from_str::<Value>(verdict.get()).ok());
         let (word, rule, text) = match (&call.failure, verdict) {
             (Some(failure), _) => ("failed".to_owned(), None, format!("{}{}", failure.kind.opening(), failure.detail)),
@@ -45,6 +68,7 @@ impl PluginAnswer {
             (None, Some(other)) => ("answered".to_owned(), None, other.to_string()),
         };
         Self {
+            rule_then: rule.as_deref().and_then(|id| RuleThen::find(id, call, texts)),
             plugin: call.plugin.clone(),
             code: call.code.to_string(),
             round: call.round,
@@ -80,7 +104,7 @@ pub(crate) struct EventView {
 }
 
 impl EventView {
-    pub(crate) fn new(explained: &Explained) -> Self {
+    pub(crate) fn new(explained: &Explained, texts: &RuleTexts) -> Self {
         let Explained { seq, event, opened, later, .. } = explained;
         Self {
             row: EventRow::new(*seq, event),
@@ -88,7 +112,7 @@ impl EventView {
             turn: event.turn,
             agent: opened.as_ref().map(|opened| opened.agent.clone()),
             cwd: opened.as_ref().map(|opened| opened.cwd.clone()),
-            answers: event.calls.iter().map(PluginAnswer::new).collect(),
+            answers: event.calls.iter().map(|call| PluginAnswer::new(call, texts)).collect(),
             not_matched: event.not_matched.clone(),
             original: pretty(&event.original),
             last: event.last.as_ref().map(|last| (pretty(last), event.changed_by.join(", "))),
@@ -137,6 +161,9 @@ impl EventView {
                         }
                         @if !answer.text.is_empty() {
                             p { @if let Some(rule) = &answer.rule { span.rule { (shown(rule)) } " " } (shown(&answer.text)) }
+                        }
+                        @if let Some(rule) = &answer.rule_then {
+                            (folded(if rule.is_as_loaded { "The rule at that time" } else { "The rule at that time, as far as the log shows it" }, &rule.text))
                         }
                         @for (code, explanation) in &answer.findings { p.quiet { "found " span.rule { (shown(code)) } " " (shown(explanation)) } }
                         @for label in &answer.labels { p.quiet { "the session got the label " code { (shown(label)) } } }

@@ -126,7 +126,7 @@ pub(super) fn span(entry: &Entry, described: Described, machine: &str) -> Option
         return None;
     }
     let end = described.time.saturating_mul(NANOSECONDS_PER_MILLISECOND);
-    let micros = event.calls.iter().fold(0_u64, |sum, call| sum.saturating_add(call.micros));
+    let micros = event.wall_micros();
     let attribute = |(name, value)| key_value(name, value);
     let mut attributes: Vec<_> = described.attributes.into_iter().map(attribute).collect();
     let is_error = ToolCall::of(event).is_some_and(|call| call.is_error);
