@@ -1,7 +1,7 @@
 //! Supports agents of other vendors. This crate turns an agent's message into an event, and the outcome of the event into a reply
 //! that the agent understands. It also installs the hook in the agent's settings.
 //!
-//! All modules except [`install`] are pure: they read no file, open no socket and run no plugin. The hook program uses only these
+//! All modules except [`install`] and [`ancestry`] are pure: they read no file, open no socket and run no plugin. The hook program uses only these
 //! modules. So the program is small, and can deny a call in the agent's format even if no resident host answers.
 //!
 //! To support a new agent, add a file in `agents/` and a line in the list of [`agents::all`]. Add the agent's tools to
@@ -27,6 +27,7 @@
 //! | [`adapter`] | the data and functions of one agent's adapter |
 //! | `claude_shape` | the format that several agents took over from Claude Code |
 //! | [`agents`] | the agents, one file each |
+//! | [`ancestry`] | detects that an agent has started a process |
 //! | [`proxies`] | the reply format of all proxies |
 //! | [`acp_proxy`] | the adapter of the proxy between an editor and an agent |
 //! | [`mcp_proxy`] | the adapter of the proxy in front of MCP servers |
@@ -39,6 +40,7 @@ pub mod acp_proxy;
 pub mod adapter;
 pub mod agent;
 pub mod agents;
+pub mod ancestry;
 pub mod canary;
 mod checks;
 mod claude_shape;

@@ -4,10 +4,11 @@
 use crate::deadlines::WaitCallback;
 use crate::page_links::PageLinks;
 use crate::settler::{Settler, proxy};
+use hookhost_agents::ancestry::{AgentSign, has_terminal};
 use hookhost_agents::directories::DIRECTORY_VARIABLES;
 use hookhost_agents::{Message, by_name};
 use hookhost_client::connection::{is_trusted, peer, peer_process};
-use hookhost_client::frame::{HookRequest, MAX_FRAME, NumberedRequest, Request, Response};
+use hookhost_client::frame::{HookRequest, LinkPurpose, MAX_FRAME, NumberedRequest, Request, Response};
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io;
@@ -137,7 +138,7 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
         }
         Ok(Request::Page { directory, purpose }) => {
             let link = match &shared.page {
-                Some(page) => page.link(&directory, purpose),
+                Some(page) => may_open(process, purpose).and_then(|()| page.link(&directory, purpose)),
                 None => Err("this host has no page".to_owned()),
             };
             send(&mut output, &link.map_or_else(Response::Refused, Response::Link)).await
@@ -149,6 +150,26 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
             keep(&shared, input, output, process).await
         }
     }
+}
+
+/// Refuses a tab that may register the first passkey, unless a person's terminal asks for it.
+fn may_open(process: Option<u32>, purpose: LinkPurpose) -> Result<(), String> {
+    if purpose != LinkPurpose::Passkeys {
+        return Ok(());
+    }
+    let Some(process) = process else {
+        // Only Linux says which program asks. There, it is a program of another container.
+        let why = "the program that asks is in another container: run hookhost passkey add where the host runs";
+        return if cfg!(target_os = "linux") { Err(why.to_owned()) } else { Ok(()) };
+    };
+    let why = match AgentSign::of_process(process) {
+        Some(sign) => format!("it runs {sign}"),
+        None if !has_terminal(process) => "it has no terminal".to_owned(),
+        None => return Ok(()),
+    };
+    Err(format!(
+        "a person registers a passkey, and the program that asks may be an agent's: {why}. Run hookhost passkey add in a terminal"
+    ))
 }
 
 /// Processes the message of one hook, and sends the responses.
@@ -491,7 +512,9 @@ async fn send(stream: &mut OwnedWriteHalf, response: &Response) -> io::Result<()
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_PENDING_BYTES, PendingMessages};
+    use super::{MAX_PENDING_BYTES, PendingMessages, may_open};
+    use hookhost_client::frame::LinkPurpose;
+    use std::process::Command;
 
     #[test]
     fn pending_messages_have_a_bound_in_bytes() {
@@ -504,5 +527,24 @@ mod tests {
         pending.clear();
         // If no other message is pending, a message of any size is accepted.
         assert!(pending.begin(4, 2 * MAX_PENDING_BYTES).is_some());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn only_a_terminal_outside_an_agent_registers_the_first_passkey() {
+        // `setsid` takes the terminal away, if this test has one.
+        let mut child = Command::new("setsid").args(["sleep", "60"]).env("GOOSE_TERMINAL", "1").spawn().unwrap();
+        let asks = |process, purpose| may_open(process, purpose).err().unwrap_or_default();
+        let refusals = (0..1000).map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            asks(Some(child.id()), LinkPurpose::Passkeys)
+        });
+        let refused = refusals.into_iter().find(|why| why.contains("inside goose"));
+        let view = asks(Some(child.id()), LinkPurpose::View);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(refused.is_some_and(|why| why.contains("Run hookhost passkey add in a terminal")));
+        assert_eq!(view, "");
+        assert!(asks(None, LinkPurpose::Passkeys).contains("in another container"));
     }
 }

@@ -13,6 +13,7 @@ use crate::{audit_log, inside_agent};
 use anyhow::anyhow;
 use hookhost::approval::{Approval, ApprovalRequest};
 use hookhost::{Config, Host};
+use hookhost_agents::ancestry::AgentSign;
 use hookhost_client::frame::LinkPurpose;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -22,7 +23,7 @@ pub(crate) async fn run(args: &ApprovalsArgs) -> Result<Exit, CliError> {
         inside_agent::refuse("answers a question of an agent")?;
     }
     let (host, mut open) = open_questions().await?;
-    if inside_agent::is_inside() {
+    if AgentSign::of_this_process().is_some() {
         // An agent that runs this command must not learn the codes by which its rejected calls can pass.
         open.iter_mut().filter(|request| request.is_overridable()).for_each(|request| request.code.clear());
     }

@@ -6,7 +6,6 @@ use crate::args::UpdateArgs;
 use crate::audit_log;
 use crate::configuration::{self, SECTIONS};
 use crate::exit::{CliError, Exit};
-use crate::inside_agent;
 use crate::installation::Installation;
 use crate::output::{
     self, one_line,
@@ -15,6 +14,7 @@ use crate::output::{
 use hookhost::StoreError;
 use hookhost::command::replace_audit_modes;
 use hookhost::store::{Log, LogError};
+use hookhost_agents::ancestry::AgentSign;
 use hookhost_client::connection::ConnectionError;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -126,7 +126,7 @@ fn log() -> Result<Finding, CliError> {
 fn rewritten() -> Result<usize, CliError> {
     let places = configuration::places()?;
     let file = places.user_file();
-    let can_write = !inside_agent::is_inside() && file.exists();
+    let can_write = !AgentSign::of_this_process().is_some() && file.exists();
     Ok(if can_write { replace_audit_modes(&file, &places, SECTIONS).unwrap_or_default() } else { 0 })
 }
 

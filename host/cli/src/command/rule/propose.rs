@@ -5,7 +5,6 @@ use crate::args::{ProposalsArgs, ProposeArgs};
 use crate::command::off::person;
 use crate::configuration;
 use crate::exit::{CliError, Exit};
-use crate::inside_agent;
 use crate::output::{
     self, one_line,
     style::{DIM, NAME},
@@ -13,6 +12,7 @@ use crate::output::{
 };
 use crate::proposals::{self, Proposal};
 use crate::rows::{self, MAX_BYTES};
+use hookhost_agents::ancestry::AgentSign;
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, Read};
@@ -25,7 +25,7 @@ pub(super) async fn run(args: &ProposeArgs) -> Result<Exit, CliError> {
     let rows = rows::check(&text, &name).await?.map_err(|mistakes| {
         CliError::usage(format!("{mistakes}\nnothing was proposed")).advise("hookhost help rules")
     })?;
-    let by = inside_agent::agent().or_else(person).unwrap_or_else(|| "unknown".to_owned());
+    let by = AgentSign::of_this_process().map(AgentSign::agent).or_else(person).unwrap_or_else(|| "unknown".to_owned());
     let first = rows.ids().into_iter().next().unwrap_or_default();
     let proposal = proposals::store(&configuration::places()?, &first, &by, None, &rows.text)?;
     output::print(&accept::waits(&proposal))?;
