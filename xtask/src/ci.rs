@@ -16,7 +16,7 @@ const OTHER_WORKSPACES: [&str; 3] = [public_items::LISTER, dist::PACKER, "bench/
 type Check = (&'static str, &'static str, fn(&Workspace) -> Outcome);
 
 /// All checks. The fast checks come first.
-const CHECKS: [Check; 12] = [
+const CHECKS: &[Check] = &[
     ("compiler", "this compiler is the oldest one that the crates promise to support", compiler),
     ("format", "the format of all sources", format),
     ("dependencies", "lock files are up to date, and the tests share the compiled libraries of the demo", dependencies),
@@ -33,9 +33,7 @@ const CHECKS: [Check; 12] = [
     ("agents", "four of the agents that people use", |workspace| {
         agents::agents(workspace, &agents::IN_CI.map(str::to_owned))
     }),
-    ("page", "the page of the resident host in a real Chromium, which is skipped if none is installed", |workspace| {
-        agents::agents(workspace, &[agents::PAGE.to_owned()])
-    }),
+    ("page", "the page of the resident host in a real Chromium, which root installs", page),
     ("packages", "packages of the development build install, and reject a call", dist::check_development),
     // This check comes last because it unlocks the target directory.
     ("instructions", "`cargo run -p bench -- instructions`", instructions),
@@ -66,7 +64,7 @@ fn wanted(names: &[String]) -> Outcome<Vec<Check>> {
         return Err(format!("there is no check `{unknown}`; {}", usage()));
     }
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|named| named == name);
-    Ok(CHECKS.into_iter().filter(|(name, ..)| is_wanted(name)).collect())
+    Ok(CHECKS.iter().copied().filter(|(name, ..)| is_wanted(name)).collect())
 }
 
 fn usage() -> String {
@@ -102,6 +100,17 @@ fn clippy(workspace: &Workspace) -> Outcome {
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     run("clippy", &mut workspace.cargo(&clippy))?;
     plugins::clippy(workspace)
+}
+
+/// Installs Chromium on a system with `apt-get`, and tests the page in it. Where it cannot be installed, the tests say that they are skipped.
+fn page(workspace: &Workspace) -> Outcome {
+    if output(Command::new("chromium").arg("--version")).is_err() {
+        let install = ["300", "apt-get", "install", "--yes", "--quiet", "--no-install-recommends", "chromium"];
+        if let Err(why) = run("installing Chromium", Command::new("timeout").args(install)) {
+            say(&format!("Chromium cannot be installed: {why}"));
+        }
+    }
+    agents::agents(workspace, &[agents::PAGE.to_owned()])
 }
 
 fn instructions(workspace: &Workspace) -> Outcome {
