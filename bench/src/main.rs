@@ -91,12 +91,12 @@ const MEASUREMENTS: [Measurement; 10] = [
         measure: past::measure,
     },
     Measurement {
-        name: "search",
+        name: "page",
         arguments: "[EVENTS]",
-        help: "searches of the page in a log of 500 000 events, without its index and with it",
+        help: "the page beside a log of 500 000 events: searches without its index and with it, and how soon a tab shows an event",
         measure: |workspace, arguments| {
-            let program = built(workspace, "bench", "search")?;
-            run("searches of the page", std::process::Command::new(program).args(arguments))
+            let program = built(workspace, "bench", "page")?;
+            run("the page", std::process::Command::new(program).args(arguments))
         },
     },
     Measurement {

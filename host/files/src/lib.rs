@@ -128,12 +128,16 @@ pub fn read(path: &Path, guard: Guard, links: Links, most: u64) -> Result<Vec<u8
     read_opened(path, &open(path, guard, links)?, most)
 }
 
+/// Size of a small file, in bytes.
+const SMALL: usize = 4096;
+
 /// Reads a file that [`open`] has returned, up to `most` bytes.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or is larger than `most` bytes.
 pub fn read_opened(path: &Path, file: &File, most: u64) -> Result<Vec<u8>, FileError> {
-    let mut bytes = Vec::new();
+    // Most files are small, and are then read at once.
+    let mut bytes = Vec::with_capacity(SMALL);
     // The file may grow while it is read.
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {

@@ -31,8 +31,16 @@ struct Repository {
     worktree: PathBuf,
     /// The directory that contains `HEAD` and `index`.
     directory: PathBuf,
-    /// The content of `HEAD`.
-    head: String,
+    head: Head,
+}
+
+/// The `HEAD` of a repository.
+#[derive(Debug)]
+struct Head {
+    /// The content of the file.
+    text: String,
+    /// The directory that all worktrees of the repository share.
+    common: PathBuf,
 }
 
 /// Returns the name of the branch that is checked out; `None` without a repository, and if `HEAD` is detached.
@@ -171,14 +179,14 @@ impl Repository {
     }
 
     fn branch(&self) -> Found {
-        let reference = self.head.strip_prefix("ref:").map(str::trim);
+        let reference = self.head.text.strip_prefix("ref:").map(str::trim);
         match reference.and_then(|reference| reference.strip_prefix("refs/heads/")) {
             Some(OF_OTHER_FORMAT) => {
                 let head = self.directory.join("HEAD");
                 Err(not_understood(&head, "belongs to a repository with the format reftable"))
             }
             Some(branch) if is_name(branch) => {
-                let file = common(&self.directory)?.join("refs/heads").join(branch);
+                let file = self.head.common.join("refs/heads").join(branch);
                 // A commit would be on the branch that the file names or that it is a link to.
                 let is_link = std::fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_symlink());
                 if is_link
@@ -195,7 +203,7 @@ impl Repository {
 
     /// Returns the address of the remote, after the replacements in the settings of the repository and of the user.
     fn remote(&self, users: &str) -> Found {
-        let common = common(&self.directory)?;
+        let common = &self.head.common;
         let config = common.join("config");
         let Some(mut text) = file::text(&config)? else { return Ok(None) };
         // In a repository with several worktrees, the settings of one replace those of all.
@@ -223,7 +231,7 @@ impl Repository {
             urls.push(name.clone());
         }
         if urls.is_empty() && ["remotes", "branches"].iter().any(|old| common.join(old).join(&name).is_file()) {
-            return Err(not_understood(&common, "names its remote in a file of an old format"));
+            return Err(not_understood(common, "names its remote in a file of an old format"));
         }
         let pushed = all(&text, "branch", &branch, "pushRemote").pop();
         let pushed = pushed.or_else(|| ini::value(&text, "remote", "pushDefault").map(unquoted));
@@ -265,14 +273,14 @@ fn common(directory: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Returns the content of `HEAD`, if the directory has one. If git would not take the directory for a repository, it would search above it,
+/// Returns the `HEAD` of a directory, if it has one. If git would not take the directory for a repository, it would search above it,
 /// so what counts there is unknown.
-fn head(directory: &Path) -> Found {
+fn head(directory: &Path) -> Found<Head> {
     let path = directory.join("HEAD");
-    let Some(head) = text_of_head(&path)? else { return Ok(None) };
+    let Some(text) = text_of_head(&path)? else { return Ok(None) };
     let is_digest = |text: &str| text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_reference = |reference: &str| reference.trim_start().starts_with("refs/");
-    if !head.strip_prefix("ref:").map_or_else(|| is_digest(head.trim()), is_reference) {
+    if !text.strip_prefix("ref:").map_or_else(|| is_digest(text.trim()), is_reference) {
         return Err(not_understood(&path, "names neither a branch nor a commit"));
     }
     let common = common(directory)?;
@@ -282,7 +290,7 @@ fn head(directory: &Path) -> Found {
             return Err(not_understood(directory, &format!("is no repository, because it has no `{name}`")));
         }
     }
-    Ok(Some(head))
+    Ok(Some(Head { text, common }))
 }
 
 fn text_of_head(path: &Path) -> Found {

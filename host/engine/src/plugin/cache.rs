@@ -153,7 +153,8 @@ impl Cache {
     /// Returns the code that handles the events of an entry, and its outcome, if both are stored and have valid
     /// authentication codes.
     pub(super) fn kept(&self, engine: &Engine, entry: &Entry) -> Option<(Component, Outcome)> {
-        let (outcome, file) = counted(self.read_outcome(entry), entry, &self.path(CacheFile::Outcome(entry)))?;
+        let path = self.path(CacheFile::Outcome(entry));
+        let (outcome, file) = counted(self.read_outcome(&path), entry, &path)?;
         file.touch();
         let path = self.path(CacheFile::Code(&outcome.code));
         Some((loaded(engine, entry, &path, self.vouched_for(&path))?, outcome))
@@ -190,8 +191,8 @@ impl Cache {
         }
     }
 
-    fn read_outcome(&self, entry: &Entry) -> io::Result<(Outcome, TrustedFile)> {
-        let (content, opened) = self.small::<OUTCOME>(&self.path(CacheFile::Outcome(entry)))?;
+    fn read_outcome(&self, path: &Path) -> io::Result<(Outcome, TrustedFile)> {
+        let (content, opened) = self.small::<OUTCOME>(path)?;
         Ok((Outcome::parse(&content).ok_or_else(|| io::Error::other("it is not an outcome"))?, opened))
     }
 
@@ -295,7 +296,7 @@ impl Cache {
                 if let Some(digest) = entry.code.digest() {
                     digest.as_bytes().hash(&mut hasher);
                 }
-                serde_json::Value::Object(entry.config.clone()).to_string().hash(&mut hasher);
+                serde_json::to_string(&entry.config).unwrap_or_default().hash(&mut hasher);
                 entry.grants.has_directories().hash(&mut hasher);
                 bounds_of_configuring(entry).hash(&mut hasher);
                 OUTCOMES

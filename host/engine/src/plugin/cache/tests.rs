@@ -60,7 +60,7 @@ impl Place {
 
     fn outcome(&self) -> Option<Outcome> {
         let path = self.cache().path(CacheFile::Outcome(&self.entry));
-        counted(self.cache().read_outcome(&self.entry), &self.entry, &path).map(|(outcome, _)| outcome)
+        counted(self.cache().read_outcome(&path), &self.entry, &path).map(|(outcome, _)| outcome)
     }
 
     /// Stores an outcome in the cache, and returns the path of its file.

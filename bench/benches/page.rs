@@ -1,4 +1,5 @@
-//! Prints how long the page takes for a search in a long log, without its index and with it. The argument is the number of events.
+//! Prints how long the page takes for a search in a long log, without its index and with it, how soon a tab shows an event, and how much memory
+//! a tab takes. The argument is the number of events in the log.
 
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot continue fails")]
 
@@ -8,10 +9,11 @@ use hookhost_client::frame::LinkPurpose;
 use hookhost_page::{Page, PageSettings};
 use hookhost_resident::{ConfigurationSource, FoundConfiguration, PageLinks as _, Settler};
 use serde_json::json;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
 /// Number of events, unless the argument names another one.
@@ -19,6 +21,10 @@ const EVENTS: u64 = 500_000;
 
 /// Number of measurements of each search.
 const ROUNDS: usize = 20;
+
+/// Number of events whose rows a tab shows live, and the time between two of them: 200 a second.
+const LIVE_EVENTS: u64 = 4_000;
+const LIVE_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Searches of people: for what is common, what is rare, what is in no record, fields alone and with words, and a second page.
 const SEARCHES: &[&str] = &[
@@ -74,6 +80,56 @@ async fn main() {
     let size = std::fs::metadata(&index).unwrap().len() >> 20;
     println!("the index: {size} MB, made in {:.1?}", begun.elapsed());
     measure(&tab, "with the index").await;
+    live(&tab, &database).await;
+}
+
+/// Prints the time from the end of an event until its row is at the tab. At this rate, a tab gets a part of the rows.
+async fn live(tab: &Tab, database: &Path) {
+    let before = resident_memory();
+    let mut rows = tab.live().await;
+    let host = Host::builder(Config::empty()).store(database).build().await.unwrap();
+    let session = host.session("codex", "/work").unwrap();
+    let events = tokio::spawn(async move {
+        let mut interval = tokio::time::interval(LIVE_INTERVAL);
+        let mut ends = HashMap::new();
+        for event in 0..LIVE_EVENTS {
+            interval.tick().await;
+            let _ = session.check_tool("Bash", &json!({ "command": format!("echo live-{event}.") })).await;
+            ends.insert(event, Instant::now());
+        }
+        ends
+    });
+    let mut arrivals = HashMap::new();
+    let mut line = String::new();
+    while !events.is_finished() {
+        line.clear();
+        match tokio::time::timeout(Duration::from_millis(100), rows.read_line(&mut line)).await {
+            Ok(read) => assert_ne!(read.unwrap(), 0, "the stream ended"),
+            // The end of the line follows.
+            Err(_) => continue,
+        }
+        let event = line.split("live-").nth(1).and_then(|rest| rest.split('.').next()?.parse::<u64>().ok());
+        arrivals.extend(event.map(|event| (event, Instant::now())));
+    }
+    let ends = events.await.unwrap();
+    let mut times: Vec<_> =
+        arrivals.iter().filter_map(|(event, at)| Some(at.saturating_duration_since(*ends.get(event)?))).collect();
+    times.sort_unstable();
+    let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)];
+    let grown = resident_memory().saturating_sub(before) >> 10;
+    println!(
+        "an event to its row, {} rows of {LIVE_EVENTS} events at 200 a second: p50 {:.1?}, p99 {:.1?}; memory +{grown} KiB, the host of the \
+         events included",
+        times.len(),
+        at(50),
+        at(99)
+    );
+}
+
+/// Returns the memory of this process that is in use, in bytes.
+fn resident_memory() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
 /// Writes a log of events, of which some are rejected.
@@ -146,6 +202,15 @@ impl Tab {
         let Self { port, token } = self;
         let head = format!("Host: localhost:{port}\r\nAuthorization: Bearer {token}");
         send(*port, &format!("GET /search?q={query} HTTP/1.1\r\n{head}\r\n\r\n")).await
+    }
+
+    /// Returns the stream of new rows.
+    async fn live(&self) -> BufReader<TcpStream> {
+        let Self { port, token } = self;
+        let mut stream = TcpStream::connect(("127.0.0.1", *port)).await.unwrap();
+        let head = format!("Host: localhost:{port}\r\nAuthorization: Bearer {token}");
+        stream.write_all(format!("GET /live HTTP/1.1\r\n{head}\r\n\r\n").as_bytes()).await.unwrap();
+        BufReader::new(stream)
     }
 
     /// Returns true while the index lacks records.
