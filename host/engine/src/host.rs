@@ -368,14 +368,6 @@ impl Host {
         self.shared.services.change_passkeys(PasskeyChange::Remove { id: id.to_owned(), by }).await
     }
 
-    /// Returns what a passkey signs to answer a question with yes, for this time or for the rest of the session.
-    ///
-    /// # Errors
-    /// If the question no longer waits for an answer, or the store cannot be read.
-    pub async fn challenge_to_answer(&self, id: &str, for_session: bool) -> Result<Challenge, QuestionGone> {
-        self.shared.services.challenge_to_answer(id, for_session).await
-    }
-
     /// Records a change that the user made to hookhost itself. This method sets the time of the record.
     ///
     /// # Errors

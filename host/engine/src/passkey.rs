@@ -129,8 +129,8 @@ pub struct Passkey {
 ///
 /// // An answer. `request` is what the person is shown, and `challenge` is what the browser signs.
 /// for request in host.questions().await? {
-///     let challenge = host.challenge_to_answer(&request.id, false).await?.to_string();
-///     let yes = Approval::yes().by("ada").via("page").from("page").proof(sign(challenge));
+///     let Some(challenge) = request.challenge(false) else { continue };
+///     let yes = Approval::yes().by("ada").via("page").from("page").proof(sign(challenge.to_string()));
 ///     host.answer(&request.id, yes).await?;
 /// }
 /// # Ok(())

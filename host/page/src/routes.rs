@@ -33,7 +33,7 @@ use crate::views::rules::{PluginEntry, RuleEntry, RulesView};
 use hookhost::approval::{Approval, ApprovalRequest};
 use hookhost::audit::{EventRecord, Record};
 use hookhost::command::replay_event;
-use hookhost::config::{Config, Entry};
+use hookhost::config::{Config, Digest, Entry};
 use hookhost::contract::PasskeyProof;
 use hookhost::passkey::{Challenge, NewPasskey, Passkeys};
 use hookhost::session::{QuestionGone, SessionSpec};
@@ -102,11 +102,23 @@ pub(crate) type Answer = (StatusCode, Markup);
 #[derive(Deserialize)]
 struct GivenAnswer {
     answer: String,
+    /// The digest of the question that the person saw. A no needs none.
+    #[serde(default)]
+    shown: Option<Digest>,
     #[serde(default)]
     because: Option<String>,
     /// The signature of a passkey.
     #[serde(default)]
     proof: Option<PasskeyProof>,
+}
+
+impl GivenAnswer {
+    /// Returns true if the answer is about this question. A yes must be about exactly what the person saw, whatever another program has
+    /// written into the store since then.
+    fn is_about(&self, request: &ApprovalRequest, code: &str) -> bool {
+        let is_shown = self.answer == "no" || self.shown.is_some() && self.shown == request.digest;
+        !code.is_empty() && request.code == code && is_shown
+    }
 }
 
 /// The body of a request to register a passkey.
@@ -250,10 +262,8 @@ impl Site {
         let challenge = async {
             let given: GivenAnswer = serde_json::from_slice(body).map_err(|error| error.to_string())?;
             let open = self.host.questions().await.map_err(|error| error.to_string())?;
-            let request = open.iter().find(|request| !code.is_empty() && request.code == code);
-            let request = request.ok_or("This question no longer waits for an answer.")?;
-            let challenge = self.host.challenge_to_answer(&request.id, given.answer == FOR_SESSION).await;
-            challenge.map_err(|error| error.to_string())
+            let request = open.iter().find(|request| given.is_about(request, code)).ok_or(GONE)?;
+            request.challenge(given.answer == FOR_SESSION).ok_or_else(|| GONE.to_owned())
         };
         match (challenge.await, self.passkeys().await) {
             (Ok(challenge), Ok(passkeys)) => to_sign(challenge, &passkeys),
@@ -478,14 +488,13 @@ impl Site {
             other => return said(StatusCode::BAD_REQUEST, &format!("{other:?} is no answer")),
         };
         let host = &self.host;
-        let approval = given.proof.into_iter().fold(approval.via(VIA).from(VIA), Approval::proof);
+        let approval = given.proof.clone().into_iter().fold(approval.via(VIA).from(VIA), Approval::proof);
         let approval = self.person.iter().fold(approval, |approval, person| approval.by(person.clone()));
         let open = match host.questions().await {
             Ok(open) => open,
             Err(error) => return said(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         };
-        // A code that is only a part of one is not accepted: the answer must be about the question that the person saw.
-        let Some(request) = open.iter().find(|request| !code.is_empty() && request.code == code) else {
+        let Some(request) = open.iter().find(|request| given.is_about(request, code)) else {
             return said(StatusCode::CONFLICT, GONE);
         };
         match host.answer(&request.id, approval).await {

@@ -18,6 +18,8 @@ pub use pending::{NotPending, PendingApprovals, QuestionChanges};
 use crate::audit::{Masking, raw};
 use crate::config::Digest;
 use crate::contract::{Asker, EventKind, PasskeyProof, Question, ToolCall};
+use crate::passkey::Challenge;
+use crate::store::OpenQuestion;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -130,9 +132,27 @@ pub struct ApprovalRequest {
     /// say where a person can, and wait. The field is not serialised.
     #[serde(skip)]
     pub needs_passkey: bool,
+    /// Digest of the question as it is stored, which the signature of a passkey covers. Present in the list of open
+    /// questions ([`Host::questions`](crate::Host::questions)). The field is not serialised.
+    #[serde(skip)]
+    pub digest: Option<Digest>,
 }
 
 impl ApprovalRequest {
+    /// Returns what a passkey signs to answer this question with yes, for this time or for the rest of the session.
+    /// Returns `None` if the question is not from the list of open questions.
+    #[must_use]
+    pub fn challenge(&self, for_session: bool) -> Option<Challenge> {
+        Some(Challenge::to_answer(self.digest?, for_session))
+    }
+
+    /// Reads a stored question. Returns `None` if another program has put a different question into its row.
+    pub(crate) fn of_row(question: &OpenQuestion) -> Option<Self> {
+        let request: Self = serde_json::from_str(&question.request).ok()?;
+        let digest = Some(Digest::of_bytes(question.request.as_bytes()));
+        (request.id == question.id).then_some(Self { digest, ..request })
+    }
+
     /// Sets the code. Call this last, because the code depends on all other fields.
     pub(crate) fn with_code(mut self) -> Self {
         let mut content = serde_json::to_vec(&self).unwrap_or_default();
@@ -224,6 +244,7 @@ impl ApprovalRequest {
             terms: None,
             rejected: None,
             needs_passkey: self.needs_passkey,
+            digest: self.digest,
         }
     }
 }
@@ -334,7 +355,7 @@ impl Approval {
         self
     }
 
-    /// Adds the signature of a passkey ([`Host::challenge_to_answer`](crate::Host::challenge_to_answer)). As soon as a
+    /// Adds the signature of a passkey ([`ApprovalRequest::challenge`]). As soon as a
     /// passkey is registered in the store, a yes without such a signature does not count.
     #[must_use]
     pub fn proof(mut self, proof: PasskeyProof) -> Self {

@@ -29,6 +29,7 @@ fn request(id: &str, deadline: Duration) -> ApprovalRequest {
         terms: None,
         rejected: None,
         needs_passkey: false,
+        digest: None,
     }
 }
 

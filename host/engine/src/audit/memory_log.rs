@@ -8,6 +8,7 @@ use super::verify::{Flaw, Heads, Report, verify};
 use super::{FORMAT, Record};
 use crate::config::AuditSettings;
 use crate::locked::locked;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
@@ -60,7 +61,7 @@ impl MemoryLog {
     #[must_use]
     pub fn verify(&self) -> Report {
         let lines: Vec<_> = locked(&self.lines).iter().enumerate().map(|(index, line)| stored(index, line)).collect();
-        match verify(&[], lines.into_iter().map(Ok::<_, Infallible>), &Heads::default()) {
+        match verify(&[], lines.into_iter().map(Ok::<_, Infallible>), &Heads::default(), BTreeMap::new()) {
             Ok(Ok(report)) => report,
             // Cannot happen: this log always has the current version.
             Ok(Err(_)) => Report { flaws: vec![Flaw::NoBeginning], ..Report::default() },

@@ -464,6 +464,9 @@ pub struct Archived {
     pub file: String,
     /// SHA-256 of the file.
     pub digest: Digest,
+    /// The archived lines about passkeys. Later answers can be verified with them if the file is elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passkeys: Vec<String>,
 }
 
 /// A change that the user made to hookhost itself. Events between a pause and its end are not decided by any rule.

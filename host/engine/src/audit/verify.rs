@@ -7,7 +7,7 @@
 
 mod order;
 
-use super::{BEFORE_THE_FIRST, Line, Record, Stored, other_version};
+use super::{BEFORE_THE_FIRST, Line, OperatorAction, Record, Stored, other_version};
 use crate::config::Digest;
 use crate::contract::{Answered, Cause, OutcomeKind};
 use crate::passkey::{Challenge, Passkeys};
@@ -166,7 +166,7 @@ impl Report {
 }
 
 /// Checks every line of a log. `foreign` lists the differences between the database's schema and the expected schema.
-/// `heads` are hashes that must exist. If the log has a different format, returns the version of that
+/// `heads` are hashes that must exist. `passkeys` are the lines about passkeys that the log names, by their numbers. If the log has a different format, returns the version of that
 /// format instead of a report.
 ///
 /// # Errors
@@ -175,6 +175,7 @@ pub(crate) fn verify<E>(
     foreign: &[String],
     lines: impl Iterator<Item = Result<Stored, E>>,
     heads: &Heads,
+    passkeys: BTreeMap<u64, String>,
 ) -> Result<Result<Report, u32>, E> {
     let mut report = Report::default();
     for what in foreign {
@@ -184,7 +185,7 @@ pub(crate) fn verify<E>(
     let mut order = Order::default();
     let mut gaps = Gaps::default();
     let mut last = 0;
-    let mut questions = Questions::default();
+    let mut questions = Questions { asked: HashMap::new(), passkeys };
     let mut before = BEFORE_THE_FIRST;
     let mut stored = lines.peekable();
     while let Some(next) = stored.next() {
@@ -236,6 +237,7 @@ pub(crate) fn verify<E>(
             questions.note(&mut report, line.seq(), &entry);
         }
     }
+    questions.catch_up(&mut report, u64::MAX);
     if report.lines == 0 {
         report.flaw(Flaw::NoBeginning);
     }
@@ -287,10 +289,13 @@ impl Gaps {
     }
 }
 
-/// The questions that have no answer yet. Their answers are verified with the passkeys that were registered when they
-/// were asked.
-#[derive(Default)]
-struct Questions(HashMap<String, AskedQuestion>);
+/// The questions that have no answer yet. Their answers are verified with the passkeys that are registered at the time
+/// of the answer.
+struct Questions {
+    asked: HashMap<String, AskedQuestion>,
+    /// The lines about passkeys that were not reached, by their numbers. Some can be in archives that are elsewhere.
+    passkeys: BTreeMap<u64, String>,
+}
 
 struct AskedQuestion {
     digest: Digest,
@@ -299,24 +304,32 @@ struct AskedQuestion {
 }
 
 impl Questions {
+    /// Applies the changes of passkeys before a line, which are in an archive that is elsewhere.
+    fn catch_up(&mut self, report: &mut Report, seq: u64) {
+        let later = self.passkeys.split_off(&seq);
+        for (seq, line) in std::mem::replace(&mut self.passkeys, later) {
+            if let Ok(Record::Operator(action)) = Record::from_json(&line) {
+                change_passkeys(report, seq, &action);
+            }
+        }
+    }
+
     fn note(&mut self, report: &mut Report, seq: u64, entry: &Record) {
+        self.catch_up(report, seq);
         match entry {
             Record::Operator(action) => {
-                if let Some(change) = &action.passkey
-                    && let Err(error) = report.passkeys.apply(change, action.time)
-                {
-                    report.flaw(Flaw::Passkeys(format!("record {seq} is not valid: {error}")));
-                }
+                self.passkeys.remove(&seq);
+                change_passkeys(report, seq, action);
             }
             Record::Event(event) => {
                 if let Some(digest) = event.question {
                     let (needs_passkey, is_overridable) =
                         (report.passkeys.is_required(), event.cause == Some(Cause::Overridable));
-                    self.0.insert(event.id.clone(), AskedQuestion { digest, needs_passkey, is_overridable });
+                    self.asked.insert(event.id.clone(), AskedQuestion { digest, needs_passkey, is_overridable });
                 }
             }
             Record::Approval(answer) => {
-                let Some(asked) = self.0.remove(&answer.id) else { return };
+                let Some(asked) = self.asked.remove(&answer.id) else { return };
                 // A yes that did not count has no effect. The log contains it without its proof.
                 let has_effect = asked.is_overridable || answer.outcome != OutcomeKind::Rejected;
                 let Answered { for_session, proof, .. } = &answer.answer;
@@ -329,6 +342,14 @@ impl Questions {
             }
             _ => {}
         }
+    }
+}
+
+fn change_passkeys(report: &mut Report, seq: u64, action: &OperatorAction) {
+    if let Some(change) = &action.passkey
+        && let Err(error) = report.passkeys.apply(change, action.time)
+    {
+        report.flaw(Flaw::Passkeys(format!("record {seq} is not valid: {error}")));
     }
 }
 

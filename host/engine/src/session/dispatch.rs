@@ -289,6 +289,7 @@ impl<'a> Dispatch<'a> {
             terms: None,
             rejected: None,
             needs_passkey: false,
+            digest: None,
         }
         .with_code()
     }

@@ -31,13 +31,17 @@ pub enum PasskeyError {
 }
 
 impl Services {
-    /// Returns the registered passkeys.
+    /// Returns the registered passkeys. The first time, compares their table with the whole log. Otherwise a program
+    /// could remove the table and end this process.
     pub(crate) async fn passkeys(&self) -> Result<Passkeys, StoreError> {
-        let read = audit::passkeys_in(&self.store.passkey_records().await?);
-        let mut known = locked(&self.known_passkeys);
-        let now = read.following(&known);
+        let known = locked(&self.known_passkeys).clone();
+        let known = match known {
+            Some(known) => known,
+            None => audit::passkeys_in(&self.store.logged_passkey_records().await?),
+        };
+        let now = audit::passkeys_in(&self.store.passkey_records().await?).following(&known);
         if now.altered().is_none() {
-            known.clone_from(&now);
+            *locked(&self.known_passkeys) = Some(now.clone());
         }
         Ok(now)
     }
@@ -60,7 +64,7 @@ impl Services {
         let records = vec![action.body(&self.rules.active().settings().audit)];
         let unit = Unit { records, time: action.time, passkeys_before: Some(before), ..Unit::default() };
         self.store.commit(&unit).await?;
-        locked(&self.known_passkeys).clone_from(&passkeys);
+        *locked(&self.known_passkeys) = Some(passkeys);
         Ok(())
     }
 

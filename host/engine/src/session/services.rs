@@ -40,7 +40,7 @@ pub(crate) struct Services {
     /// Notices of closed sessions for the user.
     pub(crate) notices: Mutex<Vec<Notice>>,
     /// The passkeys that were read last. Later ones can only follow them.
-    pub(crate) known_passkeys: Mutex<Passkeys>,
+    pub(crate) known_passkeys: Mutex<Option<Passkeys>>,
     pub(crate) refused_answers: Mutex<RefusedAnswers>,
     /// The identifiers of the approvals with a passkey that have let a rejected call pass.
     pub(crate) used_approvals: Mutex<HashSet<String>>,

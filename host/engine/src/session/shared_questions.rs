@@ -6,7 +6,7 @@ use crate::approval::{self, Approval, ApprovalRequest};
 use crate::audit::{ApprovalRecord, Header, ToRecord as _};
 use crate::config::Digest;
 use crate::contract::{AnswerKind, Answered, OutcomeKind};
-use crate::passkey::{Challenge, InvalidProof};
+use crate::passkey::InvalidProof;
 use crate::store::{OpenQuestion, QuestionChange, StoreError, Unit};
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ impl Services {
     pub(crate) async fn open_questions(&self) -> Result<Vec<ApprovalRequest>, StoreError> {
         let mut open = Vec::new();
         for question in self.store.questions().await? {
-            let request = serde_json::from_str::<ApprovalRequest>(&question.request).ok();
+            let request = ApprovalRequest::of_row(&question);
             if let Some(request) = request.as_ref().filter(|request| request.is_overridable()) {
                 if self.has_lapsed(&question) {
                     self.lapse(&question, request).await?;
@@ -115,7 +115,7 @@ impl Services {
         if !self.store.is_alive(question.asker)? || !question.answerable {
             return Err(unknown());
         }
-        let request = serde_json::from_str::<ApprovalRequest>(&question.request).map_err(|_| unknown())?;
+        let request = ApprovalRequest::of_row(&question).ok_or_else(unknown)?;
         let mut answered = approval::answered(approval);
         self.check(&question, &request, &mut answered).await?;
         match self.store.answer(id, &approval::written(&answered)).await? {
@@ -138,14 +138,6 @@ impl Services {
             None => Ok(()),
             Some(why) => Err(QuestionGone::Unproven { id: question.id.clone(), why }),
         }
-    }
-
-    /// Returns what a passkey signs to answer a question with yes.
-    pub(crate) async fn challenge_to_answer(&self, id: &str, for_session: bool) -> Result<Challenge, QuestionGone> {
-        let questions = self.store.questions().await?;
-        let question = questions.into_iter().find(|question| question.id == id && question.answer.is_none());
-        let question = question.ok_or_else(|| QuestionGone::Unknown(id.to_owned()))?;
-        Ok(Challenge::to_answer(Digest::of_bytes(question.request.as_bytes()), for_session))
     }
 
     /// Returns the state of a rejected call with these terms, and removes the rejected calls whose time has passed.
@@ -256,8 +248,7 @@ fn answered_before(id: &str, first: &str) -> QuestionGone {
 
 /// Returns the request of a question about a rejected call.
 fn overridable(question: &OpenQuestion) -> Option<ApprovalRequest> {
-    let request = serde_json::from_str::<ApprovalRequest>(&question.request).ok();
-    request.filter(ApprovalRequest::is_overridable)
+    ApprovalRequest::of_row(question).filter(ApprovalRequest::is_overridable)
 }
 
 /// Returns [`OVERRIDE_LIFETIME`] in milliseconds.

@@ -98,6 +98,11 @@ trait Backend: Any + Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Returns the records about passkeys as the log contains them, in order, as JSON. This reads the whole log.
+    fn logged_passkey_records(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// Returns the stored outcomes that are valid at this time.
     fn outcomes(&self, _: Time) -> Result<Vec<KeptOutcome>, StoreError> {
         Ok(Vec::new())
@@ -288,6 +293,14 @@ impl Store {
     /// If they cannot be read.
     pub(crate) async fn passkey_records(&self) -> Result<Vec<String>, StoreError> {
         retry_while_locked(|| self.backend.passkey_records()).await
+    }
+
+    /// Returns the records about passkeys as the log contains them, in order, as JSON. This reads the whole log.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) async fn logged_passkey_records(&self) -> Result<Vec<String>, StoreError> {
+        retry_while_locked(|| self.backend.logged_passkey_records()).await
     }
 
     /// Returns the queue in which a session's events wait for their turn.

@@ -60,8 +60,14 @@ impl Guarded {
     }
 
     async fn proof(&self, request: &ApprovalRequest) -> PasskeyProof {
-        let challenge = self.person.challenge_to_answer(&request.id, false).await.unwrap();
-        self.passkey.sign(&challenge.to_string())
+        self.passkey.sign(&self.challenge(request, false).await)
+    }
+
+    /// Returns what a passkey signs to answer the question as it is stored.
+    async fn challenge(&self, request: &ApprovalRequest, for_session: bool) -> String {
+        let open = self.person.questions().await.unwrap();
+        let stored = open.iter().find(|stored| stored.id == request.id).unwrap();
+        stored.challenge(for_session).unwrap().to_string()
     }
 
     /// Runs SQL in the database, as any program of the user can.
@@ -131,8 +137,8 @@ async fn a_yes_whose_proof_is_missing_or_belongs_elsewhere_is_refused_and_record
     let session = guarded.session();
     let (pending, other) = (ask(&session, "deploy").await, ask(&session, "ls").await);
     let request = pending.request().clone();
-    let challenge = guarded.person.challenge_to_answer(&request.id, false).await.unwrap().to_string();
-    let for_session = guarded.person.challenge_to_answer(&request.id, true).await.unwrap().to_string();
+    let challenge = guarded.challenge(&request, false).await;
+    let for_session = guarded.challenge(&request, true).await;
     let of_other = guarded.proof(other.request()).await;
     let mut attempts = vec![
         (Approval::yes(), InvalidProof::Missing),
@@ -226,6 +232,19 @@ async fn a_signature_over_a_question_that_was_changed_in_the_database_does_not_c
 }
 
 #[tokio::test]
+async fn a_question_in_the_row_of_another_one_is_not_shown() {
+    let guarded = Guarded::new().await;
+    let session = guarded.session();
+    let (pending, other) = (ask(&session, "deploy").await, ask(&session, "ls").await);
+    let (id, other_id) = (pending.request().id.clone(), other.request().id.clone());
+    let exchange = "UPDATE question SET request = replace(request, ?1, ?2) WHERE id = ?1";
+    guarded.sql(exchange, [&id, &other_id]);
+    let shown: Vec<_> = guarded.person.questions().await.unwrap().into_iter().map(|shown| shown.id).collect();
+    assert_eq!(shown, [other_id]);
+    assert!(matches!(guarded.person.answer(&id, Approval::yes()).await, Err(QuestionGone::Unknown(_))));
+}
+
+#[tokio::test]
 async fn an_approver_of_the_program_itself_and_the_agents_own_prompt_cannot_say_yes() {
     let guarded = Guarded::new().await;
     let session = guarded.session();
@@ -285,6 +304,44 @@ async fn after_passkeys_vanish_from_the_database_a_process_that_knew_them_lets_n
         guarded.person.answer(&pending.request().id, Approval::no()).await.unwrap();
         assert!(matches!(wait(pending).await, Decision::Rejected(_)), "{statement}");
     }
+}
+
+#[tokio::test]
+async fn after_passkeys_vanish_from_the_database_a_process_that_starts_later_lets_no_yes_count_either() {
+    for statement in ["DROP TABLE passkey", "DELETE FROM passkey"] {
+        let guarded = Guarded::new().await;
+        Connection::open(&guarded.log).unwrap().execute(statement, []).unwrap();
+        let guarded = Guarded {
+            asker: host_at(&guarded.log, vec![asks_about_all()]).await,
+            person: host_at(&guarded.log, vec![]).await,
+            ..guarded
+        };
+        let pending = ask(&guarded.session(), "deploy").await;
+        let error = guarded.person.answer(&pending.request().id, Approval::yes()).await.unwrap_err();
+        assert!(matches!(why(error), InvalidProof::Altered(_)), "{statement}");
+        assert!(Log::open(&guarded.log).unwrap().passkeys().unwrap().unwrap().altered().is_some(), "{statement}");
+    }
+}
+
+#[tokio::test]
+async fn with_the_archive_of_a_registration_elsewhere_each_yes_is_still_verified() {
+    let guarded = Guarded::new().await;
+    guarded.asker.flush().await.unwrap();
+    let archived = guarded.person.archive(u64::MAX).await.unwrap().unwrap();
+    assert_eq!(archived.passkeys.len(), 1);
+    std::fs::remove_dir_all(format!("{}-archive", guarded.log.display())).unwrap();
+    let pending = ask(&guarded.session(), "deploy").await;
+    let yes = Approval::yes().proof(guarded.proof(pending.request()).await);
+    guarded.person.answer(&pending.request().id, yes).await.unwrap();
+    assert!(matches!(wait(pending).await, Decision::Allowed { .. }));
+    let second = SoftAuthenticator::new("second");
+    add(&guarded.person, &second, Some(&guarded.passkey)).await.unwrap();
+    guarded.asker.flush().await.unwrap();
+    let log = Log::open(&guarded.log).unwrap();
+    assert_eq!(log.verify(None).unwrap().flaws, []);
+    assert_eq!(log.passkeys().unwrap().unwrap().registered().len(), 2);
+    Connection::open(&guarded.log).unwrap().execute("DELETE FROM passkey", []).unwrap();
+    assert!(matches!(log.verify(None).unwrap().flaws[..], [Flaw::Passkeys(_)]));
 }
 
 #[tokio::test]

@@ -24,8 +24,8 @@ async function challengeFor(path, body) {
 
 // Returns the answer that a button gives, with the signature of a passkey if one is registered. A no needs none.
 async function proven(button) {
-  const body = { answer: button.dataset.answer };
-  if (!("yes" in button.dataset)) return body;
+  const body = { answer: button.dataset.answer, shown: button.closest(".question").dataset.shown };
+  if (!("yes" in button.dataset)) return { answer: body.answer };
   const { challenge, credentials } = await challengeFor(button.dataset.post, body);
   return credentials.length ? { ...body, proof: await sign(challenge, credentials) } : body;
 }

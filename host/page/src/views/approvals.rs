@@ -12,6 +12,8 @@ use serde_json::value::RawValue;
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     pub(crate) code: String,
+    /// The digest of the question, to which a yes refers.
+    pub(crate) digest: String,
     pub(crate) headline: String,
     pub(crate) agent: String,
     pub(crate) session: String,
@@ -40,6 +42,7 @@ impl Waiting {
         };
         Self {
             code: request.code.clone(),
+            digest: request.digest.map(|digest| digest.to_string()).unwrap_or_default(),
             headline: crate::log_rows::subject(&request.value),
             agent: agent(&request.session).to_owned(),
             session: request.session.clone(),
@@ -93,7 +96,7 @@ pub(crate) fn question(waiting: &Waiting) -> Markup {
     };
     let heading = format!("h{}", waiting.code);
     html! {
-        div.question role="group" id={ "q" (waiting.code) } aria-labelledby=(heading) {
+        div.question role="group" id={ "q" (waiting.code) } data-shown=(waiting.digest) aria-labelledby=(heading) {
             header {
                 h2 id=(heading) { (shown(waiting.questions.first().map_or("May this run?", |(_, question)| question))) }
                 p.quiet {

@@ -101,6 +101,12 @@ impl Lab {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
+
+    /// Returns a yes to the only question, as it is stored now.
+    async fn yes(&self) -> Value {
+        let open = self.settler.host().questions().await.unwrap();
+        json!({ "answer": "yes", "shown": open[0].digest.unwrap() })
+    }
 }
 
 #[derive(Debug)]
@@ -253,12 +259,15 @@ async fn the_first_answer_counts_and_the_second_is_told_who_gave_it() {
     for part in ["deploy now", "Deploy?", "careful", &code] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    // Only the whole code names the question, and only a known word is an answer.
-    assert_eq!(tab.post(&format!("/approvals/{}", &code[..7]), &json!({ "answer": "yes" })).await.status, 409);
+    // Only the whole code names the question, and only a known word is an answer. A yes names what was shown.
+    let yes = lab.yes().await;
+    assert!(shown.contains(&format!("data-shown={}", yes["shown"])), "{shown}");
+    assert_eq!(tab.post(&format!("/approvals/{}", &code[..7]), &yes).await.status, 409);
+    assert_eq!(tab.post(&format!("/approvals/{code}"), &json!({ "answer": "yes" })).await.status, 409);
     assert_eq!(tab.post(&format!("/approvals/{code}"), &json!({ "answer": "maybe" })).await.status, 400);
     let open = lab.settler.host().questions().await.unwrap();
     lab.settler.host().answer(&open[0].id, Approval::no().by("bob").via("elsewhere")).await.unwrap();
-    let late = tab.post(&format!("/approvals/{code}"), &json!({ "answer": "yes" })).await;
+    let late = tab.post(&format!("/approvals/{code}"), &yes).await;
     assert_eq!(late.status, 409, "{late:?}");
     assert!(asked.await.unwrap().contains("deny"));
 }
@@ -272,13 +281,37 @@ async fn a_yes_on_the_page_lets_the_call_run_and_the_log_says_who_gave_it() {
         async move { lab.call("deploy now").await }
     });
     let code = lab.code_of_question().await;
-    let answer = tab.post(&format!("/approvals/{code}"), &json!({ "answer": "yes" })).await;
+    let answer = tab.post(&format!("/approvals/{code}"), &lab.yes().await).await;
     assert_eq!((answer.status, answer.body.as_str()), (200, "Yes. It may run, once."));
     assert!(!asked.await.unwrap().contains("deny"));
     lab.settler.host().flush().await.unwrap();
     let log = hookhost::store::Log::open(&lab.database).unwrap();
     let texts: Vec<String> = log.lines().unwrap().map(|line| line.unwrap().text().to_owned()).collect();
     assert!(texts.iter().any(|text| text.contains(r#""by":"ada","via":"page""#)), "{texts:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_was_exchanged_after_it_was_shown_gets_no_yes_and_no_challenge() {
+    let lab = Arc::new(Lab::new().await);
+    let tab = lab.tab().await;
+    let asked = tokio::spawn({
+        let lab = Arc::clone(&lab);
+        async move { lab.call("deploy now").await }
+    });
+    let code = lab.code_of_question().await;
+    let database = rusqlite::Connection::open(&lab.database).unwrap();
+    let exchange = |from: &str, to: &str| {
+        database.execute("UPDATE question SET request = replace(request, ?1, ?2)", [from, to]).unwrap()
+    };
+    // The page shows the harmless text, and the dangerous one is back before the click.
+    assert_eq!(exchange("deploy now", "ls"), 1);
+    let shown = lab.yes().await;
+    assert_eq!(exchange("\"ls\"", "\"deploy now\""), 1);
+    for path in [format!("/approvals/{code}/challenge"), format!("/approvals/{code}")] {
+        assert_eq!(tab.post(&path, &shown).await.status, 409, "{path}");
+    }
+    assert_eq!(tab.post(&format!("/approvals/{code}"), &json!({ "answer": "no" })).await.status, 200);
+    assert!(asked.await.unwrap().contains("deny"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -35,11 +35,12 @@ async fn with_a_passkey_a_question_waits_here_also_if_the_agent_could_ask_its_us
             async move { call_of_claude_code(&lab, &format!("deploy {answer}")).await }
         });
         lab.code_of_question().await;
-        let id = host.questions().await.unwrap().remove(0).id;
-        assert!(host.answer(&id, Approval::yes()).await.is_err());
-        let challenge = host.challenge_to_answer(&id, false).await.unwrap().to_string();
+        let request = host.questions().await.unwrap().remove(0);
+        let id = &request.id;
+        assert!(host.answer(id, Approval::yes()).await.is_err());
+        let challenge = request.challenge(false).unwrap().to_string();
         let given = if answer == "yes" { Approval::yes().proof(passkey.sign(&challenge)) } else { Approval::no() };
-        host.answer(&id, given).await.unwrap();
+        host.answer(id, given).await.unwrap();
         let reply = asked.await.unwrap();
         assert!(!reply.contains(asks) && reply.contains("deny") == (answer == "no"), "{reply}");
     }

@@ -6,7 +6,7 @@
 //! that is killed in between leaves a file that no record names, and the next archive replaces it.
 
 use super::database::{self, ReadableDatabase, one_row};
-use super::{DiskStore, log};
+use super::{DiskStore, log, passkeys};
 use crate::audit::{Archived, Line, ToRecord as _};
 use crate::config::{AuditSettings, Digest};
 use crate::files::{self, Guard, Links};
@@ -184,7 +184,8 @@ impl Archives {
         file.persist_noclobber(&path).map_err(|error| StoreError::io(&error.error, &path))?;
         File::open(&self.directory).and_then(|directory| directory.sync_all()).map_err(in_directory)?;
         let digest = checked(&path, next - first, head)?;
-        Ok(Some(Archived { time: now, first, through: next - 1, hash: head, file: name, digest }))
+        let passkeys = Vec::new();
+        Ok(Some(Archived { time: now, first, through: next - 1, hash: head, file: name, digest, passkeys }))
     }
 }
 
@@ -246,15 +247,19 @@ impl DiskStore {
         database.steps.begin();
         let Some(first) = first_kept(&database.connection).map_err(of)? else { return Ok(None) };
         let found = archives.complete_one(&database.connection, first).map_err(of)?;
-        let record = match found {
+        let mut record = match found {
             Some((file, hash, digest)) => {
-                Archived { time: now, first, through: file.last, hash, file: file.name(), digest }
+                let (through, file) = (file.last, file.name());
+                Archived { time: now, first, through, hash, file, digest, passkeys: Vec::new() }
             }
             None => {
                 let Some(record) = archives.write(path, &database, first, before, now)? else { return Ok(None) };
                 record
             }
         };
+        let passkeys = passkeys::logged(&database.connection).map_err(of)?;
+        let archived = passkeys.range(record.first..=record.through);
+        record.passkeys = archived.map(|(_, line)| line.clone()).collect();
         Ok(Some(WrittenArchive { record, _lock: lock }))
     }
 

@@ -15,6 +15,7 @@ use crate::passkey::Passkeys;
 use crate::store::StoreError;
 use rusqlite::Connection;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -216,11 +217,10 @@ impl Log {
             progress(count);
             line
         });
-        let verified = audit::verify(&self.foreign, lines, heads)?;
+        let verified = audit::verify(&self.foreign, lines, heads, self.logged_passkeys()?)?;
         let (path, known) = (self.path.clone(), audit::FORMAT);
         let mut report = verified.map_err(|found| LogError::Version { path, found, known })?;
-        // A record about a passkey can be in an archive that is not here.
-        if report.archived.is_empty() && self.passkeys()?.is_some_and(|registered| registered != report.passkeys) {
+        if self.passkeys()?.is_some_and(|registered| registered != report.passkeys) {
             report.flaw(Flaw::Passkeys("their table differs from the log".to_owned()));
         }
         Ok(report.with_unreadable_archives(problems.take()))
@@ -283,15 +283,24 @@ impl Log {
         Ok(found.is_some_and(|archived| archived.through == through && archived.hash == hash))
     }
 
-    /// Returns the passkeys that are registered in the database; `None` for an export.
+    /// Returns the passkeys that are registered in the database; `None` for an export. Their table is compared with the
+    /// whole log.
     ///
     /// # Errors
     /// If they cannot be read.
     pub fn passkeys(&self) -> Result<Option<Passkeys>, LogError> {
         let Source::Database(connection, steps) = &self.source else { return Ok(None) };
+        let logged: Vec<_> = self.logged_passkeys()?.into_values().collect();
         steps.begin();
         let records = passkeys::list(connection).map_err(|error| StoreError::of(&error, &self.path))?;
-        Ok(Some(audit::passkeys_in(&records)))
+        Ok(Some(audit::passkeys_in(&records).following(&audit::passkeys_in(&logged))))
+    }
+
+    /// Returns the lines about passkeys, by their numbers; none for an export.
+    fn logged_passkeys(&self) -> Result<BTreeMap<u64, String>, LogError> {
+        let Source::Database(connection, steps) = &self.source else { return Ok(BTreeMap::new()) };
+        steps.begin();
+        Ok(passkeys::logged(connection).map_err(|error| StoreError::of(&error, &self.path))?)
     }
 
     /// Returns the number of the last line; 0 if the log is empty.

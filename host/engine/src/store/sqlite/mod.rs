@@ -472,6 +472,10 @@ impl Backend for Database {
         self.shared.read_row(passkeys::list)
     }
 
+    fn logged_passkey_records(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.shared.read(passkeys::logged)?.into_values().collect())
+    }
+
     fn outcomes(&self, now: Time) -> Result<Vec<KeptOutcome>, StoreError> {
         self.shared.read_row(|connection| outcomes::list(connection, now))
     }
