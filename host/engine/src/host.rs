@@ -14,7 +14,7 @@ use crate::contract::action::ActionMap;
 use crate::contract::{EventKind, PasskeyProof, ToolCall, ToolCallVerdict};
 use crate::engine::Engine;
 use crate::native::Rule;
-use crate::passkey::{Challenge, NewPasskey, PasskeyChange, Passkeys};
+use crate::passkey::{NewPasskey, PasskeyChange, Passkeys};
 #[cfg(feature = "cache")]
 use crate::plugin::Cache;
 use crate::plugin::{LoadError, Plugin, PluginTool};
