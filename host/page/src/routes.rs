@@ -33,16 +33,17 @@ use crate::views::rules::{PluginEntry, RuleEntry, RulesView};
 use hookhost::approval::{Approval, ApprovalRequest};
 use hookhost::audit::{EventRecord, Record};
 use hookhost::command::replay_event;
-use hookhost::config::{Config, Entry};
+use hookhost::config::Config;
 use hookhost::contract::PasskeyProof;
 use hookhost::passkey::{Challenge, NewPasskey, Passkeys};
 use hookhost::session::{QuestionGone, SessionSpec};
-use hookhost::store::RuleTexts;
+use hookhost::store::{LogError, RuleTexts};
 use hookhost::{Engine, Host};
 use hookhost_resident::{RulePauses, Settler};
 use hookhost_telemetry::explained::{EventName, Explained, newest_first};
 use hookhost_telemetry::tally::Tally;
 use hyper::StatusCode;
+use hookhost_telemetry::last_matches::LastMatches;
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -67,10 +68,10 @@ const TRIES: &str = "hookhost-page";
 const EXPLAIN_TIMEOUT: Duration = Duration::from_millis(700);
 
 /// Maximum number of records that a report counts.
-const MAX_REPORTED: u64 = 200_000;
+const MAX_REPORTED: usize = 200_000;
 
-/// Maximum number of records in which the last match of each rule is looked for.
-const MAX_MATCHED: u64 = 20_000;
+/// Maximum number of records in which the first answer to a question is looked for.
+const MAX_MATCHED: usize = 20_000;
 
 /// Time to wait until the log says who gave the first answer to a question.
 const FIRST_ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -386,7 +387,8 @@ impl Site {
         let loaded = self.settler()?.rules().of(directory).await?;
         let config = loaded.rules.config();
         let reader = self.reader.clone();
-        let matches = blocking(move || LastMatches::read(&reader)).await?;
+        let read = move || LastMatches::read(&reader.open()?).map_err(|error| error.to_string());
+        let matches = blocking(read).await?;
         let off = RulePauses::current(&self.state);
         let rules = config.rules().iter().map(|rule| {
             RuleEntry::new(rule, off.of(rule).map(|pause| pause.until), matches.rules.get(&rule.row.id).copied())
@@ -465,7 +467,7 @@ impl Site {
         let since = now.saturating_sub(Duration::from_secs(hours * 3600));
         let since = u64::try_from(since.as_millis()).unwrap_or_default();
         let reader = self.reader.clone();
-        let (tally, is_cut) = blocking(move || tally(&reader, since)).await?;
+        let (tally, is_cut) = blocking(move || tally(&reader, since, MAX_REPORTED)).await?;
         Ok(ReportView { period, since, tally, is_cut }.render())
     }
 
@@ -545,10 +547,8 @@ fn decision(record: &EventRecord) -> (Verdict, Vec<String>, Option<String>) {
 
 /// Finds the newest answer to the question of an event.
 fn first_answer(reader: &LogReader, id: &str) -> Result<Option<String>, String> {
-    let log = reader.open()?;
-    let first = log.last().map_err(|error| error.to_string())?.saturating_sub(MAX_MATCHED);
-    let mut found = None;
-    newest_first(&log, u64::MAX, |line| {
+    let (mut found, mut left) = (None, MAX_MATCHED);
+    newest_first(&reader.open()?, u64::MAX, |line| {
         if line.text().contains(id)
             && let Ok(Record::Approval(answer)) = line.entry()
             && answer.id == id
@@ -557,64 +557,37 @@ fn first_answer(reader: &LogReader, id: &str) -> Result<Option<String>, String> 
             let via = answer.answer.via.map(|via| format!(" via {via}")).unwrap_or_default();
             found = Some(format!("{}{by}{via}.", answered(answer.answer.kind)));
         }
-        if found.is_some() || line.seq() <= first { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        left -= 1;
+        if found.is_some() || left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
     .map_err(|error| error.to_string())?;
     Ok(found)
 }
 
-/// The last decisions by rule and by plugin: time and record.
-#[derive(Default)]
-struct LastMatches {
-    rules: HashMap<String, (u64, u64)>,
-    plugins: HashMap<String, (u64, u64)>,
-}
-
-impl LastMatches {
-    fn read(reader: &LogReader) -> Result<Self, String> {
-        let log = reader.open()?;
-        let first = log.last().map_err(|error| error.to_string())?.saturating_sub(MAX_MATCHED);
-        let mut matches = Self::default();
-        newest_first(&log, u64::MAX, |line| {
-            if line.seq() <= first {
-                return ControlFlow::Break(());
-            }
-            let Ok(Record::Event(event)) = line.entry() else { return ControlFlow::Continue(()) };
-            let at = (event.header.time, line.seq());
-            for call in &event.calls {
-                if call.plugin == Entry::RULES {
-                    for finding in &call.findings {
-                        matches.rules.entry(finding.code.clone()).or_insert(at);
-                    }
-                }
-            }
-            for name in event.by.iter().chain(&event.changed_by) {
-                matches.plugins.entry(name.clone()).or_insert(at);
-            }
-            ControlFlow::Continue(())
-        })
-        .map_err(|error| error.to_string())?;
-        Ok(matches)
-    }
-}
-
-/// Counts the records since this time. Returns true if there are more than are counted.
-fn tally(reader: &LogReader, since: u64) -> Result<(Tally, bool), String> {
+/// Counts at most this number of records since this time. Returns true if there are more than are counted.
+fn tally(reader: &LogReader, since: u64, most: usize) -> Result<(Tally, bool), String> {
     let log = reader.open()?;
-    let first = log.last().map_err(|error| error.to_string())?.saturating_sub(MAX_REPORTED);
-    let (mut lines, mut is_cut) = (Vec::new(), false);
+    let (mut first, mut left, mut is_cut) = (None, most, false);
+    // The tally needs the records in their order. So their beginning is found first, and no record is kept in memory.
     newest_first(&log, u64::MAX, |line| {
         let Ok(record) = line.entry() else { return ControlFlow::Continue(()) };
-        if record.time() < since {
+        is_cut = left == 0 && record.time() >= since;
+        if left == 0 || record.time() < since {
             return ControlFlow::Break(());
         }
-        is_cut = line.seq() <= first;
-        lines.push(record);
-        if is_cut { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        (first, left) = (Some(line.seq()), left - 1);
+        ControlFlow::Continue(())
     })
     .map_err(|error| error.to_string())?;
     let mut tally = Tally::new(since);
-    lines.iter().rev().for_each(|record| tally.add(record));
+    let Some(first) = first else { return Ok((tally, is_cut)) };
+    for line in log.lines_after(first - 1).map_err(|error| error.to_string())? {
+        match line {
+            Ok(line) => line.entry().iter().for_each(|record| tally.add(record)),
+            Err(LogError::Line { .. }) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
     Ok((tally, is_cut))
 }
 
@@ -625,7 +598,30 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + 
 
 #[cfg(test)]
 mod tests {
-    use super::Query;
+    use super::{Query, tally};
+    use crate::log_rows::LogReader;
+    use hookhost::{Config, Host};
+    use serde_json::json;
+
+    #[tokio::test]
+    async fn a_report_counts_the_newest_records_and_says_if_there_are_more() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("hookhost.db");
+        let host = Host::builder(Config::empty()).without_cache().store(&file).build().await.unwrap();
+        let session = host.session("my-agent", "/work").unwrap();
+        for number in 0..10 {
+            let _ = session.check_tool("bash", &json!({ "command": number })).await;
+        }
+        host.flush().await.unwrap();
+        let reader = LogReader::new(file);
+        let counted = |since, most| tally(&reader, since, most).map(|(tally, is_cut)| (tally.total.events, is_cut));
+        assert_eq!(counted(0, 1000).unwrap(), (10, false));
+        assert_eq!(counted(0, 4).unwrap(), (4, true));
+        assert_eq!(counted(u64::MAX, 1000).unwrap(), (0, false));
+        // Exactly the records that there are.
+        let records = usize::try_from(reader.open().unwrap().last().unwrap()).unwrap();
+        assert_eq!(counted(0, records).unwrap(), (10, false));
+    }
 
     #[test]
     fn the_parameters_of_an_address_are_decoded() {

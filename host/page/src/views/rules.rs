@@ -5,6 +5,7 @@ use super::layout::{View, time};
 use crate::shown_text::{shown, shown_short};
 use hookhost::config::Rule;
 use hookhost::contract::rule::RuleExample;
+use hookhost_telemetry::last_matches::LastMatch;
 use maud::{Markup, html};
 
 /// A rule in words.
@@ -19,14 +20,13 @@ pub(crate) struct RuleEntry {
     pub(crate) place: String,
     /// The end of the time in which the rule is off.
     pub(crate) off_until: Option<u64>,
-    /// The time of the last match, and the record.
-    pub(crate) last: Option<(u64, u64)>,
+    pub(crate) last: Option<LastMatch>,
     pub(crate) stops: Vec<String>,
     pub(crate) passes: Vec<String>,
 }
 
 impl RuleEntry {
-    pub(crate) fn new(rule: &Rule, off_until: Option<u64>, last: Option<(u64, u64)>) -> Self {
+    pub(crate) fn new(rule: &Rule, off_until: Option<u64>, last: Option<LastMatch>) -> Self {
         const NO_MATCHERS: &[&str] = &[
             "id", "reject", "ask", "note", "remind", "change", "redact", "label", "instead", "mode", "observe",
             "stops", "passes",
@@ -70,8 +70,8 @@ fn example(example: &RuleExample) -> String {
 pub(crate) struct PluginEntry {
     pub(crate) name: String,
     pub(crate) code: String,
-    /// The last decision that named no rule in words: time and record.
-    pub(crate) last: Option<(u64, u64)>,
+    /// The last decision.
+    pub(crate) last: Option<LastMatch>,
 }
 
 pub(crate) struct RulesView {
@@ -122,10 +122,10 @@ impl RulesView {
     }
 }
 
-fn last(last: Option<(u64, u64)>) -> Markup {
+fn last(last: Option<LastMatch>) -> Markup {
     html! {
         @match last {
-            Some((at, seq)) => a href={ "/event/" (seq) } { (time(at)) },
+            Some(last) => a href={ "/event/" (last.seq) } { (time(last.time)) },
             None => span.quiet { "not recently" },
         }
     }
