@@ -331,7 +331,7 @@ async fn respond(
     };
     touch(used);
     if path == "/live" {
-        return live(site, request.headers());
+        return live(site, request.headers()).await;
     }
     let query = Query::parse(request.uri().query().unwrap_or_default());
     let (status, view) = site.view(&path, &query, &grant).await;
@@ -374,12 +374,12 @@ fn open(site: &Site, is_own: bool, body: &[u8]) -> Response<Body> {
 }
 
 /// Streams new rows and questions.
-fn live(site: &Arc<Site>, headers: &header::HeaderMap) -> Response<Body> {
+async fn live(site: &Arc<Site>, headers: &header::HeaderMap) -> Response<Body> {
     if site.live.streams() >= MAX_STREAMS {
         return text(StatusCode::TOO_MANY_REQUESTS, "too many tabs are live: close one");
     }
     let after = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-    let events = site.live.stream(after).map(|event| Ok(Frame::data(Bytes::from(event))));
+    let events = site.live.stream(after).await.map(|event| Ok(Frame::data(Bytes::from(event))));
     let mut answer = Response::new(StreamBody::new(events).boxed_unsync());
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     answer
