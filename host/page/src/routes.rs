@@ -194,15 +194,15 @@ impl Site {
             let why = "This page has no access any more. Run in a terminal: hookhost ui --plain";
             return (StatusCode::UNAUTHORIZED, plain::entrance(Some(why)));
         };
-        let mut words = fields.get("act").unwrap_or_default().splitn(3, ' ');
-        let (act, answer, from) = (words.next().unwrap_or_default(), words.next().unwrap_or_default(), words.next());
+        let (act, answer) = fields.get("act").and_then(|act| act.split_once(' ')).unwrap_or_default();
         let done = match (act, answer) {
             ("", _) => None,
             // These pages have no button with another answer.
             (act, "" | "no") => Some(self.act(act, br#"{"answer":"no"}"#, &grant).await.1),
             _ => Some(html! { "This page gives no such answer." }),
         };
-        let target = from.or(fields.get("path")).or(fields.get("form")).unwrap_or("/");
+        // The path of a link comes before that of the page with the link.
+        let target = fields.get("path").or(fields.get("form")).or(fields.get("from")).unwrap_or("/");
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Query::parse(query)),
             None => (target, fields.of_view()),
