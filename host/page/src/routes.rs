@@ -431,7 +431,11 @@ impl Site {
         let session = host.open_session(SessionSpec::new(TRIES, directory)).map_err(|error| error.to_string())?;
         let settled = session.check_tool(&name, &arguments).await;
         let now = decision(&settled.record);
-        Ok(Again { then: None, now: Some(now), is_same: false, not_replayable: Vec::new() })
+        let why = "is not asked here, because it may write files, send data or ask a model";
+        let not_replayable = left_out.iter().map(|name| format!("{name} {why}")).collect();
+        Ok(Again { then: None, now: Some(now), is_same: false, not_replayable })
+        // A plugin with such a grant would write real files and send real requests.
+        let (config, left_out) = config.for_replay();
     }
 
     async fn health(&self) -> Result<View, String> {

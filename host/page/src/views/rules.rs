@@ -92,7 +92,7 @@ impl RulesView {
             div.head { h1 { "Rules" } p.facts { span { "in " code { (shown(&self.directory)) } } } }
             @for note in &self.notes { p.notice { (shown(note)) } }
             form.try action="/rules" method="get" {
-                label for="try" { "Try it: what would the rules say to this command? Nothing runs, and nothing is recorded." }
+                label for="try" { "Try it: what would the rules say to this command? Nothing runs, nothing is sent, and nothing is recorded." }
                 div.field {
                     input #try type="text" name="try" value=(tried) autocomplete="off" spellcheck="false" placeholder="git push --force";
                     button.primary type="submit" { "Try" }
