@@ -62,7 +62,8 @@ fn time_after(log: &Log, seq: u64) -> Option<u64> {
     line.entry().ok().map(|record| record.time())
 }
 
-fn is_older(millis: u64, age: Duration) -> bool {
+/// Returns true if a time, in milliseconds since the Unix epoch, is longer ago than `age`.
+pub(super) fn is_older(millis: u64, age: Duration) -> bool {
     let since = UNIX_EPOCH + Duration::from_millis(millis);
     SystemTime::now().duration_since(since).is_ok_and(|elapsed| elapsed > age)
 }
