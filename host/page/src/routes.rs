@@ -19,11 +19,12 @@ use crate::health::{self, Newest, UnseenCount, Verified};
 use crate::live::LiveFeed;
 use crate::log_rows::{EventRow, LogReader, Verdict};
 use crate::search::{Search, SearchQuery};
+use crate::server::FurtherChecks;
 use crate::shown_text::shown;
 use crate::views::approvals::{ApprovalsView, Waiting};
 use crate::views::event::{Again, EventView, answered};
 use crate::views::found::FoundView;
-use crate::views::health::{Check, HealthView, State, state};
+use crate::views::health::{HealthView, state};
 use crate::views::layout::{View, counted, sentence};
 use crate::views::now::{NowView, ROWS};
 use crate::views::passkeys::PasskeysView;
@@ -39,11 +40,12 @@ use hookhost::passkey::{Challenge, NewPasskey, Passkeys};
 use hookhost::session::{QuestionGone, SessionSpec};
 use hookhost::store::{LogError, RuleTexts};
 use hookhost::{Engine, Host};
+use hookhost_agents::install::check::Check;
 use hookhost_resident::{RulePauses, Settler};
 use hookhost_telemetry::explained::{EventName, Explained, newest_first};
+use hookhost_telemetry::last_matches::LastMatches;
 use hookhost_telemetry::tally::Tally;
 use hyper::StatusCode;
-use hookhost_telemetry::last_matches::LastMatches;
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -87,6 +89,7 @@ pub(crate) struct Site {
     pub(crate) cache: Option<PathBuf>,
     /// The user's name.
     pub(crate) person: Option<String>,
+    pub(crate) checks: Option<FurtherChecks>,
     pub(crate) access: Access,
     pub(crate) live: Arc<LiveFeed>,
     pub(crate) search: Search,
@@ -231,8 +234,10 @@ impl Site {
             ["health", "verify"] => {
                 let (verified, reader) = (Arc::clone(&self.verified), self.reader.clone());
                 let done = tokio::task::spawn_blocking(move || verified.verify(&reader)).await;
-                let (what, text) = done.unwrap_or((State::Unknown, "the check ended early".to_owned()));
-                (StatusCode::OK, html! { (state(what)) " " (shown(&text)) })
+                let check =
+                    done.unwrap_or_else(|error| Check::unknown("log", error.to_string(), "hookhost audit verify"));
+                let markup = html! { (state(check.state)) " " (shown(&check.says)) @if let Some(next) = &check.next { "; next: " (shown(next)) } };
+                (StatusCode::OK, markup)
             }
             _ => said(StatusCode::NOT_FOUND, "There is nothing at this address."),
         }
@@ -427,6 +432,8 @@ impl Site {
             Ok(call) => call,
             Err(_) => Call { name: "bash".to_owned(), arguments: serde_json::json!({ "command": call }) },
         };
+        // A plugin with such a grant would write real files and send real requests.
+        let (config, left_out) = config.for_replay();
         let host = self.trial_host(config).await?;
         let session = host.open_session(SessionSpec::new(TRIES, directory)).map_err(|error| error.to_string())?;
         let settled = session.check_tool(&name, &arguments).await;
@@ -434,8 +441,6 @@ impl Site {
         let why = "is not asked here, because it may write files, send data or ask a model";
         let not_replayable = left_out.iter().map(|name| format!("{name} {why}")).collect();
         Ok(Again { then: None, now: Some(now), is_same: false, not_replayable })
-        // A plugin with such a grant would write real files and send real requests.
-        let (config, left_out) = config.for_replay();
     }
 
     async fn health(&self) -> Result<View, String> {
@@ -443,18 +448,19 @@ impl Site {
         let newest = blocking(move || Newest::read(&reader)).await?;
         let (unseen, is_reading) = self.unseen.get(&self.reader);
         let (disk, size) = health::disk(self.reader.path());
-        let host = Check {
-            name: "host",
-            state: State::Good,
-            text: format!(
-                "version {}, {}, rules of {}",
-                env!("CARGO_PKG_VERSION"),
-                counted(self.settler()?.sessions().count(), "open session", "open sessions"),
-                counted(self.settler()?.rules().count(), "directory", "directories")
-            ),
-        };
+        let (sessions, directories) = (self.settler()?.sessions().count(), self.settler()?.rules().count());
+        let host = format!(
+            "version {}, {}, rules of {}",
+            env!("CARGO_PKG_VERSION"),
+            counted(sessions, "open session", "open sessions"),
+            counted(directories, "directory", "directories")
+        );
+        let mut checks = vec![Check::ok("host", host), self.verified.check(newest.records), disk];
+        if let Some(further) = self.checks.clone() {
+            checks.extend(blocking(move || Ok(further())).await?);
+        }
         let view = HealthView {
-            checks: vec![host, self.verified.check(newest.records), disk],
+            checks,
             agents: health::agents(&newest, &unseen),
             is_reading,
             failures: newest.failures,

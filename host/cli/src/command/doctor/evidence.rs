@@ -57,7 +57,7 @@ fn archives(log: &Log, keep: Duration) -> Option<Check> {
 }
 
 /// Returns the time of the first record after this one.
-fn time_after(log: &Log, seq: u64) -> Option<u64> {
+pub(super) fn time_after(log: &Log, seq: u64) -> Option<u64> {
     let line = log.lines_after(seq).ok()?.next()?.ok()?;
     line.entry().ok().map(|record| record.time())
 }
