@@ -37,8 +37,8 @@ impl HealthView {
         let content = html! {
             div.head { h1 { "Health" } p.facts { span { (number(self.records)) " records, " (bytes(self.size)) } } }
             ul.checks { @for check in &self.checks { li {
-                (state(check.state)) " " b { (check.about) } " " (shown(&check.says))
-                @if let Some(next) = &check.next { p.quiet { "Next: " (shown(next)) } }
+                (state(check.state)) " " b { (check.about) } " "
+                div { (shown(&check.says)) @if let Some(next) = &check.next { p.quiet { "Next: " (shown(next)) } } }
             } } }
             p.buttons { button type="button" data-post="/health/verify" data-into="verified" { "Verify the log now" } span #verified role="status" {} }
             h2 { "Agents" }

@@ -7,6 +7,7 @@ use hookhost::config::Rule;
 use hookhost::contract::rule::RuleExample;
 use hookhost_telemetry::last_matches::LastMatch;
 use maud::{Markup, html};
+use serde_json::Value;
 
 /// A rule in words.
 pub(crate) struct RuleEntry {
@@ -33,14 +34,6 @@ impl RuleEntry {
         ];
         let row = serde_json::to_value(&rule.row).unwrap_or_default();
         let fields = row.as_object().cloned().unwrap_or_default();
-        let words = |value: &serde_json::Value| match value {
-            serde_json::Value::String(text) => text.clone(),
-            serde_json::Value::Array(all) => {
-                let all = all.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned));
-                all.collect::<Vec<_>>().join(" · ")
-            }
-            other => other.to_string(),
-        };
         let matches = fields.iter().filter(|(key, _)| !NO_MATCHERS.contains(&key.as_str()));
         let key = rule.row.answers().first().map_or("note", |answer| answer.name());
         Self {
@@ -58,9 +51,21 @@ impl RuleEntry {
     }
 }
 
+/// Returns the value of a key, without the marks of JSON where it is simple.
+fn words(value: &Value) -> String {
+    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match value {
+        Value::Array(all) => all.iter().map(plain).collect::<Vec<_>>().join(" · "),
+        Value::Object(all) => {
+            all.iter().map(|(key, value)| format!("{key} = {}", plain(value))).collect::<Vec<_>>().join(" · ")
+        }
+        other => plain(other),
+    }
+}
+
 fn example(example: &RuleExample) -> String {
     match serde_json::to_value(example) {
-        Ok(serde_json::Value::String(text)) => text,
+        Ok(Value::String(text)) => text,
         Ok(other) => other.to_string(),
         Err(_) => String::new(),
     }

@@ -224,7 +224,7 @@ async fn the_views_say_what_happened_and_why() {
         ("/rules?try=danger", &["careful", "rejected", "too dangerous &lt;b&gt;"]),
         ("/rules?try=%7B%22name%22%3A%22x%22%7D", &["allowed"]),
         ("/health", &["codex", "not verified", "otlp-logs is &lt;7&gt; behind", "hookhost telemetry flush"]),
-        ("/report?since=1d", &["rejected", "careful no-danger"]),
+        ("/report?since=1d", &["rejected", "no-danger</span>"]),
     ] {
         let answer = tab.get(view).await;
         assert_eq!(answer.status, 200, "{view}: {answer:?}");

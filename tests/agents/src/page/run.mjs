@@ -461,6 +461,7 @@ await check("without a script the views, a search and a no work, and there is no
   await bare.fill("#code", code);
   await bare.click("button");
   await bare.waitForSelector("h1:has-text('Now')");
+  await bare.screenshot({ path: path.join(PICTURES, "plain-light.png") });
   await bare.click("nav button:has-text('Search')");
   await bare.fill("#q", "decision:rejected force");
   await bare.click("form.search button, form button:has-text('Search')");
