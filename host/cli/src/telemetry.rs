@@ -99,6 +99,11 @@ impl HostTelemetry {
         }
     }
 
+    /// Returns the environment whose variables count.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
     /// Ends the sinks, after a last attempt to send what is left.
     pub(crate) fn end(&self) {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = None;

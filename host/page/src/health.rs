@@ -1,8 +1,9 @@
 //! Reads what works, and what does not.
 
 use crate::log_rows::{LogReader, agent};
-use crate::views::health::{AgentState, Check, Failed, State};
+use crate::views::health::{AgentState, Failed};
 use hookhost::audit::{DeliveryKind, Record};
+use hookhost_agents::install::check::{Check, CheckState};
 use hookhost_telemetry::explained::newest_first;
 use hookhost_telemetry::tally::is_proof;
 use hookhost_transcripts::{TranscriptPlaces, UnseenSessions};
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Maximum number of records in which last events and failures are looked for.
-const MAX_RECORDS: u64 = 20_000;
+const MAX_RECORDS: usize = 20_000;
 
 /// Maximum number of failures that are shown.
 const MAX_FAILURES: usize = 20;
@@ -39,12 +40,9 @@ pub(crate) struct Newest {
 impl Newest {
     pub(crate) fn read(reader: &LogReader) -> Result<Self, String> {
         let log = reader.open()?;
-        let last = log.last().map_err(|error| error.to_string())?;
-        let mut newest = Self { records: last, ..Self::default() };
+        let records = log.last().map_err(|error| error.to_string())?;
+        let (mut newest, mut left) = (Self { records, ..Self::default() }, MAX_RECORDS);
         newest_first(&log, u64::MAX, |line| {
-            if line.seq() + MAX_RECORDS <= last {
-                return ControlFlow::Break(());
-            }
             match line.entry() {
                 Ok(Record::Event(event)) if !is_proof(&event.header.session) => {
                     let seen = (event.header.time, line.seq(), event.event.name());
@@ -64,7 +62,8 @@ impl Newest {
                 }
                 _ => {}
             }
-            ControlFlow::Continue(())
+            left -= 1;
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
         .map_err(|error| error.to_string())?;
         Ok(newest)
@@ -145,53 +144,51 @@ pub(crate) fn disk(database: &Path) -> (Check, u64) {
         std::fs::metadata(path).ok().map(|file| file.len())
     });
     let directory = database.parent().unwrap_or(Path::new("/"));
+    let next = "make room on the disk of the log";
     let check = match rustix::fs::statvfs(directory) {
-        Err(error) => {
-            Check { name: "disk", state: State::Unknown, text: format!("the free space cannot be read: {error}") }
-        }
+        Err(error) => Check::unknown("disk", format!("the free space cannot be read: {error}"), next),
         Ok(found) => {
             let free = found.f_bavail.saturating_mul(found.f_frsize);
-            let state = if free < LITTLE_SPACE { State::Bad } else { State::Good };
-            let text = format!(
+            let says = format!(
                 "{} free for the log; events whose records cannot be written are denied",
                 crate::views::layout::bytes(free)
             );
-            Check { name: "disk", state, text }
+            if free < LITTLE_SPACE { Check::problem("disk", says, next) } else { Check::ok("disk", says) }
         }
     };
     (check, size.sum())
 }
 
-/// The last time that the whole log was verified.
+/// The last time that the whole log was verified: the check, and the number of records at that time.
 #[derive(Debug, Default)]
-pub(crate) struct Verified(Mutex<Option<(u64, bool, String)>>);
+pub(crate) struct Verified(Mutex<Option<(Check, u64)>>);
 
 impl Verified {
     /// Verifies the whole log.
-    pub(crate) fn verify(&self, reader: &LogReader) -> (State, String) {
+    pub(crate) fn verify(&self, reader: &LogReader) -> Check {
+        const NEXT: &str = "hookhost audit verify";
         let done = reader.open().and_then(|log| log.verify(None).map_err(|error| error.to_string()));
-        let (last, is_sound, text) = match done {
-            Err(error) => (0, false, error),
+        let (check, records) = match done {
+            Err(error) => (Check::problem("log", error, NEXT), 0),
             Ok(report) if report.is_sound() => {
-                (report.lines, true, format!("{} records are as they were written", report.lines))
+                (Check::ok("log", format!("{} records are as they were written", report.lines)), report.lines)
             }
             Ok(report) => {
                 let flaw = report.flaws.first().map(ToString::to_string).unwrap_or_default();
-                (report.lines, false, format!("{flaw}; run: hookhost audit verify"))
+                (Check::problem("log", flaw, NEXT), report.lines)
             }
         };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((last, is_sound, text.clone()));
-        (if is_sound { State::Good } else { State::Bad }, text)
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((check.clone(), records));
+        check
     }
 
     pub(crate) fn check(&self, records: u64) -> Check {
-        let (state, text) = match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            None => (State::Unknown, "not verified since this host began".to_owned()),
-            Some((last, true, text)) => {
-                (State::Good, format!("{text}; {} came since then", records.saturating_sub(*last)))
+        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            None => Check::unknown("log", "not verified since this host began", "the button below"),
+            Some((check, verified)) if check.state == CheckState::Ok => {
+                Check::ok("log", format!("{}; {} came since then", check.says, records.saturating_sub(*verified)))
             }
-            Some((_, false, text)) => (State::Bad, text.clone()),
-        };
-        Check { name: "log", state, text }
+            Some((check, _)) => check.clone(),
+        }
     }
 }

@@ -38,4 +38,4 @@ mod shown_text;
 mod views;
 
 pub use listeners::LoopbackListeners;
-pub use server::{Page, PageSettings};
+pub use server::{FurtherChecks, Page, PageSettings};

@@ -1,17 +1,19 @@
-//! New rows and questions, for all open tabs. One task reads the log while any tab is open; a tab that is slow loses rows, is told how
-//! many, and reads them again with the next view.
+//! New rows and questions, for all open tabs. One task reads the log while any tab is open. The stream of a tab that is too slow ends, so
+//! that the tab opens another one and loads what it missed.
 
 use crate::log_rows::{EventRow, LogReader};
 use crate::views::approvals::{Waiting, question};
 use crate::views::layout::event_row;
 use futures_util::Stream;
 use hookhost::Host;
-use hookhost::store::{FollowFrom, FollowedLog};
+use hookhost::store::{FollowFrom, FollowedLog, LogError, Position};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Mutex;
 use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 /// Interval at which the log is read.
@@ -32,7 +34,7 @@ pub(crate) const RESUMED_ROWS: usize = 200;
 /// Interval at which an idle stream sends something, so that a closed tab is noticed.
 const ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Number of changes that wait for a slow tab. It misses older ones.
+/// Number of changes that wait for a slow tab. Its stream ends if there are more.
 const CAPACITY: usize = 1024;
 
 /// Something new.
@@ -48,6 +50,8 @@ pub(crate) enum Change {
     Waiting(usize),
     /// The log cannot be read.
     Problem(String),
+    /// Another log is in the place of the one whose rows the tab shows.
+    OtherLog,
 }
 
 impl Change {
@@ -59,6 +63,9 @@ impl Change {
             Self::Gone(code) => format!("event: gone\ndata: {code}\n\n"),
             Self::Waiting(count) => format!("event: waiting\ndata: {count}\n\n"),
             Self::Problem(why) => format!("event: problem\ndata: {}\n\n", one_line(why)),
+            Self::OtherLog => {
+                "event: other-log\ndata: Another log took the place of the one that was shown.\n\n".to_owned()
+            }
         }
     }
 }
@@ -73,14 +80,13 @@ pub(crate) struct LiveFeed {
     reader: LogReader,
     host: Host,
     sender: broadcast::Sender<Change>,
-    is_reading: Arc<AtomicBool>,
-    waiting: Arc<Mutex<Vec<Waiting>>>,
+    is_reading: Mutex<bool>,
 }
 
 impl LiveFeed {
     pub(crate) fn new(reader: LogReader, host: Host) -> Self {
         let (sender, _) = broadcast::channel(CAPACITY);
-        Self { reader, host, sender, is_reading: Arc::default(), waiting: Arc::default() }
+        Self { reader, host, sender, is_reading: Mutex::default() }
     }
 
     /// Returns the number of open streams.
@@ -89,40 +95,65 @@ impl LiveFeed {
     }
 
     /// Returns the changes from now on, as server-sent events. `after` is the last record that the tab has, if it comes back.
-    pub(crate) fn stream(self: &Arc<Self>, after: Option<u64>) -> impl Stream<Item = String> + use<> {
+    ///
+    /// The log is open before this returns, so the tab gets each record that is written afterwards. It can get a record twice.
+    pub(crate) async fn stream(self: &Arc<Self>, after: Option<u64>) -> impl Stream<Item = String> + use<> {
         let receiver = self.sender.subscribe();
-        if !self.is_reading.swap(true, Ordering::AcqRel) {
-            let feed = Arc::clone(self);
-            tokio::spawn(async move { feed.read().await });
-        }
-        let mut first = ": hookhost\n\n".to_owned();
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        first.push_str(&Change::Waiting(waiting.len()).to_event());
-        drop(waiting);
-        if let Some(after) = after {
-            match self.reader.after(after, RESUMED_ROWS) {
-                Ok(rows) => first.extend(rows.iter().map(|row| row_change(row).to_event())),
-                Err(why) => first.push_str(&Change::Problem(why).to_event()),
+        let mut first = vec![];
+        let mut is_reading = self.is_reading.lock().await;
+        if !*is_reading {
+            let mut log = LiveLog::new(self.reader.path().to_owned());
+            let opened = spawn_blocking(move || {
+                let changes = log.next();
+                (log, changes)
+            });
+            if let Ok((log, changes)) = opened.await {
+                first = changes;
+                *is_reading = true;
+                let feed = Arc::clone(self);
+                tokio::spawn(async move { feed.read(log).await });
             }
         }
+        drop(is_reading);
+        if let Ok(open) = self.host.questions().await {
+            first.push(Change::Waiting(open.len()));
+        }
+        if let Some(after) = after {
+            let reader = self.reader.clone();
+            match spawn_blocking(move || reader.after(after, RESUMED_ROWS)).await {
+                Ok(Ok(rows)) => first.extend(rows.iter().map(row_change)),
+                Ok(Err(why)) => first.push(Change::Problem(why)),
+                Err(error) => first.push(Change::Problem(error.to_string())),
+            }
+        }
+        let first = std::iter::once(": hookhost\n\n".to_owned()).chain(first.iter().map(Change::to_event)).collect();
         let window = tokio::time::interval_at(Instant::now() + Duration::from_secs(1), Duration::from_secs(1));
         let tab = LiveTab { receiver, first: Some(first), window, sent: 0, more: 0, quiet: Duration::ZERO };
         futures_util::stream::unfold(tab, |mut tab| async move { Some((tab.next().await?, tab)) })
     }
 
     /// Reads the log and the questions until no tab is open.
-    async fn read(self: Arc<Self>) {
+    async fn read(self: Arc<Self>, mut log: LiveLog) {
         let mut interval = tokio::time::interval(LOG_INTERVAL);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut log: Option<FollowedLog> = None;
         let mut known: HashSet<String> = HashSet::new();
         let mut turn = 0;
-        while self.is_wanted() {
+        while self.is_wanted().await {
             interval.tick().await;
-            let path = self.reader.path().to_owned();
-            let read = tokio::task::spawn_blocking(move || next_rows(log, &path));
-            let (next, changes) = read.await.unwrap_or_default();
-            log = next;
+            let read = spawn_blocking(move || {
+                let changes = log.next();
+                (log, changes)
+            });
+            let changes = match read.await {
+                Ok((next, changes)) => {
+                    log = next;
+                    changes
+                }
+                Err(error) => {
+                    log = LiveLog::new(self.reader.path().to_owned());
+                    vec![Change::Problem(error.to_string())]
+                }
+            };
             let has_problem = changes.iter().any(|change| matches!(change, Change::Problem(_)));
             changes.into_iter().for_each(|change| self.send(change));
             if has_problem {
@@ -136,28 +167,24 @@ impl LiveFeed {
     }
 
     /// Returns true while a tab is open. Otherwise the next tab begins the reading anew.
-    fn is_wanted(&self) -> bool {
-        if self.sender.receiver_count() > 0 {
-            return true;
-        }
-        self.is_reading.store(false, Ordering::Release);
-        // A tab that came just now would wait for ever.
-        self.sender.receiver_count() > 0 && !self.is_reading.swap(true, Ordering::AcqRel)
+    async fn is_wanted(&self) -> bool {
+        // A tab that came just now waits for the lock, and learns whether anybody reads.
+        let mut is_reading = self.is_reading.lock().await;
+        *is_reading = self.sender.receiver_count() > 0;
+        *is_reading
     }
 
     async fn read_questions(&self, known: &mut HashSet<String>) {
         let Ok(open) = self.host.questions().await else { return };
-        let waiting: Vec<Waiting> = open.iter().map(Waiting::new).collect();
-        let codes: HashSet<String> = waiting.iter().map(|waiting| waiting.code.clone()).collect();
-        for new in waiting.iter().filter(|waiting| !known.contains(&waiting.code)) {
-            self.send(Change::Question(new.code.clone(), question(new).into_string()));
+        let codes: HashSet<String> = open.iter().map(|request| request.code.clone()).collect();
+        for new in open.iter().filter(|request| !known.contains(&request.code)) {
+            self.send(Change::Question(new.code.clone(), question(&Waiting::new(new)).into_string()));
         }
         known.difference(&codes).for_each(|gone| self.send(Change::Gone(gone.clone())));
         if *known != codes {
             self.send(Change::Waiting(codes.len()));
         }
         *known = codes;
-        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = waiting;
     }
 
     fn send(&self, change: Change) {
@@ -170,20 +197,47 @@ fn row_change(row: &EventRow) -> Change {
     Change::Row(row.seq, event_row(row).into_string())
 }
 
-/// Reads the records that were stored since the last call. Opens the log first, also if another file took its place.
-fn next_rows(log: Option<FollowedLog>, path: &std::path::Path) -> (Option<FollowedLog>, Vec<Change>) {
-    let log = log.filter(|log| !log.is_replaced());
-    let mut log = match log.map_or_else(|| FollowedLog::open(path, FollowFrom::End).map(|(log, _)| log), Ok) {
-        Ok(log) => log,
-        Err(error) => return (None, vec![Change::Problem(error.to_string())]),
-    };
-    match log.next_records(CAPACITY / 2) {
-        Ok(lines) => {
-            let rows = lines.iter().filter_map(EventRow::of_line);
-            let changes = rows.map(|row| row_change(&row)).collect();
-            (Some(log), changes)
+/// The log, followed from the time of the first reading on. It blocks the thread.
+struct LiveLog {
+    path: PathBuf,
+    log: Option<FollowedLog>,
+    /// The last record that was read.
+    position: Option<Position>,
+}
+
+impl LiveLog {
+    fn new(path: PathBuf) -> Self {
+        Self { path, log: None, position: None }
+    }
+
+    /// Reads the records that were stored since the last call. Opens the log first, also if another file took its place.
+    fn next(&mut self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        if let Err(error) = self.read(&mut changes) {
+            changes.push(Change::Problem(error.to_string()));
         }
-        Err(error) => (Some(log), vec![Change::Problem(error.to_string())]),
+        changes
+    }
+
+    fn read(&mut self, changes: &mut Vec<Change>) -> Result<(), LogError> {
+        let mut log = match self.log.take().filter(|log| !log.is_replaced()) {
+            Some(log) => log,
+            None => {
+                let from = self.position.map_or(FollowFrom::End, FollowFrom::After);
+                let (log, is_other) = FollowedLog::open(&self.path, from)?;
+                if is_other {
+                    changes.push(Change::OtherLog);
+                    FollowedLog::open(&self.path, FollowFrom::End)?.0
+                } else {
+                    log
+                }
+            }
+        };
+        let read = log.next_records(CAPACITY / 2);
+        self.position = Some(log.position());
+        self.log = Some(log);
+        changes.extend(read?.iter().filter_map(EventRow::of_line).map(|row| row_change(&row)));
+        Ok(())
     }
 }
 
@@ -213,8 +267,8 @@ impl LiveTab {
                         self.sent += u32::from(matches!(change, Change::Row(..)));
                         return Some(change.to_event());
                     }
-                    Err(RecvError::Lagged(missed)) => self.more += missed,
-                    Err(RecvError::Closed) => return None,
+                    // It may have missed a question, which no later change brings.
+                    Err(RecvError::Lagged(_) | RecvError::Closed) => return None,
                 },
                 _ = self.window.tick() => {
                     self.quiet = if self.sent > 0 { Duration::ZERO } else { self.quiet + Duration::from_secs(1) };
@@ -235,11 +289,110 @@ impl LiveTab {
 
 #[cfg(test)]
 mod tests {
-    use super::Change;
+    use super::{CAPACITY, Change, LiveFeed, LiveLog, ROWS_PER_SECOND};
+    use crate::log_rows::LogReader;
+    use futures_util::StreamExt as _;
+    use hookhost::session::Session;
+    use hookhost::{Config, Host};
+    use serde_json::json;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
 
     #[test]
     fn a_text_of_an_agent_cannot_end_an_event_of_the_stream() {
         let event = Change::Question("c0de".into(), "<pre>a\n\nevent: gone\r\ndata: x</pre>".into()).to_event();
         assert_eq!(event, "event: question\ndata: c0de <pre>a&#10;&#10;event: gone&#13;&#10;data: x</pre>\n\n");
+    }
+
+    async fn host(file: &Path) -> Host {
+        Host::builder(Config::empty()).without_cache().store(file).build().await.unwrap()
+    }
+
+    async fn call(host: &Host, session: &Session, command: &str) {
+        let _ = session.check_tool("bash", &json!({ "command": command })).await;
+        host.flush().await.unwrap();
+    }
+
+    /// Reads from the stream until it has sent this text.
+    async fn sent(stream: &mut (impl futures_util::Stream<Item = String> + Unpin), wanted: &str) -> String {
+        let mut text = String::new();
+        while !text.contains(wanted) {
+            text.push_str(&stream.next().await.unwrap());
+        }
+        text
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_tab_gets_each_row_that_is_written_after_its_stream_began() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("hookhost.db");
+        let host = host(&file).await;
+        let session = host.session("my-agent", "/work").unwrap();
+        for number in 0..20 {
+            // Each stream begins the reading of the log anew.
+            let feed = Arc::new(LiveFeed::new(LogReader::new(file.clone()), host.clone()));
+            let mut stream = Box::pin(feed.stream(None).await);
+            let command = format!("row-{number}");
+            call(&host, &session, &command).await;
+            let read = sent(&mut stream, &command);
+            tokio::time::timeout(std::time::Duration::from_secs(20), read).await.unwrap();
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_stream_of_a_tab_that_missed_changes_ends() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("hookhost.db");
+        let host = host(&file).await;
+        let feed = Arc::new(LiveFeed::new(LogReader::new(file), host));
+        let mut stream = Box::pin(feed.stream(None).await);
+        let first = stream.next().await.unwrap();
+        // The first changes say how many questions wait.
+        assert!(first.contains("event: waiting\ndata: 0\n\n"), "{first}");
+        for _ in 0..ROWS_PER_SECOND {
+            feed.send(Change::Gone("a".into()));
+        }
+        assert!(stream.next().await.is_some());
+        for _ in 0..=CAPACITY {
+            feed.send(Change::Gone("b".into()));
+        }
+        assert_eq!(stream.next().await, None);
+    }
+
+    #[tokio::test]
+    async fn a_tab_learns_that_another_log_took_the_place_of_the_one_it_shows() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("hookhost.db");
+        let rows = |log: &mut LiveLog| log.next().iter().map(Change::to_event).collect::<String>();
+        let first = host(&file).await;
+        let session = first.session("my-agent", "/work").unwrap();
+        call(&first, &session, "before").await;
+        let mut log = LiveLog::new(file.clone());
+        assert_eq!(rows(&mut log), "");
+        call(&first, &session, "first").await;
+        assert!(rows(&mut log).contains("first"));
+        drop((session, first));
+        // The same log in another file is followed as before.
+        let aside = directory.path().join("aside.db");
+        let moved = |from: &PathBuf, to: &PathBuf| {
+            for end in ["", "-wal", "-shm"] {
+                let path = |file: &PathBuf| format!("{}{end}", file.display());
+                let _ = std::fs::copy(path(from), path(to));
+                let _ = std::fs::remove_file(path(from));
+            }
+        };
+        moved(&file, &aside);
+        let gone = rows(&mut log);
+        assert!(gone.contains("event: problem") && !gone.contains("other-log"), "{gone}");
+        moved(&aside, &file);
+        assert_eq!(rows(&mut log), "");
+        moved(&file, &aside);
+        let second = host(&file).await;
+        let session = second.session("my-agent", "/work").unwrap();
+        call(&second, &session, "second").await;
+        let other = rows(&mut log);
+        assert!(other.contains("event: other-log"), "{other}");
+        call(&second, &session, "third").await;
+        assert!(rows(&mut log).contains("third"));
     }
 }

@@ -19,11 +19,12 @@ use crate::health::{self, Newest, UnseenCount, Verified};
 use crate::live::LiveFeed;
 use crate::log_rows::{EventRow, LogReader, Verdict};
 use crate::search::{Search, SearchQuery};
+use crate::server::FurtherChecks;
 use crate::shown_text::shown;
 use crate::views::approvals::{ApprovalsView, Waiting};
 use crate::views::event::{Again, EventView, answered};
 use crate::views::found::FoundView;
-use crate::views::health::{Check, HealthView, State, state};
+use crate::views::health::{HealthView, state};
 use crate::views::layout::{View, counted, sentence};
 use crate::views::now::{NowView, ROWS};
 use crate::views::passkeys::PasskeysView;
@@ -33,14 +34,16 @@ use crate::views::rules::{PluginEntry, RuleEntry, RulesView};
 use hookhost::approval::{Approval, ApprovalRequest};
 use hookhost::audit::{EventRecord, Record};
 use hookhost::command::replay_event;
-use hookhost::config::{Config, Digest, Entry};
+use hookhost::config::{Config, Digest};
 use hookhost::contract::PasskeyProof;
 use hookhost::passkey::{Challenge, NewPasskey, Passkeys};
 use hookhost::session::{QuestionGone, SessionSpec};
-use hookhost::store::RuleTexts;
+use hookhost::store::{LogError, RuleTexts};
 use hookhost::{Engine, Host};
+use hookhost_agents::install::check::Check;
 use hookhost_resident::{RulePauses, Settler};
 use hookhost_telemetry::explained::{EventName, Explained, newest_first};
+use hookhost_telemetry::last_matches::LastMatches;
 use hookhost_telemetry::tally::Tally;
 use hyper::StatusCode;
 use maud::{Markup, PreEscaped, html};
@@ -67,10 +70,10 @@ const TRIES: &str = "hookhost-page";
 const EXPLAIN_TIMEOUT: Duration = Duration::from_millis(700);
 
 /// Maximum number of records that a report counts.
-const MAX_REPORTED: u64 = 200_000;
+const MAX_REPORTED: usize = 200_000;
 
-/// Maximum number of records in which the last match of each rule is looked for.
-const MAX_MATCHED: u64 = 20_000;
+/// Maximum number of records in which the first answer to a question is looked for.
+const MAX_MATCHED: usize = 20_000;
 
 /// Time to wait until the log says who gave the first answer to a question.
 const FIRST_ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -86,6 +89,7 @@ pub(crate) struct Site {
     pub(crate) cache: Option<PathBuf>,
     /// The user's name.
     pub(crate) person: Option<String>,
+    pub(crate) checks: Option<FurtherChecks>,
     pub(crate) access: Access,
     pub(crate) live: Arc<LiveFeed>,
     pub(crate) search: Search,
@@ -205,15 +209,15 @@ impl Site {
             let why = "This page has no access any more. Run in a terminal: hookhost ui --plain";
             return (StatusCode::UNAUTHORIZED, plain::entrance(Some(why)));
         };
-        let mut words = fields.get("act").unwrap_or_default().splitn(3, ' ');
-        let (act, answer, from) = (words.next().unwrap_or_default(), words.next().unwrap_or_default(), words.next());
+        let (act, answer) = fields.get("act").and_then(|act| act.split_once(' ')).unwrap_or_default();
         let done = match (act, answer) {
             ("", _) => None,
             // These pages have no button with another answer.
             (act, "" | "no") => Some(self.act(act, br#"{"answer":"no"}"#, &grant).await.1),
             _ => Some(html! { "This page gives no such answer." }),
         };
-        let target = from.or(fields.get("path")).or(fields.get("form")).unwrap_or("/");
+        // The path of a link comes before that of the page with the link.
+        let target = fields.get("path").or(fields.get("form")).or(fields.get("from")).unwrap_or("/");
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Query::parse(query)),
             None => (target, fields.of_view()),
@@ -242,8 +246,10 @@ impl Site {
             ["health", "verify"] => {
                 let (verified, reader) = (Arc::clone(&self.verified), self.reader.clone());
                 let done = tokio::task::spawn_blocking(move || verified.verify(&reader)).await;
-                let (what, text) = done.unwrap_or((State::Unknown, "the check ended early".to_owned()));
-                (StatusCode::OK, html! { (state(what)) " " (shown(&text)) })
+                let check =
+                    done.unwrap_or_else(|error| Check::unknown("log", error.to_string(), "hookhost audit verify"));
+                let markup = html! { (state(check.state)) " " (shown(&check.says)) @if let Some(next) = &check.next { "; next: " (shown(next)) } };
+                (StatusCode::OK, markup)
             }
             _ => said(StatusCode::NOT_FOUND, "There is nothing at this address."),
         }
@@ -396,7 +402,8 @@ impl Site {
         let loaded = self.settler()?.rules().of(directory).await?;
         let config = loaded.rules.config();
         let reader = self.reader.clone();
-        let matches = blocking(move || LastMatches::read(&reader)).await?;
+        let read = move || LastMatches::read(&reader.open()?).map_err(|error| error.to_string());
+        let matches = blocking(read).await?;
         let off = RulePauses::current(&self.state);
         let rules = config.rules().iter().map(|rule| {
             RuleEntry::new(rule, off.of(rule).map(|pause| pause.until), matches.rules.get(&rule.row.id).copied())
@@ -435,11 +442,15 @@ impl Site {
             Ok(call) => call,
             Err(_) => Call { name: "bash".to_owned(), arguments: serde_json::json!({ "command": call }) },
         };
+        // A plugin with such a grant would write real files and send real requests.
+        let (config, left_out) = config.for_replay();
         let host = self.trial_host(config).await?;
         let session = host.open_session(SessionSpec::new(TRIES, directory)).map_err(|error| error.to_string())?;
         let settled = session.check_tool(&name, &arguments).await;
         let now = decision(&settled.record);
-        Ok(Again { then: None, now: Some(now), is_same: false, not_replayable: Vec::new() })
+        let why = "is not asked here, because it may write files, send data or ask a model";
+        let not_replayable = left_out.iter().map(|name| format!("{name} {why}")).collect();
+        Ok(Again { then: None, now: Some(now), is_same: false, not_replayable })
     }
 
     async fn health(&self) -> Result<View, String> {
@@ -447,18 +458,19 @@ impl Site {
         let newest = blocking(move || Newest::read(&reader)).await?;
         let (unseen, is_reading) = self.unseen.get(&self.reader);
         let (disk, size) = health::disk(self.reader.path());
-        let host = Check {
-            name: "host",
-            state: State::Good,
-            text: format!(
-                "version {}, {}, rules of {}",
-                env!("CARGO_PKG_VERSION"),
-                counted(self.settler()?.sessions().count(), "open session", "open sessions"),
-                counted(self.settler()?.rules().count(), "directory", "directories")
-            ),
-        };
+        let (sessions, directories) = (self.settler()?.sessions().count(), self.settler()?.rules().count());
+        let host = format!(
+            "version {}, {}, rules of {}",
+            env!("CARGO_PKG_VERSION"),
+            counted(sessions, "open session", "open sessions"),
+            counted(directories, "directory", "directories")
+        );
+        let mut checks = vec![Check::ok("host", host), self.verified.check(newest.records), disk];
+        if let Some(further) = self.checks.clone() {
+            checks.extend(blocking(move || Ok(further())).await?);
+        }
         let view = HealthView {
-            checks: vec![host, self.verified.check(newest.records), disk],
+            checks,
             agents: health::agents(&newest, &unseen),
             is_reading,
             failures: newest.failures,
@@ -475,7 +487,7 @@ impl Site {
         let since = now.saturating_sub(Duration::from_secs(hours * 3600));
         let since = u64::try_from(since.as_millis()).unwrap_or_default();
         let reader = self.reader.clone();
-        let (tally, is_cut) = blocking(move || tally(&reader, since)).await?;
+        let (tally, is_cut) = blocking(move || tally(&reader, since, MAX_REPORTED)).await?;
         Ok(ReportView { period, since, tally, is_cut }.render())
     }
 
@@ -554,10 +566,8 @@ fn decision(record: &EventRecord) -> (Verdict, Vec<String>, Option<String>) {
 
 /// Finds the newest answer to the question of an event.
 fn first_answer(reader: &LogReader, id: &str) -> Result<Option<String>, String> {
-    let log = reader.open()?;
-    let first = log.last().map_err(|error| error.to_string())?.saturating_sub(MAX_MATCHED);
-    let mut found = None;
-    newest_first(&log, u64::MAX, |line| {
+    let (mut found, mut left) = (None, MAX_MATCHED);
+    newest_first(&reader.open()?, u64::MAX, |line| {
         if line.text().contains(id)
             && let Ok(Record::Approval(answer)) = line.entry()
             && answer.id == id
@@ -566,64 +576,37 @@ fn first_answer(reader: &LogReader, id: &str) -> Result<Option<String>, String> 
             let via = answer.answer.via.map(|via| format!(" via {via}")).unwrap_or_default();
             found = Some(format!("{}{by}{via}.", answered(answer.answer.kind)));
         }
-        if found.is_some() || line.seq() <= first { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        left -= 1;
+        if found.is_some() || left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
     .map_err(|error| error.to_string())?;
     Ok(found)
 }
 
-/// The last decisions by rule and by plugin: time and record.
-#[derive(Default)]
-struct LastMatches {
-    rules: HashMap<String, (u64, u64)>,
-    plugins: HashMap<String, (u64, u64)>,
-}
-
-impl LastMatches {
-    fn read(reader: &LogReader) -> Result<Self, String> {
-        let log = reader.open()?;
-        let first = log.last().map_err(|error| error.to_string())?.saturating_sub(MAX_MATCHED);
-        let mut matches = Self::default();
-        newest_first(&log, u64::MAX, |line| {
-            if line.seq() <= first {
-                return ControlFlow::Break(());
-            }
-            let Ok(Record::Event(event)) = line.entry() else { return ControlFlow::Continue(()) };
-            let at = (event.header.time, line.seq());
-            for call in &event.calls {
-                if call.plugin == Entry::RULES {
-                    for finding in &call.findings {
-                        matches.rules.entry(finding.code.clone()).or_insert(at);
-                    }
-                }
-            }
-            for name in event.by.iter().chain(&event.changed_by) {
-                matches.plugins.entry(name.clone()).or_insert(at);
-            }
-            ControlFlow::Continue(())
-        })
-        .map_err(|error| error.to_string())?;
-        Ok(matches)
-    }
-}
-
-/// Counts the records since this time. Returns true if there are more than are counted.
-fn tally(reader: &LogReader, since: u64) -> Result<(Tally, bool), String> {
+/// Counts at most this number of records since this time. Returns true if there are more than are counted.
+fn tally(reader: &LogReader, since: u64, most: usize) -> Result<(Tally, bool), String> {
     let log = reader.open()?;
-    let first = log.last().map_err(|error| error.to_string())?.saturating_sub(MAX_REPORTED);
-    let (mut lines, mut is_cut) = (Vec::new(), false);
+    let (mut first, mut left, mut is_cut) = (None, most, false);
+    // The tally needs the records in their order. So their beginning is found first, and no record is kept in memory.
     newest_first(&log, u64::MAX, |line| {
         let Ok(record) = line.entry() else { return ControlFlow::Continue(()) };
-        if record.time() < since {
+        is_cut = left == 0 && record.time() >= since;
+        if left == 0 || record.time() < since {
             return ControlFlow::Break(());
         }
-        is_cut = line.seq() <= first;
-        lines.push(record);
-        if is_cut { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        (first, left) = (Some(line.seq()), left - 1);
+        ControlFlow::Continue(())
     })
     .map_err(|error| error.to_string())?;
     let mut tally = Tally::new(since);
-    lines.iter().rev().for_each(|record| tally.add(record));
+    let Some(first) = first else { return Ok((tally, is_cut)) };
+    for line in log.lines_after(first - 1).map_err(|error| error.to_string())? {
+        match line {
+            Ok(line) => line.entry().iter().for_each(|record| tally.add(record)),
+            Err(LogError::Line { .. }) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
     Ok((tally, is_cut))
 }
 
@@ -634,7 +617,30 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + 
 
 #[cfg(test)]
 mod tests {
-    use super::Query;
+    use super::{Query, tally};
+    use crate::log_rows::LogReader;
+    use hookhost::{Config, Host};
+    use serde_json::json;
+
+    #[tokio::test]
+    async fn a_report_counts_the_newest_records_and_says_if_there_are_more() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("hookhost.db");
+        let host = Host::builder(Config::empty()).without_cache().store(&file).build().await.unwrap();
+        let session = host.session("my-agent", "/work").unwrap();
+        for number in 0..10 {
+            let _ = session.check_tool("bash", &json!({ "command": number })).await;
+        }
+        host.flush().await.unwrap();
+        let reader = LogReader::new(file);
+        let counted = |since, most| tally(&reader, since, most).map(|(tally, is_cut)| (tally.total.events, is_cut));
+        assert_eq!(counted(0, 1000).unwrap(), (10, false));
+        assert_eq!(counted(0, 4).unwrap(), (4, true));
+        assert_eq!(counted(u64::MAX, 1000).unwrap(), (0, false));
+        // Exactly the records that there are.
+        let records = usize::try_from(reader.open().unwrap().last().unwrap()).unwrap();
+        assert_eq!(counted(0, records).unwrap(), (10, false));
+    }
 
     #[test]
     fn the_parameters_of_an_address_are_decoded() {

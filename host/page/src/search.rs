@@ -80,7 +80,8 @@ impl SearchQuery {
     }
 }
 
-/// Returns true if a word of `text` begins with `word`. Both are in lower case. So the index and the reading of the log find the same.
+/// Returns true if a word of `text` begins with `word`. Both are in lower case. A word consists of letters and digits; `index::in_words` relies
+/// on that.
 fn has_word(text: &str, word: &str) -> bool {
     let begins_with_letter = word.chars().next().is_some_and(char::is_alphanumeric);
     text.match_indices(word).any(|(place, _)| {
@@ -269,10 +270,12 @@ pub(crate) fn searched_text(row: &EventRow, event: &EventRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Search, SearchQuery, contains_in_any_case, has_word, index};
+    use super::{Running, Search, SearchIndex, SearchQuery, contains_in_any_case, has_word, index};
     use crate::log_rows::LogReader;
+    use hookhost::store::Log;
     use hookhost::{Config, Host};
     use serde_json::json;
+    use std::path::Path;
 
     #[test]
     fn whatever_a_person_types_is_a_search() {
@@ -328,28 +331,44 @@ mod tests {
         let expression = |text: &str| index::expression(&SearchQuery::parse(text));
         assert_eq!(
             expression("a\" OR body:x*"),
-            Some(r#"body : "a""" * AND body : "or" * AND body : "body:x*" *"#.to_owned())
+            Some(r#"body : "a" * AND body : "or" * AND body : "body x" *"#.to_owned())
         );
         assert_eq!(expression("-- \" ("), None);
+    }
+
+    /// The numbers that a search finds by reading the log, and by the index.
+    fn both(log: &Log, index: &SearchIndex, query: &SearchQuery) -> [(Vec<u64>, Option<u64>); 2] {
+        let mut read = Running::new(query);
+        read.scan(log, u64::MAX, 0).unwrap();
+        let mut looked_up = Running::new(query);
+        match index::expression(query) {
+            Some(expression) => looked_up.look_up(log, index, &expression, u64::MAX).unwrap(),
+            None => looked_up.scan(log, u64::MAX, 0).unwrap(),
+        }
+        [read, looked_up].map(|done| (done.found.rows.iter().map(|row| row.seq).collect(), done.found.next))
+    }
+
+    /// Records these commands, and indexes them.
+    async fn indexed(file: &Path, commands: &[String]) -> (Search, Log, SearchIndex) {
+        let host = Host::builder(Config::empty()).without_cache().store(file).build().await.unwrap();
+        let session = host.session("my-agent", "/work").unwrap();
+        for command in commands {
+            let _ = session.check_tool("bash", &json!({ "command": command })).await;
+        }
+        host.flush().await.unwrap();
+        let search = Search::new(LogReader::new(file.to_owned()));
+        search.index_all().unwrap();
+        let log = search.reader.open().unwrap();
+        let index = search.index(&log).unwrap();
+        (search, log, index)
     }
 
     #[tokio::test]
     async fn the_index_finds_what_reading_the_log_finds() {
         let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("hookhost.db");
-        let host = Host::builder(Config::empty()).without_cache().store(&file).build().await.unwrap();
-        let session = host.session("my-agent", "/work").unwrap();
-        for number in 0..30 {
-            for command in ["git push --force", "Résumé \u{202e} \" OR NEAR(", "foo_bar-baz", "日本語 text"] {
-                let _ = session.check_tool("bash", &json!({ "command": format!("{command} {number}") })).await;
-            }
-        }
-        host.flush().await.unwrap();
-        let search = Search::new(LogReader::new(file));
-        let last = search.index_all().unwrap();
-        assert!(last > 100);
-        let log = search.reader.open().unwrap();
-        let index = search.index(&log).unwrap();
+        let commands = ["git push --force", "Résumé \u{202e} \" OR NEAR(", "foo_bar-baz", "日本語 text"];
+        let commands: Vec<_> = (0..30).flat_map(|number| commands.map(|text| format!("{text} {number}"))).collect();
+        let (search, log, index) = indexed(&directory.path().join("hookhost.db"), &commands).await;
         for text in [
             "push",
             "--force",
@@ -365,21 +384,83 @@ mod tests {
             "nothing",
             "agent:my-agent",
         ] {
-            let query = SearchQuery::parse(text);
-            let read = {
-                let mut running = super::Running::new(&query);
-                running.scan(&log, u64::MAX, 0).unwrap();
-                running.found
-            };
-            let Some(expression) = index::expression(&query) else { continue };
-            let mut running = super::Running::new(&query);
-            running.look_up(&log, &index, &expression, last + 1).unwrap();
-            let numbers = |found: &super::Found| (found.rows.iter().map(|row| row.seq).collect::<Vec<_>>(), found.next);
-            assert_eq!(numbers(&running.found), numbers(&read), "{text}");
+            let [read, looked_up] = both(&log, &index, &SearchQuery::parse(text));
+            assert_eq!(looked_up, read, "{text}");
         }
         // An index of another log, and a damaged one, are made anew.
         drop(index);
-        std::fs::write(super::SearchIndex::path(&search.reader), "no database").unwrap();
-        assert_eq!(search.index_all().unwrap(), last);
+        std::fs::write(SearchIndex::path(&search.reader), "no database").unwrap();
+        assert_eq!(search.index_all().unwrap(), log.last().unwrap());
+    }
+
+    #[tokio::test]
+    async fn the_index_has_the_words_at_the_end_of_a_long_record() {
+        let directory = tempfile::tempdir().unwrap();
+        let command = format!("{} lastword", "filler ".repeat(10_000));
+        let (_, log, index) = indexed(&directory.path().join("hookhost.db"), &[command, "short".to_owned()]).await;
+        let [read, looked_up] = both(&log, &index, &SearchQuery::parse("lastw"));
+        assert_eq!((looked_up.0.len(), &looked_up), (1, &read));
+    }
+
+    /// Characters in which two notions of a word could differ: letters of later versions of Unicode, marks, numbers, letters for private use,
+    /// and characters whose lower case is longer.
+    const LETTERS: &[char] = &[
+        'a',
+        'b',
+        'B',
+        '1',
+        ' ',
+        '-',
+        '_',
+        '"',
+        '*',
+        ':',
+        '\u{0}',
+        'é',
+        'É',
+        'e',
+        '\u{301}',
+        'ß',
+        'İ',
+        'K',
+        'Σ',
+        'ς',
+        '日',
+        '本',
+        'Ⓐ',
+        '²',
+        '½',
+        'ⅷ',
+        '\u{e000}',
+        '\u{93f}',
+        '𞤀',
+        '\u{1f600}',
+        '\u{202e}',
+        '\u{200b}',
+        '\u{1e900}',
+        '\u{1fbf1}',
+    ];
+
+    #[tokio::test]
+    async fn the_index_finds_what_reading_the_log_finds_in_any_text() {
+        use proptest::strategy::{Strategy as _, ValueTree as _};
+        let directory = tempfile::tempdir().unwrap();
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        let text = |most| {
+            proptest::collection::vec(proptest::sample::select(LETTERS), 1..most)
+                .prop_map(|letters| letters.into_iter().collect::<String>())
+        };
+        let mut next = |most| text(most).new_tree(&mut runner).unwrap().current();
+        let commands: Vec<String> = (0..150).map(|_| next(12)).collect();
+        let (_, log, index) = indexed(&directory.path().join("hookhost.db"), &commands).await;
+        let mut found = 0;
+        for command in &commands {
+            for query in [next(4), next(3), command.clone()] {
+                let [read, looked_up] = both(&log, &index, &SearchQuery::parse(&query));
+                assert_eq!(looked_up, read, "{query:?}");
+                found += read.0.len();
+            }
+        }
+        assert!(found > 500, "{found}");
     }
 }

@@ -13,6 +13,7 @@ use crate::views::layout::shell;
 use crate::views::plain::entrance;
 use futures_util::StreamExt as _;
 use hookhost::{Engine, Host};
+use hookhost_agents::install::check::Check;
 use hookhost_client::frame::LinkPurpose;
 use hookhost_resident::{PageLinks, Settler};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -66,6 +67,9 @@ static HEADERS: [(HeaderName, HeaderValue); 8] = [
     (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
 ];
 
+/// Makes checks that the page does not know itself.
+pub type FurtherChecks = Arc<dyn Fn() -> Vec<Check> + Send + Sync>;
+
 /// What a page needs.
 #[non_exhaustive]
 pub struct PageSettings {
@@ -78,6 +82,8 @@ pub struct PageSettings {
     pub cache: Option<PathBuf>,
     /// The user's name, for answers.
     pub person: Option<String>,
+    /// Further checks for the view of what works. They may read the disk.
+    pub checks: Option<FurtherChecks>,
     /// The listeners and the tabs of an earlier version of the program.
     pub inherited: Option<(LoopbackListeners, String)>,
 }
@@ -91,6 +97,7 @@ impl PageSettings {
             database,
             cache: None,
             person: None,
+            checks: None,
             inherited: None,
         }
     }
@@ -113,7 +120,7 @@ impl Page {
     /// Creates a page. If it has listeners of an earlier version, it serves at once.
     #[must_use]
     pub fn new(settings: PageSettings) -> Self {
-        let PageSettings { settler, host, database, cache, person, inherited } = settings;
+        let PageSettings { settler, host, database, cache, person, checks, inherited } = settings;
         let reader = LogReader::new(database);
         let state = reader.path().parent().unwrap_or(Path::new("/")).to_owned();
         let live = Arc::new(LiveFeed::new(reader.clone(), host.clone()));
@@ -125,6 +132,7 @@ impl Page {
             state,
             cache,
             person,
+            checks,
             access: Access::default(),
             live,
             search,
@@ -331,7 +339,7 @@ async fn respond(
     };
     touch(used);
     if path == "/live" {
-        return live(site, request.headers());
+        return live(site, request.headers()).await;
     }
     let query = Query::parse(request.uri().query().unwrap_or_default());
     let (status, view) = site.view(&path, &query, &grant).await;
@@ -374,12 +382,12 @@ fn open(site: &Site, is_own: bool, body: &[u8]) -> Response<Body> {
 }
 
 /// Streams new rows and questions.
-fn live(site: &Arc<Site>, headers: &header::HeaderMap) -> Response<Body> {
+async fn live(site: &Arc<Site>, headers: &header::HeaderMap) -> Response<Body> {
     if site.live.streams() >= MAX_STREAMS {
         return text(StatusCode::TOO_MANY_REQUESTS, "too many tabs are live: close one");
     }
     let after = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-    let events = site.live.stream(after).map(|event| Ok(Frame::data(Bytes::from(event))));
+    let events = site.live.stream(after).await.map(|event| Ok(Frame::data(Bytes::from(event))));
     let mut answer = Response::new(StreamBody::new(events).boxed_unsync());
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     answer

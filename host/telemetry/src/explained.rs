@@ -49,6 +49,9 @@ pub enum ExplainError {
     /// The record belongs to no event.
     #[error("record {0} is about no event")]
     AboutNoEvent(u64),
+    /// The event was not found in the time that the caller gives.
+    #[error("the log is so long that the event was not found in time")]
+    TooLong,
     /// The record cannot be read.
     #[error("record {seq} cannot be read: {problem}")]
     Unreadable {
@@ -60,18 +63,20 @@ pub enum ExplainError {
 }
 
 impl Explained {
-    /// Finds an event and the records that belong to it. `within` limits the time of each of the two searches for those records.
+    /// Finds an event and the records that belong to it. `within` limits the time of each search: for the event, and for the records
+    /// before and after it.
     ///
     /// # Errors
-    /// If the log cannot be read, or if the record with the number is about no event.
+    /// If the log cannot be read, if the record with the number is about no event, or if the event is not found in time.
     pub fn find(log: &Log, name: EventName<'_>, within: Option<Duration>) -> Result<Option<Self>, ExplainError> {
         let found = match name {
-            EventName::LastDecided => last(log, |event| {
-                !deciding_rules(event).is_empty() || event.calls.iter().any(|call| call.failure.is_some())
+            EventName::LastDecided => last(log, u64::MAX, within, "", |event| {
+                let has_failure = event.calls.iter().any(|call| call.failure.is_some());
+                !is_proof(&event.header.session) && (has_failure || !deciding_rules(event).is_empty())
             })?,
-            EventName::Last => last(log, |_| true)?,
-            EventName::Number(seq) => numbered(log, seq)?,
-            EventName::Id(id) => identified(log, id)?,
+            EventName::Last => last(log, u64::MAX, within, "", |event| !is_proof(&event.header.session))?,
+            EventName::Number(seq) => numbered(log, seq, within)?,
+            EventName::Id(id) => last(log, u64::MAX, within, id, |event| event.id == id)?,
         };
         let Some((seq, event)) = found else { return Ok(None) };
         let mut explained = Self { seq, event, opened: None, later: Vec::new(), is_cut: false };
@@ -116,12 +121,13 @@ impl Explained {
     }
 }
 
-/// Visits the records before `before`, the newest first, until `visit` breaks. Records that cannot be read are left out.
+/// Visits the records before `before`, the newest first, until `visit` breaks. Records that cannot be read are left out. A gap between the
+/// numbers costs no more than a page, however large it is.
 ///
 /// # Errors
 /// If the log cannot be read.
 pub fn newest_first(log: &Log, before: u64, mut visit: impl FnMut(&Line) -> ControlFlow<()>) -> Result<(), LogError> {
-    let mut end = before.saturating_sub(1).min(log.last()?);
+    let mut end = log.last_up_to(before.saturating_sub(1))?;
     while end > 0 {
         let begin = end.saturating_sub(PAGE);
         let mut page = Vec::new();
@@ -138,55 +144,49 @@ pub fn newest_first(log: &Log, before: u64, mut visit: impl FnMut(&Line) -> Cont
                 return Ok(());
             }
         }
-        end = begin;
+        end = log.last_up_to(begin)?;
     }
     Ok(())
 }
 
-/// Returns the last event that `is_wanted`, except the events by which `hookhost doctor` proves a hook.
-fn last(log: &Log, is_wanted: impl Fn(&EventRecord) -> bool) -> Result<Option<(u64, EventRecord)>, LogError> {
-    let mut found = None;
-    newest_first(log, u64::MAX, |line| {
-        if let Ok(Record::Event(event)) = line.entry()
-            && !is_proof(&event.header.session)
+/// Returns the last event before the record `before` that `is_wanted`. Its record contains `text`. The events that a person asks about are
+/// mostly recent, so the search begins at the end.
+fn last(
+    log: &Log,
+    before: u64,
+    within: Option<Duration>,
+    text: &str,
+    is_wanted: impl Fn(&EventRecord) -> bool,
+) -> Result<Option<(u64, EventRecord)>, ExplainError> {
+    let begun = Instant::now();
+    let (mut found, mut is_over) = (None, false);
+    newest_first(log, before, |line| {
+        if line.text().contains(text)
+            && let Ok(Record::Event(event)) = line.entry()
             && is_wanted(&event)
         {
             found = Some((line.seq(), *event));
             return ControlFlow::Break(());
         }
-        ControlFlow::Continue(())
+        is_over = within.is_some_and(|within| begun.elapsed() > within);
+        if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    Ok(found)
+    if is_over { Err(ExplainError::TooLong) } else { Ok(found) }
 }
 
-fn numbered(log: &Log, seq: u64) -> Result<Option<(u64, EventRecord)>, ExplainError> {
+fn numbered(log: &Log, seq: u64, within: Option<Duration>) -> Result<Option<(u64, EventRecord)>, ExplainError> {
     let Some(before) = seq.checked_sub(1) else { return Ok(None) };
     let line = log.lines_after(before)?.next();
     let Some(Ok(line)) = line.filter(|line| line.as_ref().is_ok_and(|line| line.seq() == seq)) else { return Ok(None) };
     match line.entry() {
         Ok(Record::Event(event)) => Ok(Some((seq, *event))),
         Ok(other) => match id_of(&other) {
-            Some(id) => identified(log, id),
+            // An event is recorded before all that belongs to it.
+            Some(id) => last(log, seq, within, id, |event| event.id == *id),
             None => Err(ExplainError::AboutNoEvent(seq)),
         },
         Err(problem) => Err(ExplainError::Unreadable { seq, problem }),
     }
-}
-
-/// Finds an event by its identifier. The events that a person asks about are mostly recent, so the search begins at the end.
-fn identified(log: &Log, id: &str) -> Result<Option<(u64, EventRecord)>, ExplainError> {
-    let mut found = None;
-    newest_first(log, u64::MAX, |line| {
-        if line.text().contains(id)
-            && let Ok(Record::Event(event)) = line.entry()
-            && event.id == id
-        {
-            found = Some((line.seq(), *event));
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    })?;
-    Ok(found)
 }
 
 /// Returns the identifier of the event to which a record belongs.
@@ -205,5 +205,65 @@ fn is_about(record: &Record, id: &String) -> bool {
     match record {
         Record::Operator(action) => action.labels.iter().any(|label| label.of == *id),
         _ => id_of(record) == Some(id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EventName, ExplainError, Explained, newest_first};
+    use hookhost::store::Log;
+    use hookhost::{Config, Host};
+    use rusqlite::Connection;
+    use serde_json::json;
+    use std::ops::ControlFlow;
+    use std::path::Path;
+    use std::time::Duration;
+
+    async fn log(file: &Path, calls: u32) -> Log {
+        let host = Host::builder(Config::empty()).without_cache().store(file).build().await.unwrap();
+        let session = host.session("my-agent", "/work").unwrap();
+        for number in 0..calls {
+            let _ = session.check_tool("bash", &json!({ "command": number })).await;
+        }
+        drop(session);
+        host.drain(Duration::from_secs(5)).await.unwrap();
+        Log::open(file).unwrap().only_stored()
+    }
+
+    fn numbers(log: &Log) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        newest_first(log, u64::MAX, |line| {
+            numbers.push(line.seq());
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        numbers
+    }
+
+    #[tokio::test]
+    async fn a_row_with_a_far_number_does_not_make_a_search_step_through_nothing() {
+        const FAR: u64 = 4_000_000_000_000_000_000;
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("hookhost.db");
+        let log = log(&file, 600).await;
+        let before = numbers(&log);
+        assert!(before.len() > 600 && before.is_sorted_by(|a, b| a > b), "{before:?}");
+        let database = Connection::open(&file).unwrap();
+        // The text of one row has the number of the row, and that of the other row has not.
+        let select = "INSERT INTO audit (seq, hash, line) SELECT ?1, zeroblob(32), replace(line, '\"seq\":1,', ?2) FROM audit WHERE seq = 1";
+        database.execute(select, (FAR.cast_signed(), format!("\"seq\":{FAR},"))).unwrap();
+        database.execute(select, (FAR.cast_signed() - 100_000, "\"seq\":1,")).unwrap();
+        assert_eq!(numbers(&log), [vec![FAR], before].concat());
+        let last = Explained::find(&log, EventName::Last, Some(Duration::from_secs(60))).unwrap().unwrap();
+        assert!(last.event.original.get().contains(r#""command":599"#), "{last:?}");
+    }
+
+    #[tokio::test]
+    async fn a_search_for_an_event_ends_in_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = log(&directory.path().join("hookhost.db"), 3).await;
+        let found = Explained::find(&log, EventName::Id("no such event"), Some(Duration::ZERO));
+        assert!(matches!(found, Err(ExplainError::TooLong)), "{found:?}");
+        assert!(Explained::find(&log, EventName::Id("no such event"), None).unwrap().is_none());
     }
 }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`tally`] | counts the decisions of a period, by rule and by agent |
 //! | [`explained`] | finds one event, with the records that belong to it |
+//! | [`last_matches`] | finds when each rule and each plugin decided last |
 //! | `names` | the names of attributes, events and metrics |
 //! | `error` | the errors of telemetry |
 //! | [`positions`] | the file that contains how far each sink has come |
@@ -46,6 +47,7 @@ pub mod evidence;
 pub mod explained;
 mod exposition;
 mod http;
+pub mod last_matches;
 mod lines;
 mod meter;
 mod names;

@@ -175,7 +175,7 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
         Some(address) => with_http(resident, address, secret(args.acs_key.as_deref())?, &telemetry, &mut inherited)?,
         None => (resident, None),
     };
-    let page = page(&settler, inherited_page(&mut inherited, listener.is_some()))?;
+    let page = page(&settler, &telemetry, inherited_page(&mut inherited, listener.is_some()))?;
     let resident = resident.with_page(Arc::clone(&page) as Arc<dyn PageLinks>);
     let idle = args.idle.or_else(|| args.on_demand.then_some(IDLE));
     let upkeep = tokio::spawn(log_upkeep::keep_up(host.clone()));
@@ -257,10 +257,16 @@ impl Successor {
 }
 
 /// Creates the page.
-fn page(settler: &Arc<Settler>, inherited: Option<(LoopbackListeners, String)>) -> Result<Arc<Page>, CliError> {
+fn page(
+    settler: &Arc<Settler>,
+    telemetry: &Arc<HostTelemetry>,
+    inherited: Option<(LoopbackListeners, String)>,
+) -> Result<Arc<Page>, CliError> {
     let mut settings = PageSettings::new(settler, audit_log::path()?);
     settings.cache = configuration::cache();
     settings.person = super::off::person();
+    let telemetry = Arc::clone(telemetry);
+    settings.checks = Some(Arc::new(move || super::doctor::log_reader_checks(telemetry.environment())));
     settings.inherited = inherited;
     Ok(Arc::new(Page::new(settings)))
 }

@@ -56,6 +56,7 @@ function wake(root) {
 // Shows the view at a path. With `focus`, a screen reader begins to read it.
 async function show(path, focus) {
   const turn = ++shown;
+  const missed = show.missed = []; // Changes that come after the server has made the view, and before it is here.
   main.setAttribute("aria-busy", "true");
   for (const link of document.querySelectorAll("header nav a")) {
     const is = link.pathname === "/" ? path.split("?")[0] === "/" : path.startsWith(link.pathname);
@@ -67,9 +68,10 @@ async function show(path, focus) {
     if (turn !== shown) return;
     if (answer.status === 401) return refuse(text);
     put(main, text);
+    missed.forEach(take);
   } catch {
     if (turn === shown) say("hookhost does not answer. Is it running? hookhost ui starts it.");
-  }
+  } finally { if (turn === shown) show.missed = null; }
   main.setAttribute("aria-busy", "false");
   const view = main.querySelector("[data-title]");
   if (view) document.title = view.dataset.title + " – hookhost";
@@ -130,8 +132,21 @@ function markLive(on) {
   mark.textContent = (on ? "live" : "not live") + (more ? ", " + more.toLocaleString() + " more events: load the view again" : "");
 }
 
+// Shows the questions that came or went while no change could reach this tab.
+async function catchUp() {
+  const questions = main.querySelector("#questions");
+  if (!questions) return;
+  const answer = await ask("/approvals");
+  if (!answer.ok || !questions.isConnected) return;
+  const now = parsed(await answer.text());
+  for (const { id } of questions.querySelectorAll(".question:not(.done)")) if (!now.getElementById(id)) take({ kind: "gone", data: id.slice(1) });
+  for (const { id, outerHTML } of now.querySelectorAll(".question")) take({ kind: "question", data: id.slice(1) + " " + outerHTML });
+}
+
 // Shows something new. Only the leading tab reads the stream; the others get the same changes from it.
-function take({ id, kind, data }) {
+function take(change) {
+  const { id, kind, data } = change;
+  if (["row", "question", "gone"].includes(kind)) show.missed?.push(change);
   if (id) last = Math.max(last, id);
   if (kind === "row") {
     const rows = main.querySelector("#rows");
@@ -159,8 +174,15 @@ function take({ id, kind, data }) {
   } else if (kind === "more") {
     const mark = main.querySelector("#live");
     if (mark) { mark.dataset.more = Number(mark.dataset.more) + Number(data); markLive(true); }
-  } else if (kind === "live") markLive(data);
-  else if (kind === "problem") say(data);
+  } else if (kind === "live") {
+    if (data && !markLive.on) catchUp().catch(() => {});
+    markLive(data);
+  } else if (kind === "problem") say(data);
+  else if (kind === "other-log") {
+    say(data);
+    last = 0;
+    if (main.querySelector("#rows")) show(location.pathname + location.search, false);
+  }
 }
 function share(change) { take(change); channel.postMessage(change); }
 

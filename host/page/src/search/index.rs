@@ -16,13 +16,10 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// Version of the table. An index of another version is built anew.
-const FORMAT: i32 = 1;
+const FORMAT: i32 = 2;
 
 /// Number of records that are added in one transaction.
 const BATCH: usize = 5_000;
-
-/// Maximum length of the text of a record that is indexed, in bytes. Words after that are not found by the index.
-const MAX_TEXT: usize = 16 * 1024;
 
 /// The file name of the index in the state directory.
 const FILE: &str = "search.db";
@@ -62,7 +59,7 @@ impl SearchIndex {
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;
              CREATE TABLE IF NOT EXISTS place (id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER, hash TEXT, first TEXT);
              CREATE VIRTUAL TABLE IF NOT EXISTS text USING fts5(
-                 body, facet, content = '', columnsize = 0, detail = full, tokenize = \"unicode61 remove_diacritics 2\");",
+                 body, facet, content = '', columnsize = 0, detail = full, tokenize = 'ascii');",
         );
         prepared.map_err(told)?;
         let version: i32 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(told)?;
@@ -134,11 +131,11 @@ impl SearchIndex {
     }
 }
 
-/// Returns a search as an expression of FTS5, or `None` if the index has nothing to look up. Only quoted words and fixed names are part of
-/// it, so no text of a person is syntax.
+/// Returns a search as an expression of FTS5, or `None` if the index has nothing to look up. Only letters and digits of a person's text are
+/// part of it, so no such text is syntax.
 pub(super) fn expression(query: &SearchQuery) -> Option<String> {
     let words = query.words.iter().filter(|word| word.chars().any(char::is_alphanumeric));
-    let words = words.map(|word| format!("body : \"{}\" *", word.replace('"', "\"\"").replace('\0', " ")));
+    let words = words.map(|word| format!("body : \"{}\" *", in_words(word).trim()));
     let facets =
         [('a', &query.agent), ('r', &query.rule), ('e', &query.event), ('s', &query.session), ('d', &query.decision)];
     let facets = facets.iter().filter_map(|(kind, value)| {
@@ -157,8 +154,6 @@ fn indexed(line: &Line) -> Option<(String, String)> {
         return None;
     }
     let row = EventRow::new(line.seq(), &event);
-    let mut text = searched_text(&row, &event);
-    text.truncate(text.floor_char_boundary(MAX_TEXT));
     let verdict: Verdict = row.verdict;
     let mut facets = vec![
         facet('a', &row.agent),
@@ -168,7 +163,13 @@ fn indexed(line: &Line) -> Option<(String, String)> {
         facet('d', verdict.class()),
     ];
     facets.extend(row.rules.iter().map(|rule| facet('r', rule)));
-    Some((text, facets.join(" ")))
+    Some((in_words(&searched_text(&row, &event)), facets.join(" ")))
+}
+
+/// Returns a text with a space in place of each character that belongs to no word. The index has the words of [`super::has_word`] then, whatever
+/// the version of Unicode that SQLite knows.
+fn in_words(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_alphanumeric() { letter } else { ' ' }).collect()
 }
 
 /// Returns the word that stands for a value of a field. It has only letters and digits, so it is one word to the index.

@@ -167,7 +167,7 @@ impl EventView {
                         }
                         @for (code, explanation) in &answer.findings { p.quiet { "found " span.rule { (shown(code)) } " " (shown(explanation)) } }
                         @for label in &answer.labels { p.quiet { "the session got the label " code { (shown(label)) } } }
-                        p.quiet.code { (shown(&answer.code)) }
+                        p.quiet { "its code " span.code { (shown(&answer.code)) } }
                     }
                 }
             }

@@ -2,21 +2,8 @@
 
 use super::layout::{View, bytes, number, time};
 use crate::shown_text::{shown, shown_short};
+use hookhost_agents::install::check::{Check, CheckState};
 use maud::{Markup, html};
-
-/// The state of one thing: its name, whether it is good, and a sentence.
-pub(crate) struct Check {
-    pub(crate) name: &'static str,
-    pub(crate) state: State,
-    pub(crate) text: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Good,
-    Unknown,
-    Bad,
-}
 
 /// An agent in the log or in its own transcripts.
 pub(crate) struct AgentState {
@@ -50,7 +37,8 @@ impl HealthView {
         let content = html! {
             div.head { h1 { "Health" } p.facts { span { (number(self.records)) " records, " (bytes(self.size)) } } }
             ul.checks { @for check in &self.checks { li {
-                (state(check.state)) " " b { (check.name) } " " span { (shown(&check.text)) }
+                (state(check.state)) " " b { (check.about) } " "
+                div { (shown(&check.says)) @if let Some(next) = &check.next { p.quiet { "Next: " (shown(next)) } } }
             } } }
             p.buttons { button type="button" data-post="/health/verify" data-into="verified" { "Verify the log now" } span #verified role="status" {} }
             h2 { "Agents" }
@@ -62,7 +50,7 @@ impl HealthView {
                         th scope="row" { (shown(&agent.agent)) }
                         td { @match agent.last { Some((at, seq, event)) => { a href={ "/event/" (seq) } { (time(at)) } " " span.quiet { (event) } }, None => span.quiet { "none" } } }
                         td { @match agent.unseen {
-                            Some((unseen, all)) if unseen > 0 => { (state(State::Bad)) " " (number(unseen)) " of " (number(all)) " in the last week: " code { "hookhost doctor " (shown(&agent.agent)) } },
+                            Some((unseen, all)) if unseen > 0 => { (state(CheckState::Problem)) " " (number(unseen)) " of " (number(all)) " in the last week: " code { "hookhost doctor " (shown(&agent.agent)) } },
                             Some(_) => "none in the last week",
                             None => span.quiet { (if self.is_reading { "being counted" } else { "none known" }) },
                         } }
@@ -86,11 +74,11 @@ impl HealthView {
     }
 }
 
-pub(crate) fn state(state: State) -> Markup {
+pub(crate) fn state(state: CheckState) -> Markup {
     let (word, shape, class) = match state {
-        State::Good => ("good", "✓", "yes"),
-        State::Unknown => ("unknown", "?", "none"),
-        State::Bad => ("problem", "✕", "no"),
+        CheckState::Ok => ("good", "✓", "yes"),
+        CheckState::Unknown => ("unknown", "?", "none"),
+        CheckState::Problem => ("problem", "✕", "no"),
     };
     html! { span class={ "verdict " (class) } { span.shape aria-hidden="true" { (shape) } (word) } }
 }

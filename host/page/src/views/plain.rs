@@ -31,7 +31,10 @@ pub(crate) fn page(view: &View, token: &str, path: &str, done: Option<&Markup>) 
         html lang="en" {
             (head(view.title))
             body {
-                form #plain method="post" action="/plain" { input type="hidden" name="token" value=(token); }
+                form #plain method="post" action="/plain" {
+                    input type="hidden" name="token" value=(token);
+                    input type="hidden" name="from" value=(path);
+                }
                 header {
                     p.brand { span.mark aria-hidden="true" {} "hookhost" }
                     nav aria-label="Views" {
@@ -42,20 +45,30 @@ pub(crate) fn page(view: &View, token: &str, path: &str, done: Option<&Markup>) 
                 }
                 main {
                     @if let Some(done) = done { p.notice role="status" { (done) } }
-                    (PreEscaped(without_script(&view.content.0, token, path)))
+                    (PreEscaped(without_script(&view.content.0, token)))
                 }
             }
         }
     }
 }
 
-/// Turns what the script acts on into buttons and forms. In the markup of a view, every text is escaped, so a `<` begins a tag of ours.
-fn without_script(markup: &str, token: &str, path: &str) -> String {
+/// Turns what the script acts on into buttons and forms. In the markup of a view, every text is escaped, so a `<` begins a tag of ours. The
+/// only text that is added is the token, which has no character of markup.
+/// What needs the script, a yes or a passkey, is left out.
+fn without_script(markup: &str, token: &str) -> String {
     let mut tags = markup.split('<');
     let mut plain = tags.next().unwrap_or_default().to_owned();
-    let mut is_left_out = false;
+    // The end of the element that is left out.
+    let mut left_out = None;
     for tag in tags {
         let (tag, text) = tag.split_once('>').unwrap_or((tag, ""));
+        if let Some(end) = left_out {
+            if tag == end {
+                left_out = None;
+                plain.push_str(text);
+            }
+            continue;
+        }
         let attribute = |name: &str| tag.split(&format!(" {name}=\"")).nth(1).and_then(|rest| rest.split('"').next());
         let tag = match tag.split([' ', '/']).next().unwrap_or_default() {
             "a" => {
@@ -65,25 +78,24 @@ fn without_script(markup: &str, token: &str, path: &str) -> String {
                     attribute("href").unwrap_or("/")
                 )
             }
+            "form" if tag.contains(" data-register") => {
+                left_out = Some("/form");
+                continue;
+            }
             "form" => {
                 let target = attribute("action").unwrap_or("/");
                 format!(
                     r#"form method="post" action="/plain"><input type="hidden" name="token" value="{token}"><input type="hidden" name="form" value="{target}""#
                 )
             }
-            "button" if tag.contains(" data-yes") => {
-                is_left_out = true;
+            "button" if tag.contains(" data-yes") || tag.contains(" data-remove") => {
+                left_out = Some("/button");
                 continue;
             }
             "button" if tag.contains(" data-post") => {
                 let answer = attribute("data-answer").unwrap_or_default();
-                let act = format!("{} {answer} {path}", attribute("data-post").unwrap_or_default());
-                format!(r#"button form="plain" name="act" value="{act}""#)
-            }
-            _ if tag == "/button" && is_left_out => {
-                is_left_out = false;
-                plain.push_str(text);
-                continue;
+                let target = attribute("data-post").unwrap_or_default();
+                format!(r#"button form="plain" name="act" value="{target} {answer}""#)
             }
             _ if tag == "/a" => "/button".to_owned(),
             _ => tag.to_owned(),
@@ -102,10 +114,10 @@ mod tests {
 
     #[test]
     fn links_become_buttons_and_a_yes_is_left_out() {
-        let markup = r#"<p>a &lt;b <a class="rule" href="/rules/x">x</a></p><form class="s" action="/search" method="get"><input name="q"></form><button data-post="/approvals/1" data-answer="no" disabled>No</button><button data-post="/approvals/1" data-answer="yes" data-yes disabled>Yes</button>."#;
+        let markup = r#"<p>a &lt;b <a class="rule" href="/rules/x">x</a></p><form class="s" action="/search" method="get"><input name="q"></form><button data-post="/approvals/1" data-answer="no" disabled>No</button><button data-post="/approvals/1" data-answer="yes" data-yes disabled>Yes</button><form data-register action="/passkeys"><b>x</b><button>Register</button></form>."#;
         assert_eq!(
-            without_script(markup, "T", "/approvals"),
-            r#"<p>a &lt;b <button class="rule link" form="plain" name="path" value="/rules/x">x</button></p><form method="post" action="/plain"><input type="hidden" name="token" value="T"><input type="hidden" name="form" value="/search"><input name="q"></form><button form="plain" name="act" value="/approvals/1 no /approvals">No</button>."#
+            without_script(markup, "T"),
+            r#"<p>a &lt;b <button class="rule link" form="plain" name="path" value="/rules/x">x</button></p><form method="post" action="/plain"><input type="hidden" name="token" value="T"><input type="hidden" name="form" value="/search"><input name="q"></form><button form="plain" name="act" value="/approvals/1 no">No</button>."#
         );
     }
 }

@@ -43,7 +43,7 @@ impl ReportView {
             @if asked > 0 {
                 p {
                     "Answers: " (answers.yes) " yes, " (answers.no) " no, " (answers.none + answers.open) " without an answer, "
-                    (answers.ran + answers.did_not_run) " asked by the agent itself"
+                    (answers.ran + answers.did_not_run) " that the agent asked its user itself"
                     @if let Some(median) = percentile(&answers.waits, 50) { "; " (format!("{:.1}", median as f64 / 1e6)) " s until an answer (median)" } "."
                 }
             }
@@ -52,10 +52,8 @@ impl ReportView {
             }
             @if self.tally.paused > 0 { p.notice { (number(self.tally.paused)) " events passed without any rule, because hookhost was paused." } }
             @if self.tally.observed.events > 0 { p.notice { "Only observed: " (number(self.tally.observed.events)) " events, of which " (number(self.tally.observed.decisions())) " would have been decided otherwise." } }
-            (table("Rules", "Rule", self.tally.by_rule.iter().map(|(rule, counts)| {
-                (rule.code.as_ref().map_or_else(|| rule.by.clone(), |code| format!("{} {code}", rule.by)), *counts)
-            }).collect(), false))
-            (table("Agents", "Agent", self.tally.by_agent.iter().map(|(agent, counts)| (agent.clone(), *counts)).collect(), true))
+            (table("Rules", "Rule", self.tally.by_rule.iter().map(|(rule, counts)| (rule.code.as_deref(), rule.by.as_str(), *counts)).collect(), false))
+            (table("Agents", "Agent", self.tally.by_agent.iter().map(|(agent, counts)| (None, agent.as_str(), *counts)).collect(), true))
         };
         View { title: "Report", content }
     }
@@ -65,9 +63,10 @@ fn figure(word: &str, count: u64, class: &str) -> Markup {
     html! { div { dt { (word) } dd class=(if count == 0 { "zero" } else { class }) { (number(count)) } } }
 }
 
-fn table(title: &str, first: &str, mut rows: Vec<(String, Counts)>, with_events: bool) -> Markup {
-    rows.sort_by_key(|(name, counts)| {
-        (std::cmp::Reverse(if with_events { counts.events } else { counts.decisions() }), name.clone())
+/// A table of counts. Each row has the code of a rule, if there is one, and a name.
+fn table(title: &str, first: &str, mut rows: Vec<(Option<&str>, &str, Counts)>, with_events: bool) -> Markup {
+    rows.sort_by_key(|(code, name, counts)| {
+        (std::cmp::Reverse(if with_events { counts.events } else { counts.decisions() }), *name, *code)
     });
     let more = rows.len().saturating_sub(MAX_ROWS);
     rows.truncate(MAX_ROWS);
@@ -81,8 +80,11 @@ fn table(title: &str, first: &str, mut rows: Vec<(String, Counts)>, with_events:
                     @if with_events { th scope="col" { "events" } }
                     @for word in ["rejected", "asked", "changed", "masked"] { th scope="col" { (word) } }
                 } }
-                tbody { @for (name, counts) in &rows { tr {
-                    th scope="row" { (shown(name)) }
+                tbody { @for (code, name, counts) in &rows { tr {
+                    th scope="row" { @match code {
+                        Some(code) => { span.rule { (shown(code)) } " " span.quiet { "by " (shown(name)) } },
+                        None => (shown(name)),
+                    } }
                     @if with_events { td { (number(counts.events)) } }
                     @for count in [counts.rejected, counts.asked, counts.changed, counts.masked + counts.withheld] {
                         td class=[(count == 0).then_some("zero")] { (number(count)) }

@@ -5,7 +5,9 @@ use super::layout::{View, time};
 use crate::shown_text::{shown, shown_short};
 use hookhost::config::Rule;
 use hookhost::contract::rule::RuleExample;
+use hookhost_telemetry::last_matches::LastMatch;
 use maud::{Markup, html};
+use serde_json::Value;
 
 /// A rule in words.
 pub(crate) struct RuleEntry {
@@ -19,28 +21,19 @@ pub(crate) struct RuleEntry {
     pub(crate) place: String,
     /// The end of the time in which the rule is off.
     pub(crate) off_until: Option<u64>,
-    /// The time of the last match, and the record.
-    pub(crate) last: Option<(u64, u64)>,
+    pub(crate) last: Option<LastMatch>,
     pub(crate) stops: Vec<String>,
     pub(crate) passes: Vec<String>,
 }
 
 impl RuleEntry {
-    pub(crate) fn new(rule: &Rule, off_until: Option<u64>, last: Option<(u64, u64)>) -> Self {
+    pub(crate) fn new(rule: &Rule, off_until: Option<u64>, last: Option<LastMatch>) -> Self {
         const NO_MATCHERS: &[&str] = &[
             "id", "reject", "ask", "note", "remind", "change", "redact", "label", "instead", "mode", "observe",
             "stops", "passes",
         ];
         let row = serde_json::to_value(&rule.row).unwrap_or_default();
         let fields = row.as_object().cloned().unwrap_or_default();
-        let words = |value: &serde_json::Value| match value {
-            serde_json::Value::String(text) => text.clone(),
-            serde_json::Value::Array(all) => {
-                let all = all.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned));
-                all.collect::<Vec<_>>().join(" · ")
-            }
-            other => other.to_string(),
-        };
         let matches = fields.iter().filter(|(key, _)| !NO_MATCHERS.contains(&key.as_str()));
         let key = rule.row.answers().first().map_or("note", |answer| answer.name());
         Self {
@@ -58,9 +51,21 @@ impl RuleEntry {
     }
 }
 
+/// Returns the value of a key, without the marks of JSON where it is simple.
+fn words(value: &Value) -> String {
+    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match value {
+        Value::Array(all) => all.iter().map(plain).collect::<Vec<_>>().join(" · "),
+        Value::Object(all) => {
+            all.iter().map(|(key, value)| format!("{key} = {}", plain(value))).collect::<Vec<_>>().join(" · ")
+        }
+        other => plain(other),
+    }
+}
+
 fn example(example: &RuleExample) -> String {
     match serde_json::to_value(example) {
-        Ok(serde_json::Value::String(text)) => text,
+        Ok(Value::String(text)) => text,
         Ok(other) => other.to_string(),
         Err(_) => String::new(),
     }
@@ -70,8 +75,8 @@ fn example(example: &RuleExample) -> String {
 pub(crate) struct PluginEntry {
     pub(crate) name: String,
     pub(crate) code: String,
-    /// The last decision that named no rule in words: time and record.
-    pub(crate) last: Option<(u64, u64)>,
+    /// The last decision.
+    pub(crate) last: Option<LastMatch>,
 }
 
 pub(crate) struct RulesView {
@@ -92,7 +97,7 @@ impl RulesView {
             div.head { h1 { "Rules" } p.facts { span { "in " code { (shown(&self.directory)) } } } }
             @for note in &self.notes { p.notice { (shown(note)) } }
             form.try action="/rules" method="get" {
-                label for="try" { "Try it: what would the rules say to this command? Nothing runs, and nothing is recorded." }
+                label for="try" { "Try it: what would the rules say to this command? Nothing runs, nothing is sent, and nothing is recorded." }
                 div.field {
                     input #try type="text" name="try" value=(tried) autocomplete="off" spellcheck="false" placeholder="git push --force";
                     button.primary type="submit" { "Try" }
@@ -122,10 +127,10 @@ impl RulesView {
     }
 }
 
-fn last(last: Option<(u64, u64)>) -> Markup {
+fn last(last: Option<LastMatch>) -> Markup {
     html! {
         @match last {
-            Some((at, seq)) => a href={ "/event/" (seq) } { (time(at)) },
+            Some(last) => a href={ "/event/" (last.seq) } { (time(last.time)) },
             None => span.quiet { "not recently" },
         }
     }

@@ -11,6 +11,7 @@ use hookhost::config::{Entry, Settings};
 use hookhost::contract::{Escalation, Refusal, ToolCall, ToolCallVerdict};
 use hookhost::native::Rule;
 use hookhost::{Config, Host};
+use hookhost_agents::install::check::Check;
 use hookhost_agents::{Message, by_name};
 use hookhost_client::frame::LinkPurpose;
 use hookhost_page::{Page, PageSettings};
@@ -33,11 +34,11 @@ fn config() -> Config {
     Config::from_entries(vec![Entry::from_rule("careful", rule)], Settings::default()).unwrap()
 }
 
-struct Fixed;
+struct Fixed(fn() -> Config);
 
 impl ConfigurationSource for Fixed {
     fn find(&self, _: &Path, _: Option<&Config>) -> Result<FoundConfiguration, String> {
-        Ok(FoundConfiguration::new(config()))
+        Ok(FoundConfiguration::new((self.0)()))
     }
 
     fn files(&self, _: &Path, _: Option<&Config>) -> Vec<PathBuf> {
@@ -55,13 +56,19 @@ struct Lab {
 
 impl Lab {
     async fn new() -> Self {
+        Self::with(config).await
+    }
+
+    async fn with(config: fn() -> Config) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let database = directory.path().join("hookhost.db");
         let host =
             Host::builder(Config::empty()).without_cache().store(&database).share_questions().build().await.unwrap();
-        let settler = Arc::new(Settler::new(host, Arc::new(Fixed)));
+        let settler = Arc::new(Settler::new(host, Arc::new(Fixed(config))));
         let mut settings = PageSettings::new(&settler, database.clone());
         settings.person = Some("ada".to_owned());
+        settings.checks =
+            Some(Arc::new(|| vec![Check::problem("telemetry", "otlp-logs is <7> behind", "hookhost telemetry flush")]));
         Self { page: Page::new(settings), settler, database, _directory: directory }
     }
 
@@ -222,8 +229,8 @@ async fn the_views_say_what_happened_and_why() {
         ("/search?q=nothing-has-this", &["No event has all of these words"]),
         ("/rules?try=danger", &["careful", "rejected", "too dangerous &lt;b&gt;"]),
         ("/rules?try=%7B%22name%22%3A%22x%22%7D", &["allowed"]),
-        ("/health", &["codex", "not verified"]),
-        ("/report?since=1d", &["rejected", "careful no-danger"]),
+        ("/health", &["codex", "not verified", "otlp-logs is &lt;7&gt; behind", "hookhost telemetry flush"]),
+        ("/report?since=1d", &["rejected", "no-danger</span>"]),
     ] {
         let answer = tab.get(view).await;
         assert_eq!(answer.status, 200, "{view}: {answer:?}");
@@ -244,6 +251,58 @@ async fn the_views_say_what_happened_and_why() {
     for (path, status) in [("/event/99999", 200), ("/event/x", 500), ("/nothing", 404), ("/search/x", 404)] {
         assert_eq!(tab.get(path).await.status, status, "{path}");
     }
+}
+
+/// A plugin that may send requests to this machine.
+fn sending() -> Config {
+    let plugins = std::env::var_os("HOOKHOST_PLUGINS").map_or("../../target/plugins".into(), PathBuf::from);
+    let mut guard = Entry::from_file("no-force-push", plugins.join("no_force_push.wasm")).unwrap();
+    guard.grants.http = vec!["localhost:9".to_owned()];
+    let careful = config().entries().to_vec();
+    Config::from_entries([careful, vec![guard]].concat(), Settings::default()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_a_person_tries_reaches_no_plugin_that_may_have_an_effect() {
+    let lab = Lab::with(sending).await;
+    let tab = lab.tab().await;
+    let tried = tab.get("/rules?try=git+push+--force").await.body;
+    assert!(tried.contains("allowed") && tried.contains("no-force-push is not asked here"), "{tried}");
+    let tried = tab.get("/rules?try=danger").await.body;
+    assert!(tried.contains("too dangerous"), "{tried}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tab_that_opens_after_the_questions_were_answered_elsewhere_learns_that_none_waits() {
+    let lab = Arc::new(Lab::new().await);
+    let tab = lab.tab().await;
+    let first = async |wanted: &str| {
+        let mut stream = TcpStream::connect(("127.0.0.1", tab.port)).await.unwrap();
+        stream.write_all(format!("{}\r\n", tab.head("GET", "/live")).as_bytes()).await.unwrap();
+        let mut text = String::new();
+        while !text.contains(wanted) {
+            let mut buffer = [0; 4096];
+            let count = stream.read(&mut buffer).await.unwrap();
+            assert_ne!(count, 0, "{text}");
+            text.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        }
+        text
+    };
+    let asked = tokio::spawn({
+        let lab = Arc::clone(&lab);
+        async move { lab.call("deploy now").await }
+    });
+    lab.code_of_question().await;
+    // The first reading says it, and so the reading of the log has the question.
+    first("event: question").await;
+    let open = lab.settler.host().questions().await.unwrap();
+    while lab.page.unused() == Duration::ZERO {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    lab.settler.host().answer(&open[0].id, Approval::no()).await.unwrap();
+    asked.await.unwrap();
+    let text = first("event: waiting").await;
+    assert!(text.contains("event: waiting\ndata: 0\n\n"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -411,11 +470,16 @@ async fn without_a_script_the_views_and_a_no_work_and_a_yes_does_not() {
     let approvals = form(format!("token={token}&path=/approvals")).await;
     assert!(approvals.body.contains("deploy now") && !approvals.body.contains(">Yes, once<"), "{approvals:?}");
     for answer in ["yes", "yes-for-session"] {
-        form(format!("token={token}&act=/approvals/{code}+{answer}+/approvals")).await;
+        form(format!("token={token}&act=/approvals/{code}+{answer}&from=/approvals")).await;
         assert_eq!(lab.settler.host().questions().await.unwrap().len(), 1);
     }
-    let done = form(format!("token={token}&act=/approvals/{code}+no+/approvals")).await;
-    assert!(done.body.contains("It does not run"), "{done:?}");
+    // The address of a view comes from the request, so it is a text like any other.
+    for field in ["path", "from", "form"] {
+        let strange = form(format!("token={token}&{field}=/approvals/%22%3E%3Cscript%3Ealert(1)%3C/script%3E")).await;
+        assert!(strange.body.contains("deploy now") && !strange.body.contains("<script"), "{strange:?}");
+    }
+    let done = form(format!("token={token}&act=/approvals/{code}+no&from=/approvals")).await;
+    assert!(done.body.contains("It does not run") && done.body.contains("No question waits"), "{done:?}");
     assert!(asked.await.unwrap().contains("deny"));
 }
 

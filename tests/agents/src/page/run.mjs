@@ -258,6 +258,20 @@ await check("a question that appears cannot be answered in its first half second
   await page.waitForSelector(".question.done");
   is(await page.locator(".question:not(.done)").count(), 0);
 });
+await check("a tab that missed changes shows the questions that wait, and no others", async () => {
+  await visit(page, "/approvals");
+  const done = asking("deploy --missed");
+  await page.waitForSelector(".question:not(.done) :text('deploy --missed')");
+  await page.evaluate(() => {
+    document.querySelector(".question:not(.done)").id = "q00000000";
+    share({ kind: "live", data: false });
+    share({ kind: "live", data: true });
+  });
+  await page.waitForSelector("#q00000000.done");
+  await page.waitForSelector(".question:not(.done) :text('deploy --missed')");
+  hookhost("approvals", "no", questions()[0].code);
+  await done;
+});
 await check("the first answer counts, and the second is told who gave it", async () => {
   const done = asking("deploy --twice");
   const [question] = await until("the question", () => (questions().length ? questions() : null));
@@ -447,6 +461,7 @@ await check("without a script the views, a search and a no work, and there is no
   await bare.fill("#code", code);
   await bare.click("button");
   await bare.waitForSelector("h1:has-text('Now')");
+  await bare.screenshot({ path: path.join(PICTURES, "plain-light.png") });
   await bare.click("nav button:has-text('Search')");
   await bare.fill("#q", "decision:rejected force");
   await bare.click("form.search button, form button:has-text('Search')");
@@ -490,6 +505,10 @@ await check("the first passkey needs a link that a person asks for at a terminal
   await page.waitForSelector("#changed:has-text('is registered')");
   is(await page.locator("tbody tr").count(), 1);
   is(JSON.parse(hookhost("passkey", "--json").stdout).passkeys.length, 1);
+  await visit(page, "/health");
+  const health = await page.textContent("main");
+  if (!health.includes("Was it not you?")) throw new Error(health);
+  if (!hookhost("doctor", "--verbose").stdout.includes("Was it not you?")) throw new Error("hookhost doctor takes a new passkey as good news");
 });
 await check("a yes needs the passkey, and with it the call runs", async () => {
   const done = asking("deploy --with-passkey", "passkey");

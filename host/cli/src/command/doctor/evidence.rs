@@ -57,12 +57,13 @@ fn archives(log: &Log, keep: Duration) -> Option<Check> {
 }
 
 /// Returns the time of the first record after this one.
-fn time_after(log: &Log, seq: u64) -> Option<u64> {
+pub(super) fn time_after(log: &Log, seq: u64) -> Option<u64> {
     let line = log.lines_after(seq).ok()?.next()?.ok()?;
     line.entry().ok().map(|record| record.time())
 }
 
-fn is_older(millis: u64, age: Duration) -> bool {
+/// Returns true if a time, in milliseconds since the Unix epoch, is longer ago than `age`.
+pub(super) fn is_older(millis: u64, age: Duration) -> bool {
     let since = UNIX_EPOCH + Duration::from_millis(millis);
     SystemTime::now().duration_since(since).is_ok_and(|elapsed| elapsed > age)
 }

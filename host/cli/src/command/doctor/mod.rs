@@ -29,6 +29,7 @@ use hookhost_agents::install::doctor::{self, Diagnosis, Selection};
 use hookhost_agents::install::prove::{self, Proof, Proofs};
 use hookhost_agents::plan::Scope;
 use hookhost_agents::{Adapter, canary};
+use hookhost_telemetry::Environment;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::panic::resume_unwind;
@@ -49,9 +50,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     let mut common = vec![host::check(&running), log::check(&places.directories), rules];
     common.extend(rules::enforcement(&places.directories));
     common.extend(rules::switched_off(&places.directories));
-    common.extend(evidence::checks());
-    common.extend(sinks::check());
-    common.extend(passkeys::check());
+    common.extend(log_reader_checks(&Environment::of_process()));
     common.extend(left_out(&places));
     let mut objects = Vec::new();
     let mut text = String::new();
@@ -84,6 +83,15 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
         output::print(&text)?;
     }
     Ok(if is_well { Exit::Done } else { Exit::Failed })
+}
+
+/// Checks what reads the log or depends on it: anchors and archives, the programs that get its records, and the passkeys. The page shows
+/// these checks, too. The environment can name receivers of telemetry.
+pub(super) fn log_reader_checks(environment: &Environment) -> Vec<Check> {
+    let mut checks = evidence::checks();
+    checks.extend(sinks::checks(environment));
+    checks.extend(passkeys::check());
+    checks
 }
 
 /// Examines the named agents, or each agent on this machine. `hookhost agents` and `hookhost doctor` both call this function, so they

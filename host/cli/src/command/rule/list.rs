@@ -11,14 +11,11 @@ use crate::output::{
     time,
     wrap::wrapped,
 };
-use hookhost::audit::Record;
-use hookhost::config::{Entry, Rule};
+use hookhost::config::Rule;
 use hookhost_resident::RulePauses;
+use hookhost_telemetry::last_matches::{LastMatch, LastMatches};
 use serde_json::json;
 use std::collections::HashMap;
-
-/// Number of records, from the newest, in which the last match of each rule is looked for.
-const RECORDS: u64 = 20_000;
 
 pub(super) fn run(args: &ListRulesArgs) -> Result<Exit, CliError> {
     let places = configuration::places()?;
@@ -35,7 +32,7 @@ pub(super) fn run(args: &ListRulesArgs) -> Result<Exit, CliError> {
                 "answer": rule.row.answers().first().map(|answer| answer.name()),
                 "mode": rule.row.mode,
                 "off-until": off.of(rule).map(|pause| pause.until),
-                "last-match": matched.get(&rule.row.id),
+                "last-match": matched.get(&rule.row.id).map(|last| last.time),
                 "rule": rule.row,
             })
         };
@@ -48,7 +45,7 @@ pub(super) fn run(args: &ListRulesArgs) -> Result<Exit, CliError> {
         let at = one_line(&rule.origin.to_string());
         let last = matched
             .get(&rule.row.id)
-            .map_or("no recent match".to_owned(), |time| format!("matched last on {}", time::minute(*time)));
+            .map_or("no recent match".to_owned(), |last| format!("matched last on {}", time::minute(last.time)));
         text.push_str(&format!(
             "{}\n  {DIM}{}{DIM:#}\n",
             wrapped(&entry::rule(rule), 2),
@@ -80,20 +77,10 @@ pub(super) fn run(args: &ListRulesArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Returns the time of the last match of each rule, from the newest records of the log.
-fn last_matches() -> Result<HashMap<String, u64>, CliError> {
-    let mut matched = HashMap::new();
+/// Returns the last match of each rule, from the newest records of the log.
+fn last_matches() -> Result<HashMap<String, LastMatch>, CliError> {
     if !audit_log::is_there()? {
-        return Ok(matched);
+        return Ok(HashMap::new());
     }
-    let log = audit_log::open(None)?;
-    let first = log.last().map_err(audit_log::unreadable)?.saturating_sub(RECORDS);
-    for line in log.lines_after(first).map_err(audit_log::unreadable)?.flatten() {
-        let Ok(Record::Event(event)) = line.entry() else { continue };
-        let calls = event.calls.iter().filter(|call| call.plugin == Entry::RULES);
-        for finding in calls.flat_map(|call| &call.findings) {
-            matched.insert(finding.code.clone(), event.header.time);
-        }
-    }
-    Ok(matched)
+    Ok(LastMatches::read(&audit_log::open(None)?).map_err(audit_log::unreadable)?.rules)
 }

@@ -308,18 +308,31 @@ impl Log {
     /// # Errors
     /// If the log cannot be read.
     pub fn last(&self) -> Result<u64, LogError> {
+        self.last_up_to(u64::MAX)
+    }
+
+    /// Returns the number of the last line up to and including `seq`; 0 if there is none. The numbers of a log can have gaps:
+    /// records can be in an archive, or somebody changed a number.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn last_up_to(&self, seq: u64) -> Result<u64, LogError> {
         let unstored = self.unstored()?;
-        if let Some(line) = unstored.lines.last() {
+        if let Some(line) = unstored.lines.iter().rfind(|line| line.seq() <= seq) {
             return Ok(line.seq());
         }
         match &self.source {
             Source::Database(connection, steps) => {
                 steps.begin();
-                let last =
-                    connection.query_row("SELECT ifnull(max(seq), 0) FROM audit", [], |row| row.get::<_, i64>(0));
+                let most = i64::try_from(seq).unwrap_or(i64::MAX);
+                let select = "SELECT ifnull(max(seq), 0) FROM audit WHERE seq BETWEEN 1 AND ?1";
+                let last = connection.query_row(select, [most], |row| row.get::<_, i64>(0));
                 Ok(last.map_err(|error| StoreError::of(&error, &self.path))?.cast_unsigned())
             }
-            Source::File => Ok(self.lines()?.filter_map(Result::ok).map(|line| line.seq()).max().unwrap_or(0)),
+            Source::File => {
+                let numbers = self.lines()?.filter_map(Result::ok).map(|line| line.seq());
+                Ok(numbers.filter(|number| *number <= seq).max().unwrap_or(0))
+            }
         }
     }
 
