@@ -287,8 +287,7 @@ impl Gaps {
     }
 }
 
-/// The questions that have no answer yet. Their answers are verified with the passkeys that were registered when they
-/// were asked.
+/// The questions that have no answer yet. An answer is verified with the passkeys that are registered when it is given.
 #[derive(Default)]
 struct Questions(HashMap<String, AskedQuestion>);
 
