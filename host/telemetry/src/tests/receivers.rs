@@ -221,7 +221,7 @@ fn each_metric_in_an_alert_or_on_the_dashboard_is_one_that_is_answered() {
 fn the_library_of_standard_webhooks_verifies_a_signature_and_refuses_a_changed_body() {
     let Some(python) = program("HOOKHOST_OTELTAP") else { return };
     let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-    let seconds = crate::reader::now() / 1000;
+    let seconds = hookhost_agents::clock::now() / 1000;
     let body = r#"{"type":"hookhost.rejected","data":{"name":"😀"}}"#;
     let signature = WebhookSecret::parse(secret).unwrap().signature("msg_1", seconds, body);
     let script = "import sys, standardwebhooks\n_, secret, time, signature, body = sys.argv\n\
