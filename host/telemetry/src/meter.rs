@@ -4,8 +4,8 @@ use crate::counters::{Counters, Kind, METRICS, Value};
 use crate::error::TelemetryError;
 use crate::otlp::{Otlp, Signal, key_value, metrics_request};
 use crate::positions::PositionFile;
-use crate::reader::now;
 use crate::sink::{Entry, Sent, Sink};
+use hookhost_agents::clock::now;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
 use opentelemetry_proto::tonic::metrics::v1::{
@@ -55,6 +55,10 @@ impl Sink for Meter {
     fn save(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         self.counters.get().save(connection)
     }
+
+    fn saved(&mut self) {
+        self.counters.get().saved();
+    }
 }
 
 /// Sends the counters at an interval if they have changed, until `stop` is cancelled, and then once more.
@@ -64,39 +68,51 @@ pub(crate) async fn send_metrics(
     counters: SharedCounters,
     positions: Rc<PositionFile>,
     stop: CancellationToken,
-) -> Result<(), TelemetryError> {
-    let name = Signal::Metrics.sink();
+) {
     let mut sent = None;
     loop {
         let ends = stop.is_cancelled();
-        let meter = positions.sink(Meter::NAME)?;
-        if let Some(position) = meter.position.filter(|position| Some(position.seq) != sent) {
-            let machine = crate::described::machine_id(&position.log);
-            let request = metrics_request(otlp.resource(&machine), data(&counters.get(), now()));
-            let mut state = positions.sink(name)?;
-            match otlp.send_metrics(&request).await {
-                Sent::All | Sent::AllBut { .. } => {
-                    sent = Some(position.seq);
-                    state.sent += position.seq.saturating_sub(state.position.map_or(0, |position| position.seq));
-                    state.position = Some(position);
-                    (state.error, state.since, state.next_attempt) = (None, None, None);
-                }
-                Sent::Refused { because } | Sent::Later { because, .. } | Sent::Misconfigured { because } => {
-                    state.error = Some(because);
-                    state.since.get_or_insert_with(now);
-                    state.next_attempt = Some(now() + u64::try_from(interval.as_millis()).unwrap_or(0));
-                }
-            }
-            positions.save(&state, |_| Ok(()))?;
+        // Positions that cannot be read or saved, for example because the disk is full, may be usable at the next interval.
+        if let Err(error) = send_changed(&otlp, interval, &counters, &positions, &mut sent).await {
+            tracing::warn!(sink = Signal::Metrics.sink(), "{error}");
         }
         if ends {
-            return Ok(());
+            return;
         }
         tokio::select! {
             () = tokio::time::sleep(interval) => {}
             () = stop.cancelled() => {}
         }
     }
+}
+
+/// Sends the counters unless `sent` is the last record that they count.
+async fn send_changed(
+    otlp: &Otlp,
+    interval: Duration,
+    counters: &SharedCounters,
+    positions: &PositionFile,
+    sent: &mut Option<u64>,
+) -> Result<(), TelemetryError> {
+    let meter = positions.sink(Meter::NAME)?;
+    let Some(position) = meter.position.filter(|position| Some(position.seq) != *sent) else { return Ok(()) };
+    let mut state = positions.sink(Signal::Metrics.sink())?;
+    let machine = crate::described::machine_id(&position.log);
+    let request = metrics_request(otlp.resource(&machine), data(&counters.get(), now()));
+    match otlp.send_metrics(&request).await {
+        Sent::All | Sent::AllBut { .. } => {
+            *sent = Some(position.seq);
+            state.sent += position.seq.saturating_sub(state.position.map_or(0, |position| position.seq));
+            state.position = Some(position);
+            (state.error, state.since, state.next_attempt) = (None, None, None);
+        }
+        Sent::Refused { because } | Sent::Later { because, .. } | Sent::Misconfigured { because } => {
+            state.error = Some(because);
+            state.since.get_or_insert_with(now);
+            state.next_attempt = Some(now() + u64::try_from(interval.as_millis()).unwrap_or(0));
+        }
+    }
+    positions.save(&state, |_| Ok(()))
 }
 
 /// Returns the metrics of OTLP.
@@ -147,3 +163,6 @@ pub(crate) fn data(counters: &Counters, now: u64) -> Vec<Metric> {
     });
     metrics.collect()
 }
+
+#[cfg(test)]
+mod tests;

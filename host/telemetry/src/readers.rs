@@ -12,10 +12,11 @@ use hookhost::files;
 use hookhost::store::{FollowFrom, FollowedLog, Log};
 use std::cell::RefCell;
 use std::fs::{File, TryLockError};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::task::{JoinSet, LocalSet};
 use tokio_util::sync::CancellationToken;
@@ -25,6 +26,15 @@ const LAST_ATTEMPT: Duration = Duration::from_secs(2);
 
 /// Interval at which a failed start is repeated.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Interval at which the lock is tried.
+const LOCK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Time without the lock after which there is a warning.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The content of the lock's file once there are positions. If they are missing later, they are lost.
+const HAS_POSITIONS: &[u8] = b"positions\n";
 
 /// The running sinks. They end when this is dropped, after one last attempt.
 #[derive(Debug)]
@@ -97,9 +107,8 @@ pub fn flush(sinks: Sinks, log: &Path, most: Duration) -> Result<(), TelemetryEr
     stop.cancel();
     let counters = SharedCounters::default();
     let sending = Sending { log: log.to_owned(), counters, first: sinks.first, stop };
-    sending.send(sinks, most)?;
-    drop(lock);
-    Ok(())
+    let positions = sending.positions(&lock)?;
+    sending.send(sinks, positions, most)
 }
 
 /// Gives up the records that a sink has not taken. It goes on with the next record that is written.
@@ -139,26 +148,55 @@ struct Sending {
 
 impl Sending {
     fn run(self, sinks: Sinks) {
-        let _lock = loop {
-            match lock(&self.log) {
-                Ok(Some(lock)) => break lock,
-                Ok(None) => {}
-                Err(error) => tracing::warn!("telemetry waits: {error}"),
-            }
-            if self.stop.is_cancelled() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        };
-        if let Err(error) = self.send(sinks, LAST_ATTEMPT) {
+        let Some(lock) = self.once(|| lock(&self.log)) else { return };
+        let Some(positions) = self.once(|| self.positions(&lock).map(Some)) else { return };
+        if let Err(error) = self.send(sinks, positions, LAST_ATTEMPT) {
             tracing::error!("telemetry has ended: {error}");
         }
     }
 
+    /// Repeats an attempt until it returns something, or until `stop` is cancelled. Warns once of each error, and once if nothing comes
+    /// for [`LOCK_PATIENCE`].
+    fn once<T>(&self, attempt: impl Fn() -> Result<Option<T>, TelemetryError>) -> Option<T> {
+        let (began, mut warned) = (Instant::now(), String::new());
+        loop {
+            let (problem, pause) = match attempt() {
+                Ok(Some(done)) => return Some(done),
+                Ok(None) if began.elapsed() < LOCK_PATIENCE => (String::new(), LOCK_INTERVAL),
+                Ok(None) => (TelemetryError::Busy.to_string(), LOCK_INTERVAL),
+                Err(error) => (error.to_string(), RETRY_INTERVAL),
+            };
+            if !problem.is_empty() && problem != warned {
+                tracing::warn!("telemetry waits: {problem}");
+                warned = problem;
+            }
+            if self.stop.is_cancelled() {
+                return None;
+            }
+            std::thread::sleep(pause);
+        }
+    }
+
+    /// Opens the positions, and notes in the file of the lock that there are some.
+    fn positions(&self, mut lock: &File) -> Result<PositionFile, TelemetryError> {
+        let had_positions = lock.metadata().is_ok_and(|metadata| metadata.len() > 0);
+        let is_missing = !PositionFile::path_of(&self.log).exists();
+        let mut positions = PositionFile::open(&self.log)?;
+        positions.is_after_loss |= had_positions && is_missing;
+        if positions.is_after_loss {
+            tracing::warn!("the positions of telemetry are lost: each sink begins with the first record of the log");
+        }
+        if !had_positions {
+            // If this fails, only a loss of the positions before the next start stays unnoticed.
+            let _ = lock.write_all(HAS_POSITIONS);
+        }
+        Ok(positions)
+    }
+
     /// Sends records until `stop` is cancelled, and then for at most `after` what is left.
-    fn send(&self, sinks: Sinks, after: Duration) -> Result<(), TelemetryError> {
+    fn send(&self, sinks: Sinks, positions: PositionFile, after: Duration) -> Result<(), TelemetryError> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let positions = Rc::new(PositionFile::open(&self.log)?);
+        let positions = Rc::new(positions);
         let agents = Rc::new(RefCell::new(SessionAgents::new(Rc::clone(&positions))));
         let local = LocalSet::new();
         let mut tasks = JoinSet::new();
@@ -172,14 +210,7 @@ impl Sending {
         }
         if let Some((otlp, interval)) = sinks.otlp_metrics {
             let sent = send_metrics(otlp, interval, self.counters.clone(), Rc::clone(&positions), self.stop.clone());
-            tasks.spawn_local_on(
-                async move {
-                    if let Err(error) = sent.await {
-                        tracing::warn!("metrics are no longer sent: {error}");
-                    }
-                },
-                &local,
-            );
+            tasks.spawn_local_on(sent, &local);
         }
         local.block_on(&runtime, async {
             let limit = async {
@@ -228,3 +259,6 @@ impl Tasks<'_> {
         self.tasks.spawn_local_on(follow, self.local);
     }
 }
+
+#[cfg(test)]
+mod tests;
