@@ -200,6 +200,9 @@ fn the_resident_host_follows_the_section_and_answers_prometheus_only_with_the_to
     let answer = wait_for("the metrics", || Some(asked(&token)).filter(|answer| answer.contains(metric)));
     assert!(answer.contains("text/plain; version=0.0.4"), "{answer}");
     assert!(answer.contains(r#"hookhost_sink_lag_records{sink="file"}"#), "{answer}");
+    for gauge in ["hookhost_questions_waiting 0\n", "hookhost_log_size_bytes ", "hookhost_disk_free_bytes "] {
+        assert!(answer.contains(&format!("\n{gauge}")), "{gauge} is not in {answer}");
+    }
     for headers in ["", "authorization: Bearer wrong\r\n"] {
         assert!(
             asked(headers).starts_with("HTTP/1.1 401") && !asked(headers).contains("hookhost_"),

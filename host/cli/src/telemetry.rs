@@ -3,6 +3,7 @@
 use crate::exit::CliError;
 use crate::{audit_log, configuration, output};
 use anyhow::anyhow;
+use hookhost::Host;
 use hookhost::config::UserDirectories;
 use hookhost_resident::Settler;
 use hookhost_resident::deadlines::ClientTimeout;
@@ -50,8 +51,9 @@ pub(crate) fn settings() -> Result<TelemetrySettings, CliError> {
 }
 
 /// The telemetry of a resident host.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct HostTelemetry {
+    host: Host,
     environment: Environment,
     running: Mutex<Option<Readers>>,
 }
@@ -71,9 +73,9 @@ impl HostTelemetry {
     /// a mistake is tried again and again, while the others run.
     ///
     /// Variables of OpenTelemetry count only if `is_of_user`: a host that a hook starts has the environment of an agent.
-    pub(crate) fn start(is_of_user: bool) -> Arc<Self> {
+    pub(crate) fn start(host: Host, is_of_user: bool) -> Arc<Self> {
         let environment = if is_of_user { Environment::of_process() } else { Environment::default() };
-        let telemetry = Arc::new(Self { environment, running: Mutex::default() });
+        let telemetry = Arc::new(Self { host, environment, running: Mutex::default() });
         let follower = Arc::downgrade(&telemetry);
         tokio::spawn(async move {
             let (mut in_force, mut seen, mut tried) = (None, None, Instant::now());
@@ -128,7 +130,7 @@ impl HostTelemetry {
         // The sinks of the old section end before the new ones begin.
         *running = None;
         if !sinks.is_empty() {
-            match Readers::start(sinks, &log) {
+            match Readers::start(sinks, &log, Some(self.host.clone())) {
                 Ok(readers) => *running = Some(readers),
                 Err(error) => {
                     after.problems.push(error.to_string());
@@ -144,9 +146,9 @@ impl HostTelemetry {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn metrics(&self) -> EndpointAnswer {
+    fn metrics(&self, waiting: Option<u64>) -> EndpointAnswer {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        match running.as_ref().map(Readers::metrics) {
+        match running.as_ref().map(|readers| readers.metrics(waiting)) {
             Some(Ok(Some(text))) => EndpointAnswer::of_type("text/plain; version=0.0.4; charset=utf-8", text),
             Some(Err(error)) => EndpointAnswer::failed(&error.to_string()),
             _ => {
@@ -193,7 +195,8 @@ impl Endpoint for MetricsEndpoint {
     ) -> Pin<Box<dyn Future<Output = EndpointAnswer> + Send + 'a>> {
         let telemetry = Arc::clone(&self.0);
         Box::pin(async move {
-            let answered = tokio::task::spawn_blocking(move || telemetry.metrics()).await;
+            let waiting = telemetry.host.questions().await.ok().map(|questions| questions.len() as u64);
+            let answered = tokio::task::spawn_blocking(move || telemetry.metrics(waiting)).await;
             answered.unwrap_or_else(|_| EndpointAnswer::failed("the metrics cannot be read"))
         })
     }

@@ -3,11 +3,13 @@
 use crate::agents::SessionAgents;
 use crate::error::TelemetryError;
 use crate::exposition;
-use crate::meter::{Meter, SharedCounters, send_metrics};
+use crate::gauges;
+use crate::meter::{Counted, Meter, SharedCounters, send_metrics};
 use crate::positions::{PositionFile, SinkState};
 use crate::reader::{FirstRecord, Reader};
 use crate::settings::Sinks;
 use crate::sink::Sink;
+use hookhost::Host;
 use hookhost::files;
 use hookhost::store::{FollowFrom, FollowedLog, Log};
 use std::cell::RefCell;
@@ -47,11 +49,11 @@ pub struct Readers {
 }
 
 impl Readers {
-    /// Starts the sinks. If another process sends the records of this log, they wait until it has ended.
+    /// Starts the sinks. The metrics contain the number of the questions of `host` that wait. If another process sends the records of this log, they wait until it has ended.
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn start(sinks: Sinks, log: &Path) -> Result<Self, TelemetryError> {
+    pub fn start(sinks: Sinks, log: &Path, host: Option<Host>) -> Result<Self, TelemetryError> {
         let stop = CancellationToken::new();
         let counters = sinks.counts.then(SharedCounters::default);
         let names = sinks.names();
@@ -59,21 +61,23 @@ impl Readers {
             log: log.to_owned(),
             counters: counters.clone().unwrap_or_default(),
             first: sinks.first,
+            host,
             stop: stop.clone(),
         };
         let thread = std::thread::Builder::new().name("telemetry".to_owned()).spawn(move || task.run(sinks))?;
         Ok(Self { stop, thread: Some(thread), counters, names, log: log.to_owned() })
     }
 
-    /// Returns the metrics as Prometheus reads them, or `None` if nothing is counted.
+    /// Returns the metrics as Prometheus reads them, or `None` if nothing is counted. `waiting` is the number of questions that wait.
     ///
     /// # Errors
     /// If the log or the positions cannot be read.
-    pub fn metrics(&self) -> Result<Option<String>, TelemetryError> {
+    pub fn metrics(&self, waiting: Option<u64>) -> Result<Option<String>, TelemetryError> {
         let Some(counters) = &self.counters else { return Ok(None) };
         let (mut sinks, last) = states(&self.log)?;
         sinks.retain(|sink| self.names.contains(&sink.name.as_str()));
-        Ok(Some(exposition::text(&counters.get(), &sinks, last)))
+        let gauges = gauges::measure(&self.log, waiting);
+        Ok(Some(exposition::text(&counters.get(), &gauges, &sinks, last)))
     }
 }
 
@@ -106,7 +110,7 @@ pub fn flush(sinks: Sinks, log: &Path, most: Duration) -> Result<(), TelemetryEr
     let stop = CancellationToken::new();
     stop.cancel();
     let counters = SharedCounters::default();
-    let sending = Sending { log: log.to_owned(), counters, first: sinks.first, stop };
+    let sending = Sending { log: log.to_owned(), counters, first: sinks.first, host: None, stop };
     let positions = sending.positions(&lock)?;
     sending.send(sinks, positions, most)
 }
@@ -143,6 +147,7 @@ struct Sending {
     log: PathBuf,
     counters: SharedCounters,
     first: FirstRecord,
+    host: Option<Host>,
     stop: CancellationToken,
 }
 
@@ -209,7 +214,8 @@ impl Sending {
             add.follow(Meter::new(self.counters.clone(), &positions));
         }
         if let Some((otlp, interval)) = sinks.otlp_metrics {
-            let sent = send_metrics(otlp, interval, self.counters.clone(), Rc::clone(&positions), self.stop.clone());
+            let counted = Counted { counters: self.counters.clone(), log: self.log.clone(), host: self.host.clone() };
+            let sent = send_metrics(otlp, interval, counted, Rc::clone(&positions), self.stop.clone());
             tasks.spawn_local_on(sent, &local);
         }
         local.block_on(&runtime, async {

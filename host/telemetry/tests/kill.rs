@@ -86,7 +86,7 @@ fn follow_until_killed() {
     settings.from = FirstRecord::Beginning;
     let directories = Directories { config: Path::new("/"), home: None };
     let (sinks, _) = settings.sinks(&Environment::default(), directories);
-    let _readers = Readers::start(sinks, Path::new(&log)).unwrap();
+    let _readers = Readers::start(sinks, Path::new(&log), None).unwrap();
     loop {
         std::thread::park();
     }

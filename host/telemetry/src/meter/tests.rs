@@ -1,4 +1,4 @@
-use super::{Meter, SharedCounters, send_metrics};
+use super::{Counted, Meter, SharedCounters, send_metrics};
 use crate::otlp::{Otlp, OtlpTarget, Signal};
 use crate::positions::{PositionFile, SinkState};
 use crate::sink::{Sent, Sink as _};
@@ -45,7 +45,8 @@ async fn metrics_are_sent_again_after_positions_that_could_not_be_read() {
     let target = OtlpTarget { url, headers: HeaderMap::new(), timeout: Duration::from_secs(10), resource: Vec::new() };
     let otlp = Otlp::new(Signal::Metrics, target, false).unwrap();
     let (interval, stop) = (Duration::from_millis(1), CancellationToken::new());
-    let sending = send_metrics(otlp, interval, SharedCounters::default(), Rc::clone(&positions), stop);
+    let counted = Counted { counters: SharedCounters::default(), log, host: None };
+    let sending = send_metrics(otlp, interval, counted, Rc::clone(&positions), stop);
     let arrives = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
         other.execute_batch("ALTER TABLE away RENAME TO sink").unwrap();

@@ -28,7 +28,7 @@ async fn sinks_whose_positions_cannot_be_opened_start_as_soon_as_they_can() {
     write(&log, 1).await;
     let obstacle = PositionFile::path_of(&log);
     std::fs::create_dir(&obstacle).unwrap();
-    let readers = Readers::start(sinks(directory.path(), FirstRecord::Beginning), &log).unwrap();
+    let readers = Readers::start(sinks(directory.path(), FirstRecord::Beginning), &log, None).unwrap();
     std::thread::sleep(Duration::from_millis(300));
     std::fs::remove_dir(&obstacle).unwrap();
     let began = Instant::now();
