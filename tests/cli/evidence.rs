@@ -91,6 +91,35 @@ fn evidence_is_written_as_csv_files_and_as_a_page() {
 }
 
 #[test]
+fn sessions_after_the_period_are_no_gap_in_it() {
+    let user = user();
+    let call =
+        json!({ "type": "tool_use", "id": "toolu_01ABCDEFGHIJKLMNOPQR", "name": "Bash", "input": { "command": "ls" } });
+    let message = json!({
+        "type": "assistant", "sessionId": "11111111-2222-3333-4444-555555555555", "version": "2.1.330", "cwd": user.project(),
+        "message": { "role": "assistant", "content": [call] },
+    });
+    std::fs::create_dir_all(user.path(".claude/projects/p")).unwrap();
+    let transcript = user.path(".claude/projects/p/11111111-2222-3333-4444-555555555555.jsonl");
+    std::fs::write(transcript, format!("{message}\n")).unwrap();
+    let unasked = |more: &[&str]| {
+        let evidence = json(&user.run([&["evidence", "--from", "2020-01-01", "--json"], more].concat()));
+        evidence["gaps"].as_array().unwrap().iter().filter(|gap| gap["kind"] == "did-not-ask").count()
+    };
+    assert_eq!((unasked(&[]), unasked(&["--to", "2020-01-31"])), (1, 0));
+}
+
+#[test]
+fn a_trial_with_other_rules_is_no_evidence_that_they_were_in_force() {
+    let user = user();
+    let before = evidence(&user)["rules"].clone();
+    let other = Entry::all_events("other", json!({})).to_toml();
+    user.configure(&other);
+    user.run(["dispatch", "--shell", "ls"]).expect(0, &[]);
+    assert_eq!(evidence(&user)["rules"], before);
+}
+
+#[test]
 fn evidence_of_a_changed_log_says_so_and_the_command_fails() {
     let user = user();
     let sql = "UPDATE audit SET line = replace(line, '\"rejected\"', '\"allowed\"') WHERE seq = 6";
@@ -190,7 +219,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Moves all records ten days back in time, as if they had been written then. The log stays as it was written.
-fn age(user: &User) {
+pub(crate) fn age(user: &User) {
     let connection = rusqlite::Connection::open(user.log_file()).unwrap();
     let rows: Vec<String> = connection
         .prepare("SELECT line FROM audit ORDER BY seq")

@@ -1,7 +1,8 @@
 //! What `hookhost telemetry` and the resident host send to other programs.
 
-use hookhost_tests::{Ended, Reply, Server, User};
+use hookhost_tests::{Ended, Entry, Reply, Server, User};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -19,7 +20,8 @@ fn an_address_is_written_only_if_the_receiver_takes_the_test() {
     let refused = user.run(["telemetry", "--to", answers(401).url()]);
     refused.expect(1, &["401", "nothing was changed"]);
     let nobody = user.run(["telemetry", "--to", "http://127.0.0.1:9"]);
-    nobody.expect(1, &["Connection refused", "nothing was changed"]);
+    nobody.expect(1, &["Connection refused", "nothing was changed: start the receiver"]);
+    user.run(["telemetry", "--to", "collector:4318"]).expect(5, &["`collector:4318` is not an http or https URL"]);
     user.run(["telemetry", "--to", "http://collector:4317"]).expect(5, &["port of gRPC", "4318"]);
     assert_eq!(fs::read_to_string(user.config_file()).unwrap(), "# mine\n[agent]\nmodel = \"m\"\n");
 
@@ -59,6 +61,9 @@ fn the_section_belongs_to_the_user_and_an_unknown_key_in_it_is_an_error() {
     let user = User::new();
     user.configure("[telemetry]\notpl = \"http://localhost:4318\"\n");
     user.run(["telemetry"]).expect(5, &["otpl", "hookhost.toml"]);
+    let checks = checks(&user);
+    let about_it = checks.iter().filter(|check| check["says"].as_str().unwrap().contains("otpl")).count();
+    assert_eq!(about_it, 1, "{checks:#?}");
     user.configure("");
     user.write("hookhost.toml", "[telemetry]\notlp = \"http://evil.example\"\n");
     user.run(["trust", "--yes"]).expect(5, &["a project's file cannot set `telemetry`"]);
@@ -76,6 +81,55 @@ fn a_header_is_not_sent_unencrypted_to_another_machine_and_not_shown() {
     let ended = user.run(["telemetry", "test"]);
     ended.expect(5, &["would travel unencrypted", "use https"]);
     assert!(!ended.stderr.contains("secret-of-mine"));
+}
+
+/// Returns the checks of `hookhost doctor`.
+fn checks(user: &User) -> Vec<Value> {
+    let examined: Value = serde_json::from_str(&user.run(["doctor", "--json"]).stdout).unwrap();
+    examined["checks"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_sink_that_does_not_take_the_records_is_a_problem_although_no_attempt_has_failed() {
+    let user = User::new();
+    user.configure("[telemetry]\nfrom = \"beginning\"\n[telemetry.file]\npath = \"events.jsonl\"\n");
+    let state = || checks(&user).into_iter().find(|check| check["about"] == "telemetry").unwrap();
+    let dispatch = || drop(user.run(["dispatch", "--shell", "ls"]).expect(0, &[]).stdout.clone());
+    dispatch();
+    user.run(["telemetry", "flush"]).expect(0, &[]);
+    dispatch();
+    assert_eq!(state()["state"], "ok", "the records are new");
+    crate::evidence::age(&user);
+    let check = state();
+    assert_eq!((&check["state"], &check["next"]), (&json!("problem"), &json!("hookhost telemetry flush")), "{check:#}");
+    let shown = user.run(["telemetry"]);
+    assert!(shown.stdout.contains("takes no record since"), "{shown:?}");
+    // Another process has the lock, so the next step says which.
+    let lock = fs::File::open(user.path("state/telemetry.lock")).unwrap();
+    lock.lock().unwrap();
+    user.run(["telemetry", "flush"]).expect(5, &["another process sends the records", "hookhost serve --stop"]);
+}
+
+#[test]
+fn a_sink_with_a_mistake_starts_when_its_file_is_repaired_and_the_others_do_not_wait_for_it() {
+    let user = User::new();
+    let server = answers(200);
+    let rules = json!({ "before-tool-call": { "when": { "contains": "make" }, "verdict": "reject", "reason": "no" } });
+    let entry = Entry::all_events("guard", rules).keys("events = [\"before-tool-call\"]").to_toml();
+    user.configure(&format!(
+        "[telemetry]\nfrom = \"beginning\"\n[telemetry.file]\npath = \"events.jsonl\"\n[telemetry.webhook]\nurl = \"{}\"\n\
+         secret-file = \"webhook.secret\"\n{entry}",
+        server.url()
+    ));
+    let call = json!({ "call": { "id": "1", "name": "bash", "arguments": { "command": "make" } } });
+    let _ = user.dispatch("before-tool-call", &call);
+    let _host = Host::of(&user);
+    wait_for("the file", || fs::read_to_string(user.path("config/events.jsonl")).ok().filter(|text| !text.is_empty()));
+    assert!(server.requests().is_empty());
+    let secret = user.path("config/webhook.secret");
+    fs::write(&secret, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n").unwrap();
+    fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    wait_for("the message", || (!server.requests().is_empty()).then_some(()));
 }
 
 /// A resident host with HTTP, which ends with the test.
@@ -146,6 +200,9 @@ fn the_resident_host_follows_the_section_and_answers_prometheus_only_with_the_to
     let answer = wait_for("the metrics", || Some(asked(&token)).filter(|answer| answer.contains(metric)));
     assert!(answer.contains("text/plain; version=0.0.4"), "{answer}");
     assert!(answer.contains(r#"hookhost_sink_lag_records{sink="file"}"#), "{answer}");
+    for gauge in ["hookhost_questions_waiting 0\n", "hookhost_log_size_bytes ", "hookhost_disk_free_bytes "] {
+        assert!(answer.contains(&format!("\n{gauge}")), "{gauge} is not in {answer}");
+    }
     for headers in ["", "authorization: Bearer wrong\r\n"] {
         assert!(
             asked(headers).starts_with("HTTP/1.1 401") && !asked(headers).contains("hookhost_"),

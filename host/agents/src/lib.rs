@@ -18,6 +18,7 @@
 //! | [`agent`] | data about an agent, such as its hook points, abilities and coverage |
 //! | `checks` | checks that messages of all agents have to pass |
 //! | [`reason`] | sentences for models and users |
+//! | [`clock`] | the time in the unit of the log |
 //! | [`canary`] | the test calls with which `hookhost doctor` proves that a hook denies |
 //! | [`mod@degrade`] | replaces outcomes that an agent cannot carry out with stricter outcomes |
 //! | [`reply`] | output and exit code of the hook |
@@ -44,6 +45,7 @@ pub mod ancestry;
 pub mod canary;
 mod checks;
 mod claude_shape;
+pub mod clock;
 pub mod degrade;
 pub mod directories;
 pub mod hook_call;

@@ -173,3 +173,9 @@ pub(crate) fn finished(drained: Result<u64, StoreError>, ended: Result<Exit, Cli
     }
     ended
 }
+
+/// Returns the time of the first record after this one, in milliseconds since the Unix epoch.
+pub(crate) fn time_after(log: &Log, seq: u64) -> Option<u64> {
+    let line = log.lines_after(seq).ok()?.next()?.ok()?;
+    line.entry().ok().map(|record| record.time())
+}

@@ -50,6 +50,9 @@ async fn archive_old(host: &Host) -> Result<(), CliError> {
     if archived.records > 0 {
         tracing::info!(records = archived.records, "old records are archived");
     }
+    if let Some(held) = archived.held_back() {
+        return Err(anyhow!("not all old records are archived: {held}").into());
+    }
     Ok(())
 }
 

@@ -7,10 +7,10 @@ use crate::rows::MAX_BYTES;
 use anyhow::anyhow;
 use hookhost::config::UserDirectories;
 use hookhost::files::{self, Guard, Links, Lock, NewFile};
+use hookhost_agents::clock::now;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Maximum number of proposals that wait.
 const MAX_PROPOSALS: usize = 20;
@@ -63,10 +63,9 @@ pub(crate) fn store(
     let is_free = |name: &String| !all.iter().any(|proposal| proposal.name == *name);
     let names = std::iter::once(first_id.to_owned()).chain((2..).map(|number| format!("{first_id}-{number}")));
     let name = names.into_iter().find(is_free).unwrap_or_default();
-    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let proposal = Proposal {
         name,
-        time: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+        time: now(),
         by: by.to_owned(),
         sentence: sentence.map(str::to_owned),
         rules: rules.to_owned(),

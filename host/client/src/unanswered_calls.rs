@@ -1,13 +1,13 @@
 //! Calls that no resident host answered. The hook writes a line for each such call, and the next resident host records them.
 
 use crate::paths::HostPaths;
+use hookhost_agents::clock::now;
 use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Maximum size of the file with the calls, in bytes: 1 MiB. If the file is larger, the hook does not write the call into the file, and
 /// prints an error.
@@ -35,9 +35,7 @@ pub struct UnansweredCall {
 impl UnansweredCall {
     /// Creates the record of a call, with the current time.
     pub fn now(agent: &str, point: &str, why: &str, was_allowed: bool) -> Self {
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let time = u64::try_from(time).unwrap_or(u64::MAX);
-        Self { agent: agent.to_owned(), point: point.to_owned(), time, why: why.to_owned(), was_allowed }
+        Self { agent: agent.to_owned(), point: point.to_owned(), time: now(), why: why.to_owned(), was_allowed }
     }
 
     /// Appends the call to the file, as one line.

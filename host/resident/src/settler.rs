@@ -15,6 +15,7 @@ use hookhost::facts::OtherProcess;
 use hookhost::facts::{AgentProcess, UnknownProcess};
 use hookhost::session::SessionError;
 use hookhost::{Host, Plugin, Session, SessionSpec, StoreError};
+use hookhost_agents::clock::before_now;
 use hookhost_agents::{
     Adapter, AgentSession, HookCall, HookEvent, Message, Outcome, Reply, acp_proxy, degrade, detect, mcp_proxy, reason,
 };
@@ -23,7 +24,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use tokio::sync::{OnceCell, watch};
 
 /// Time during which each new session tells its user about a new passkey.
@@ -420,8 +421,7 @@ async fn passkey_note(host: &Host) -> Option<String> {
             "no yes counts, because something else than hookhost changed its passkeys: see hookhost passkey".to_owned(),
         );
     }
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(NEW_PASSKEY);
-    let newest = passkeys.registered().last().filter(|passkey| u128::from(passkey.added) > since.as_millis())?;
+    let newest = passkeys.registered().last().filter(|passkey| passkey.added > before_now(NEW_PASSKEY))?;
     Some(format!(
         "a passkey was registered ({}), and each yes needs one. Was it not you? hookhost passkey",
         newest.name

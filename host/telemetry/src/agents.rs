@@ -1,6 +1,7 @@
 //! The agents of sessions. Only the first record of a session names its agent.
 
 use crate::positions::PositionFile;
+use crate::tally::agent_of_session;
 use hookhost::audit::Record;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -27,8 +28,8 @@ impl SessionAgents {
     /// Returns the agent of a record, and notes the agent that the record names.
     pub(crate) fn of(&mut self, record: &Record) -> String {
         let Some(session) = record.session() else { return UNKNOWN.to_owned() };
-        if let Some(agent) = agent_in(session) {
-            return agent.to_owned();
+        if let Some(agent) = agent_of_session(session).and_then(hookhost_agents::by_name) {
+            return agent.agent().name.to_owned();
         }
         if let Record::Session(opened) = record {
             self.file.note_agent(session, &opened.agent);
@@ -49,10 +50,4 @@ impl SessionAgents {
         }
         self.known.insert(session.to_owned(), agent.to_owned());
     }
-}
-
-/// Returns the agent that the identifier of a session begins with.
-fn agent_in(session: &str) -> Option<&'static str> {
-    let (agent, _) = session.split_once(':')?;
-    Some(hookhost_agents::by_name(agent)?.agent().name)
 }

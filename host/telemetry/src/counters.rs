@@ -262,7 +262,7 @@ impl Counters {
     }
 
     /// Writes the series that have changed.
-    pub(crate) fn save(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(crate) fn save(&self, connection: &Connection) -> rusqlite::Result<()> {
         let mut statement = connection.prepare_cached("REPLACE INTO series VALUES (?1, ?2)")?;
         for key in &self.changed {
             if let (Some(value), Ok(key)) = (self.series.get(key), serde_json::to_string(key)) {
@@ -271,8 +271,12 @@ impl Counters {
         }
         let start = serde_json::to_string(&Value::Number(self.start as f64)).unwrap_or_default();
         statement.execute(params![r#"["start"]"#, start])?;
-        self.changed.clear();
         Ok(())
+    }
+
+    /// Forgets which series have changed, because the written ones are committed.
+    pub(crate) fn saved(&mut self) {
+        self.changed.clear();
     }
 }
 

@@ -1,6 +1,7 @@
 //! The variables of OpenTelemetry. <https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/>
 
 use crate::error::TelemetryError;
+use crate::http;
 use crate::otlp::Signal;
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
@@ -69,14 +70,17 @@ impl Environment {
     pub(crate) fn url(&self, signal: Signal, configured: Option<&str>) -> Result<Option<Url>, TelemetryError> {
         let name = signal.name();
         let variable = format!("OTEL_EXPORTER_OTLP_{}_ENDPOINT", name.to_uppercase());
-        let of_signal = self.get(&variable).map(str::to_owned);
-        let below = |base: &str| format!("{}/v1/{name}", base.trim_end_matches('/'));
-        let general = self.get("OTEL_EXPORTER_OTLP_ENDPOINT").or(configured).map(below);
-        let Some(url) = of_signal.or(general) else { return Ok(None) };
-        let url: Url = url
-            .parse()
-            .map_err(|error| TelemetryError::Setting(format!("the address of {name} is not a URL: {error}")))?;
-        let shown = crate::http::shown(&url);
+        let of_signal = self.get(&variable);
+        let general = self.get("OTEL_EXPORTER_OTLP_ENDPOINT").or(configured);
+        let url = match (of_signal, general) {
+            (Some(url), _) => http::parsed(url)?,
+            (None, Some(base)) => {
+                http::parsed(base)?;
+                http::parsed(&format!("{}/v1/{name}", base.trim_end_matches('/')))?
+            }
+            (None, None) => return Ok(None),
+        };
+        let shown = url.origin().ascii_serialization();
         if let Some(protocol) = self.exporter(signal, "PROTOCOL").filter(|protocol| *protocol != "http/protobuf") {
             return Err(TelemetryError::Setting(format!(
                 "OTEL_EXPORTER_OTLP_PROTOCOL is `{protocol}`, and hookhost sends `http/protobuf`, usually to port 4318"
@@ -206,6 +210,18 @@ mod tests {
             |environment: Environment, address| environment.url(Signal::Logs, Some(address)).unwrap_err().to_string();
         assert!(said(variables(&[]), "http://collector:4317").contains("4318"));
         assert!(said(variables(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]), "http://c:1").contains("http/protobuf"));
+    }
+
+    #[test]
+    fn an_address_without_a_scheme_is_shown_as_it_was_given_unless_it_may_contain_a_key() {
+        let said = |address| variables(&[]).url(Signal::Logs, Some(address)).unwrap_err().to_string();
+        for address in ["collector:4318", "localhost", "ftp://collector"] {
+            let expected = format!(
+                "[telemetry]: `{address}` is not an http or https URL: write one such as http://localhost:4318"
+            );
+            assert_eq!(said(address), expected);
+        }
+        assert!(!said("me:secret@collector:4318").contains("secret"));
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub enum TelemetryError {
     Setting(String),
     /// Another process sends the records.
     #[error(
-        "your resident host sends the records: `hookhost telemetry` shows how far it is, `hookhost serve --stop` ends it"
+        "another process sends the records, usually your resident host: `hookhost telemetry` shows how far it is, `hookhost serve --stop` \
+         ends it"
     )]
     Busy,
     /// The thread of telemetry cannot be started.

@@ -307,7 +307,8 @@ impl Evidence {
     fn sentences_about_what_is_missing(&self) -> Vec<String> {
         let mut sentences = vec![
             "Events that an agent does not report to a hook are not in the log. The gaps name the sessions that were found without an event.".to_owned(),
-            "A rule is shown in force from its first call to its last. A rule that was never called is not shown.".to_owned(),
+            "A rule is shown with its first and its last call in the period. Between them, another configuration may have been in force. A rule that was not called in the period is not shown."
+                .to_owned(),
             "The log says what was decided and delivered. What a permitted command did is not in it.".to_owned(),
             "Times are those of the machine's clock.".to_owned(),
             "The name of a person who answered is what the asking program says, unless the details name a proof.".to_owned(),
@@ -376,7 +377,7 @@ impl Reading {
         Self {
             from,
             to,
-            history: RuleHistory::new(from, to),
+            history: RuleHistory::default(),
             tally: Tally::new(from),
             agents: HashMap::new(),
             questions: HashMap::new(),
@@ -388,9 +389,7 @@ impl Reading {
     }
 
     fn add(&mut self, line: &Line) {
-        let Some(time) = self.history.add(line.text()).or_else(|| line.entry().ok().map(|entry| entry.time())) else {
-            return;
-        };
+        let Some(time) = time_of(line) else { return };
         // Sessions and questions may be older than the period. Other records are large, so they are not parsed.
         let is_within = self.from <= time && time < self.to;
         let is_needed = line.text().contains(r#""kind":"session""#) || line.text().contains(r#""outcome":"escalated""#);
@@ -410,6 +409,9 @@ impl Reading {
         let agent = record.session().map(|session| self.agent(session)).unwrap_or_default();
         if agent == tally::TRIAL_AGENT {
             return;
+        }
+        if is_within {
+            self.history.add(line.seq(), &record);
         }
         match &record {
             Record::Event(event) => {
@@ -443,7 +445,7 @@ impl Reading {
 
     fn agent(&self, session: &str) -> String {
         let known = self.agents.get(session).cloned();
-        known.unwrap_or_else(|| session.split_once(':').map(|(agent, _)| agent.to_owned()).unwrap_or_default())
+        known.unwrap_or_else(|| tally::agent_of_session(session).unwrap_or_default().to_owned())
     }
 
     fn note_question(&mut self, event: &EventRecord) {
@@ -592,6 +594,15 @@ impl Reading {
         evidence.gaps = self.gaps.into_values().collect();
         self.tally
     }
+}
+
+/// Returns the time of a record. Other members are not parsed, because a record can be large.
+fn time_of(line: &Line) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Timed {
+        time: u64,
+    }
+    serde_json::from_str::<Timed>(line.text()).ok().map(|timed| timed.time)
 }
 
 fn with_text(rule: RuleInForce, texts: &RuleTexts) -> RuleEvidence {

@@ -1,7 +1,10 @@
 //! The text that Prometheus reads. <https://prometheus.io/docs/instrumenting/exposition_formats/>
 
 use crate::counters::{Counters, Kind, METRICS, Value};
-use crate::names::{METRIC_SINK_ERRORS, METRIC_SINK_LAG, METRIC_SINK_SENT, METRIC_SINK_SKIPPED};
+use crate::gauges::Gauge;
+use crate::names::{
+    METRIC_DISK_FREE, METRIC_LOG_SIZE, METRIC_SINK_ERRORS, METRIC_SINK_LAG, METRIC_SINK_SENT, METRIC_SINK_SKIPPED,
+};
 use crate::positions::SinkState;
 use std::fmt::Write as _;
 
@@ -9,7 +12,7 @@ use std::fmt::Write as _;
 type Measure<'a> = &'a dyn Fn(&SinkState) -> f64;
 
 /// Returns the text. `last` is the number of the log's last record.
-pub(crate) fn text(counters: &Counters, sinks: &[SinkState], last: u64) -> String {
+pub(crate) fn text(counters: &Counters, gauges: &[Gauge], sinks: &[SinkState], last: u64) -> String {
     let mut text = String::new();
     for metric in METRICS {
         let name = name(metric.name, metric.kind);
@@ -25,6 +28,11 @@ pub(crate) fn text(counters: &Counters, sinks: &[SinkState], last: u64) -> Strin
                 _ => {}
             }
         }
+    }
+    for Gauge { name: metric, help, value, .. } in gauges {
+        let name = name(metric, Kind::Gauge);
+        head(&mut text, &name, help, Kind::Gauge);
+        line(&mut text, &name, &[], *value as f64);
     }
     let gauge = |sink: &SinkState| last.saturating_sub(sink.position.map_or(0, |position| position.seq)) as f64;
     let parts: [(&str, &str, Kind, Measure<'_>); 4] = [
@@ -49,6 +57,7 @@ pub(crate) fn name(metric: &str, kind: Kind) -> String {
     let end = match kind {
         _ if metric == METRIC_SINK_SKIPPED || metric == METRIC_SINK_SENT => "_records_total",
         _ if metric == METRIC_SINK_LAG => "_records",
+        _ if metric == METRIC_LOG_SIZE || metric == METRIC_DISK_FREE => "_bytes",
         Kind::Counter => "_total",
         Kind::Gauge if name.ends_with("last_event") => "_timestamp_seconds",
         Kind::Gauge => "",

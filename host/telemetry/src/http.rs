@@ -35,14 +35,9 @@ impl Receiver {
         timeout: Duration,
     ) -> Result<Self, TelemetryError> {
         let setting = |problem: String| TelemetryError::Setting(problem);
-        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err(setting(format!(
-                "`{}` is not an http or https URL: write one such as http://localhost:4318",
-                shown(&url)
-            )));
-        }
         if (!headers.is_empty() || carries_a_key(&url)) && is_in_the_clear(&url) {
-            return Err(setting(format!("the headers for {} would travel unencrypted: use https", shown(&url))));
+            let receiver = url.origin().ascii_serialization();
+            return Err(setting(format!("the headers for {receiver} would travel unencrypted: use https")));
         }
         let mut timeouts = Timeouts::default();
         timeouts.connect = timeout;
@@ -80,10 +75,12 @@ impl Receiver {
         let words = self.quoted(&read(response).await.unwrap_or_default());
         let because = format!("{}: {status}{words}", self.shown());
         Err(match status.as_u16() {
-            400 | 413 | 415 | 422 => Sent::Refused { because },
-            408 | 429 | 500..=599 => Sent::Later { because, after: after.map(Duration::from_secs) },
             300..=399 => Sent::Misconfigured { because: format!("{because}; set the final address") },
-            _ => Sent::Misconfigured { because },
+            // The address or the credentials are wrong, whatever is sent.
+            401..=405 | 407 | 410 => Sent::Misconfigured { because },
+            408 | 425 | 429 => Sent::Later { because, after: after.map(Duration::from_secs) },
+            400..=499 => Sent::Refused { because },
+            _ => Sent::Later { because, after: after.map(Duration::from_secs) },
         })
     }
 
@@ -111,6 +108,19 @@ async fn read(mut response: Response) -> Result<Vec<u8>, reqwest::Error> {
         }
     }
     Ok(body)
+}
+
+/// Reads the address of a receiver.
+///
+/// # Errors
+/// If it is not an http or https URL.
+pub(crate) fn parsed(address: &str) -> Result<Url, TelemetryError> {
+    let url = address.parse::<Url>().ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.ok_or_else(|| {
+        // An address with a user or a query may contain a key.
+        let shown = if address.contains(['@', '?']) { "the address" } else { &format!("`{address}`") };
+        TelemetryError::Setting(format!("{shown} is not an http or https URL: write one such as http://localhost:4318"))
+    })
 }
 
 /// Returns a URL without user, password and query.

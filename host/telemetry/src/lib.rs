@@ -24,6 +24,7 @@
 //! | `webhook` | signed messages about decisions |
 //! | `notices` | notices on the desktop |
 //! | `counters` | counters for monitoring |
+//! | `gauges` | questions that wait, and the room for the log |
 //! | `meter` | the sink that counts, and OpenTelemetry's metrics |
 //! | `exposition` | the text that Prometheus reads |
 //! | [`settings`] | the section `[telemetry]` |
@@ -46,6 +47,7 @@ mod error;
 pub mod evidence;
 pub mod explained;
 mod exposition;
+mod gauges;
 mod http;
 pub mod last_matches;
 mod lines;

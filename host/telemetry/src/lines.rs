@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 /// Length of the end of the file in which lines are searched that were written before the position was saved. A batch is shorter.
 const TAIL: u64 = 4 * 1024 * 1024;
 
+/// The beginnings of lines in each format.
+const BEGINNINGS: [&[u8]; 3] = [br#"{"time":"#, br#"{"seq":"#, br#"{"activity_id":"#];
+
 /// The content of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -74,7 +77,7 @@ impl LinesFile {
         PathBuf::from(name)
     }
 
-    /// Opens the file, and removes an incomplete line at its end.
+    /// Opens the file. Removes an incomplete line of ours at its end, and ends an incomplete line of others.
     fn open(&mut self) -> io::Result<&mut (File, u64)> {
         let is_there = |path: &Path| path.symlink_metadata().is_ok();
         // The file was moved away by another program.
@@ -82,19 +85,26 @@ impl LinesFile {
             self.opened = None;
         }
         if self.opened.is_none() {
-            if let Some(directory) = self.path.parent() {
-                files::make_own_directory(directory)?;
+            let mut file = self.opened_for_writing()?;
+            let tail = tail(&mut file)?;
+            let rest = &tail[tail.len() - incomplete(&tail)..];
+            let is_ours = |begins: &&[u8]| rest.starts_with(begins) || begins.starts_with(rest);
+            match rest {
+                [] => {}
+                _ if BEGINNINGS.iter().any(is_ours) => file.set_len(file.metadata()?.len() - rest.len() as u64)?,
+                _ => file.write_all(b"\n")?,
             }
-            let mut options = OpenOptions::new();
-            let mut file = options.read(true).append(true).create(true).mode(0o600).open(&self.path)?;
             let length = file.metadata()?.len();
-            let whole = length - incomplete(&tail(&mut file)?) as u64;
-            if whole != length {
-                file.set_len(whole)?;
-            }
-            self.opened = Some((file, whole));
+            self.opened = Some((file, length));
         }
         self.opened.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn opened_for_writing(&self) -> io::Result<File> {
+        if let Some(directory) = self.path.parent() {
+            files::make_own_directory(directory)?;
+        }
+        OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&self.path)
     }
 
     fn write(&mut self, text: &str) -> io::Result<()> {
@@ -131,8 +141,10 @@ impl LinesFile {
     }
 
     /// Opens the file, and writes nothing.
-    pub(crate) fn test(&mut self) -> Result<(), String> {
-        self.open().map(drop).map_err(|error| format!("{} cannot be written: {error}", self.path.display()))
+    pub(crate) fn test(&self) -> Result<(), String> {
+        self.opened_for_writing()
+            .map(drop)
+            .map_err(|error| format!("{} cannot be written: {error}", self.path.display()))
     }
 
     fn write_all(&mut self, entries: &[Entry]) -> io::Result<()> {
@@ -158,7 +170,7 @@ impl Sink for LinesFile {
         self.written.clear();
         for path in [self.full_file(1), self.path.clone()] {
             let Ok(bytes) = File::open(path).and_then(|mut file| tail(&mut file)) else { continue };
-            // A line without its end is not there: it is removed when the file is opened.
+            // A line without its end is not there: it is removed when the file is opened, if it is one of ours.
             let whole = &bytes[..bytes.len() - incomplete(&bytes)];
             self.written.extend(whole.split(|&byte| byte == b'\n').map(Digest::of_bytes));
         }

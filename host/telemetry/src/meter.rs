@@ -2,16 +2,19 @@
 
 use crate::counters::{Counters, Kind, METRICS, Value};
 use crate::error::TelemetryError;
+use crate::gauges::{self, Gauge};
 use crate::otlp::{Otlp, Signal, key_value, metrics_request};
 use crate::positions::PositionFile;
-use crate::reader::now;
 use crate::sink::{Entry, Sent, Sink};
+use hookhost::Host;
+use hookhost_agents::clock::now;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
 use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, Sum,
+    AggregationTemporality, Gauge as OtlpGauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, Sum,
 };
 use rusqlite::Connection;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -55,42 +58,37 @@ impl Sink for Meter {
     fn save(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         self.counters.get().save(connection)
     }
+
+    fn saved(&mut self) {
+        self.counters.get().saved();
+    }
+}
+
+/// What metrics are made of.
+pub(crate) struct Counted {
+    pub(crate) counters: SharedCounters,
+    pub(crate) log: PathBuf,
+    /// The host whose questions are counted.
+    pub(crate) host: Option<Host>,
 }
 
 /// Sends the counters at an interval if they have changed, until `stop` is cancelled, and then once more.
 pub(crate) async fn send_metrics(
     otlp: Otlp,
     interval: Duration,
-    counters: SharedCounters,
+    counted: Counted,
     positions: Rc<PositionFile>,
     stop: CancellationToken,
-) -> Result<(), TelemetryError> {
-    let name = Signal::Metrics.sink();
+) {
     let mut sent = None;
     loop {
         let ends = stop.is_cancelled();
-        let meter = positions.sink(Meter::NAME)?;
-        if let Some(position) = meter.position.filter(|position| Some(position.seq) != sent) {
-            let machine = crate::described::machine_id(&position.log);
-            let request = metrics_request(otlp.resource(&machine), data(&counters.get(), now()));
-            let mut state = positions.sink(name)?;
-            match otlp.send_metrics(&request).await {
-                Sent::All | Sent::AllBut { .. } => {
-                    sent = Some(position.seq);
-                    state.sent += position.seq.saturating_sub(state.position.map_or(0, |position| position.seq));
-                    state.position = Some(position);
-                    (state.error, state.since, state.next_attempt) = (None, None, None);
-                }
-                Sent::Refused { because } | Sent::Later { because, .. } | Sent::Misconfigured { because } => {
-                    state.error = Some(because);
-                    state.since.get_or_insert_with(now);
-                    state.next_attempt = Some(now() + u64::try_from(interval.as_millis()).unwrap_or(0));
-                }
-            }
-            positions.save(&state, |_| Ok(()))?;
+        // Positions that cannot be read or saved, for example because the disk is full, may be usable at the next interval.
+        if let Err(error) = send_changed(&otlp, interval, &counted, &positions, &mut sent).await {
+            tracing::warn!(sink = Signal::Metrics.sink(), "{error}");
         }
         if ends {
-            return Ok(());
+            return;
         }
         tokio::select! {
             () = tokio::time::sleep(interval) => {}
@@ -99,8 +97,42 @@ pub(crate) async fn send_metrics(
     }
 }
 
+/// Sends the counters unless `sent` is the last record that they count.
+async fn send_changed(
+    otlp: &Otlp,
+    interval: Duration,
+    counted: &Counted,
+    positions: &PositionFile,
+    sent: &mut Option<u64>,
+) -> Result<(), TelemetryError> {
+    let meter = positions.sink(Meter::NAME)?;
+    let Some(position) = meter.position.filter(|position| Some(position.seq) != *sent) else { return Ok(()) };
+    let mut state = positions.sink(Signal::Metrics.sink())?;
+    let machine = crate::described::machine_id(&position.log);
+    let waiting = match &counted.host {
+        Some(host) => host.questions().await.ok().map(|questions| questions.len() as u64),
+        None => None,
+    };
+    let gauges = gauges::measure(&counted.log, waiting);
+    let request = metrics_request(otlp.resource(&machine), data(&counted.counters.get(), &gauges, now()));
+    match otlp.send_metrics(&request).await {
+        Sent::All | Sent::AllBut { .. } => {
+            *sent = Some(position.seq);
+            state.sent += position.seq.saturating_sub(state.position.map_or(0, |position| position.seq));
+            state.position = Some(position);
+            (state.error, state.since, state.next_attempt) = (None, None, None);
+        }
+        Sent::Refused { because } | Sent::Later { because, .. } | Sent::Misconfigured { because } => {
+            state.error = Some(because);
+            state.since.get_or_insert_with(now);
+            state.next_attempt = Some(now() + u64::try_from(interval.as_millis()).unwrap_or(0));
+        }
+    }
+    positions.save(&state, |_| Ok(()))
+}
+
 /// Returns the metrics of OTLP.
-pub(crate) fn data(counters: &Counters, now: u64) -> Vec<Metric> {
+pub(crate) fn data(counters: &Counters, gauges: &[Gauge], now: u64) -> Vec<Metric> {
     let (start, now) = (counters.start.saturating_mul(1_000_000), now.saturating_mul(1_000_000));
     let metrics = METRICS.iter().filter_map(|metric| {
         let mut numbers = Vec::new();
@@ -137,7 +169,7 @@ pub(crate) fn data(counters: &Counters, now: u64) -> Vec<Metric> {
             Kind::Counter => {
                 ("1", Data::Sum(Sum { data_points: numbers, aggregation_temporality, is_monotonic: true }))
             }
-            Kind::Gauge => ("s", Data::Gauge(Gauge { data_points: numbers })),
+            Kind::Gauge => ("s", Data::Gauge(OtlpGauge { data_points: numbers })),
             Kind::Histogram(_) => {
                 ("s", Data::Histogram(Histogram { data_points: histograms, aggregation_temporality }))
             }
@@ -145,5 +177,15 @@ pub(crate) fn data(counters: &Counters, now: u64) -> Vec<Metric> {
         let (name, description, unit) = (metric.name.to_owned(), metric.help.to_owned(), unit.to_owned());
         Some(Metric { name, description, unit, data: Some(data), ..Metric::default() })
     });
-    metrics.collect()
+    let gauges = gauges.iter().map(|measured| {
+        let value = Some(Number::AsInt(measured.value.try_into().unwrap_or(i64::MAX)));
+        let point = NumberDataPoint { time_unix_nano: now, value, ..NumberDataPoint::default() };
+        let data = Some(Data::Gauge(OtlpGauge { data_points: vec![point] }));
+        let (name, description, unit) = (measured.name.to_owned(), measured.help.to_owned(), measured.unit.to_owned());
+        Metric { name, description, unit, data, ..Metric::default() }
+    });
+    metrics.chain(gauges).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -72,10 +72,13 @@ names! {
     METRIC_APPROVAL_WAIT = "hookhost.approval.wait";
     METRIC_DECISIONS = "hookhost.decisions";
     METRIC_DELIVERIES = "hookhost.deliveries";
+    METRIC_DISK_FREE = "hookhost.disk.free";
     METRIC_DURATION = "hookhost.decision.duration";
     METRIC_EVENTS = "hookhost.events";
     METRIC_FAILURES = "hookhost.failures";
     METRIC_LAST_EVENT = "hookhost.last_event";
+    METRIC_LOG_SIZE = "hookhost.log.size";
+    METRIC_QUESTIONS_WAITING = "hookhost.questions.waiting";
     METRIC_REJECTIONS = "hookhost.rejections";
     METRIC_SERIES_DROPPED = "hookhost.series.dropped";
     METRIC_SINK_ERRORS = "hookhost.sink.failing";

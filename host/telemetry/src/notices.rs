@@ -1,11 +1,11 @@
 //! Notices on the desktop. A notice says how many questions wait and how to see them. It contains no command of an agent, and no button,
 //! because every program of the user could press it.
 
-use crate::reader::now;
 use crate::sink::{Entry, Sent, Sink};
 use hookhost::audit::Record;
 use hookhost::contract::{Cause, OutcomeKind};
 use hookhost::store::Position;
+use hookhost_agents::clock::now;
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::process::Stdio;

@@ -54,6 +54,8 @@ pub struct SinkState {
 pub struct PositionFile {
     connection: Connection,
     path: PathBuf,
+    /// True if an earlier file with the positions of the sinks was lost or put aside.
+    pub(crate) is_after_loss: bool,
 }
 
 impl PositionFile {
@@ -75,8 +77,10 @@ impl PositionFile {
             Ok(_) | Err(FileError::Io(_)) => {}
             Err(error) => return Err(error.into()),
         }
+        let mut is_after_loss = false;
         let connection = match Self::prepared(&path) {
             Err(error) if is_unusable(&error) => {
+                is_after_loss = true;
                 for end in ["-wal", "-shm"] {
                     let _ = std::fs::remove_file(path.with_file_name(format!("telemetry.db{end}")));
                 }
@@ -87,7 +91,7 @@ impl PositionFile {
             }
             opened => opened,
         };
-        Ok(Self { connection: connection.map_err(|error| problem(error.to_string()))?, path })
+        Ok(Self { connection: connection.map_err(|error| problem(error.to_string()))?, path, is_after_loss })
     }
 
     /// Opens the file of a log for reading. Returns `None` if there is no such file.
@@ -103,7 +107,7 @@ impl PositionFile {
         let connection = Connection::open_with_flags(&path, flags);
         let connection = connection.and_then(|connection| connection.busy_timeout(BUSY_TIMEOUT).map(|()| connection));
         match connection {
-            Ok(connection) => Ok(Some(Self { connection, path })),
+            Ok(connection) => Ok(Some(Self { connection, path, is_after_loss: false })),
             Err(error) => Err(TelemetryError::Positions { path, problem: error.to_string() }),
         }
     }

@@ -5,11 +5,12 @@ use crate::error::TelemetryError;
 use crate::positions::{PositionFile, SinkState};
 use crate::sink::{Entry, Sent, Sink};
 use hookhost::store::{FollowFrom, FollowedLog, LogError, Position};
+use hookhost_agents::clock::now;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// Interval at which the log is asked for new records.
@@ -243,8 +244,9 @@ impl<S: Sink> Reader<S> {
         self.state.position = Some(position);
         (self.state.error, self.state.since, self.state.next_attempt) = (None, None, None);
         let sink = &mut self.sink;
-        if let Err(error) = self.positions.save(&self.state, |connection| sink.save(connection)) {
-            tracing::warn!(sink = self.state.name, "{error}");
+        match self.positions.save(&self.state, |connection| sink.save(connection)) {
+            Ok(()) => sink.saved(),
+            Err(error) => tracing::warn!(sink = self.state.name, "{error}"),
         }
     }
 
@@ -256,7 +258,8 @@ impl<S: Sink> Reader<S> {
 
     /// Notes that an attempt has failed. Returns the time until the next one.
     fn fail(&mut self, because: &str, after: Option<Duration>) -> Duration {
-        let wait = after.unwrap_or(self.delay).min(MAX_WAIT);
+        // A receiver that says `Retry-After: 0` must not get the same records in a tight loop.
+        let wait = after.unwrap_or_default().max(self.delay).min(MAX_WAIT);
         // Many machines must not come back at the same moment.
         let wait = wait.mul_f64(0.75 + rand::random::<f64>() / 2.0);
         self.delay = (self.delay * 2).min(self.delays.most);
@@ -280,20 +283,15 @@ fn begin<S: Sink>(
     let mut state = positions.sink(sink.name())?;
     let from = match (state.position, first) {
         (Some(position), _) => FollowFrom::After(position),
-        (None, FirstRecord::Now) => FollowFrom::End,
-        (None, FirstRecord::Beginning) => FollowFrom::Beginning,
+        (None, FirstRecord::Now) if !positions.is_after_loss => FollowFrom::End,
+        // A sink may have been anywhere before its position was lost. A receiver recognizes what it has already.
+        (None, _) => FollowFrom::Beginning,
     };
     let (log, is_other) = FollowedLog::open(path, from)?;
     sink.begin(state.position.filter(|_| !is_other).as_ref());
     state.position = Some(log.position());
     positions.save(&state, |_| Ok(()))?;
     Ok((log, state))
-}
-
-/// Returns the time, in milliseconds since the Unix epoch.
-pub(crate) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

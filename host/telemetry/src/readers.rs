@@ -3,19 +3,22 @@
 use crate::agents::SessionAgents;
 use crate::error::TelemetryError;
 use crate::exposition;
-use crate::meter::{Meter, SharedCounters, send_metrics};
+use crate::gauges;
+use crate::meter::{Counted, Meter, SharedCounters, send_metrics};
 use crate::positions::{PositionFile, SinkState};
 use crate::reader::{FirstRecord, Reader};
 use crate::settings::Sinks;
 use crate::sink::Sink;
+use hookhost::Host;
 use hookhost::files;
 use hookhost::store::{FollowFrom, FollowedLog, Log};
 use std::cell::RefCell;
 use std::fs::{File, TryLockError};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::task::{JoinSet, LocalSet};
 use tokio_util::sync::CancellationToken;
@@ -25,6 +28,15 @@ const LAST_ATTEMPT: Duration = Duration::from_secs(2);
 
 /// Interval at which a failed start is repeated.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Interval at which the lock is tried.
+const LOCK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Time without the lock after which there is a warning.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The content of the lock's file once there are positions. If they are missing later, they are lost.
+const HAS_POSITIONS: &[u8] = b"positions\n";
 
 /// The running sinks. They end when this is dropped, after one last attempt.
 #[derive(Debug)]
@@ -37,11 +49,11 @@ pub struct Readers {
 }
 
 impl Readers {
-    /// Starts the sinks. If another process sends the records of this log, they wait until it has ended.
+    /// Starts the sinks. The metrics contain the number of the questions of `host` that wait. If another process sends the records of this log, they wait until it has ended.
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn start(sinks: Sinks, log: &Path) -> Result<Self, TelemetryError> {
+    pub fn start(sinks: Sinks, log: &Path, host: Option<Host>) -> Result<Self, TelemetryError> {
         let stop = CancellationToken::new();
         let counters = sinks.counts.then(SharedCounters::default);
         let names = sinks.names();
@@ -49,21 +61,23 @@ impl Readers {
             log: log.to_owned(),
             counters: counters.clone().unwrap_or_default(),
             first: sinks.first,
+            host,
             stop: stop.clone(),
         };
         let thread = std::thread::Builder::new().name("telemetry".to_owned()).spawn(move || task.run(sinks))?;
         Ok(Self { stop, thread: Some(thread), counters, names, log: log.to_owned() })
     }
 
-    /// Returns the metrics as Prometheus reads them, or `None` if nothing is counted.
+    /// Returns the metrics as Prometheus reads them, or `None` if nothing is counted. `waiting` is the number of questions that wait.
     ///
     /// # Errors
     /// If the log or the positions cannot be read.
-    pub fn metrics(&self) -> Result<Option<String>, TelemetryError> {
+    pub fn metrics(&self, waiting: Option<u64>) -> Result<Option<String>, TelemetryError> {
         let Some(counters) = &self.counters else { return Ok(None) };
         let (mut sinks, last) = states(&self.log)?;
         sinks.retain(|sink| self.names.contains(&sink.name.as_str()));
-        Ok(Some(exposition::text(&counters.get(), &sinks, last)))
+        let gauges = gauges::measure(&self.log, waiting);
+        Ok(Some(exposition::text(&counters.get(), &gauges, &sinks, last)))
     }
 }
 
@@ -96,10 +110,9 @@ pub fn flush(sinks: Sinks, log: &Path, most: Duration) -> Result<(), TelemetryEr
     let stop = CancellationToken::new();
     stop.cancel();
     let counters = SharedCounters::default();
-    let sending = Sending { log: log.to_owned(), counters, first: sinks.first, stop };
-    sending.send(sinks, most)?;
-    drop(lock);
-    Ok(())
+    let sending = Sending { log: log.to_owned(), counters, first: sinks.first, host: None, stop };
+    let positions = sending.positions(&lock)?;
+    sending.send(sinks, positions, most)
 }
 
 /// Gives up the records that a sink has not taken. It goes on with the next record that is written.
@@ -134,31 +147,61 @@ struct Sending {
     log: PathBuf,
     counters: SharedCounters,
     first: FirstRecord,
+    host: Option<Host>,
     stop: CancellationToken,
 }
 
 impl Sending {
     fn run(self, sinks: Sinks) {
-        let _lock = loop {
-            match lock(&self.log) {
-                Ok(Some(lock)) => break lock,
-                Ok(None) => {}
-                Err(error) => tracing::warn!("telemetry waits: {error}"),
-            }
-            if self.stop.is_cancelled() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        };
-        if let Err(error) = self.send(sinks, LAST_ATTEMPT) {
+        let Some(lock) = self.once(|| lock(&self.log)) else { return };
+        let Some(positions) = self.once(|| self.positions(&lock).map(Some)) else { return };
+        if let Err(error) = self.send(sinks, positions, LAST_ATTEMPT) {
             tracing::error!("telemetry has ended: {error}");
         }
     }
 
+    /// Repeats an attempt until it returns something, or until `stop` is cancelled. Warns once of each error, and once if nothing comes
+    /// for [`LOCK_PATIENCE`].
+    fn once<T>(&self, attempt: impl Fn() -> Result<Option<T>, TelemetryError>) -> Option<T> {
+        let (began, mut warned) = (Instant::now(), String::new());
+        loop {
+            let (problem, pause) = match attempt() {
+                Ok(Some(done)) => return Some(done),
+                Ok(None) if began.elapsed() < LOCK_PATIENCE => (String::new(), LOCK_INTERVAL),
+                Ok(None) => (TelemetryError::Busy.to_string(), LOCK_INTERVAL),
+                Err(error) => (error.to_string(), RETRY_INTERVAL),
+            };
+            if !problem.is_empty() && problem != warned {
+                tracing::warn!("telemetry waits: {problem}");
+                warned = problem;
+            }
+            if self.stop.is_cancelled() {
+                return None;
+            }
+            std::thread::sleep(pause);
+        }
+    }
+
+    /// Opens the positions, and notes in the file of the lock that there are some.
+    fn positions(&self, mut lock: &File) -> Result<PositionFile, TelemetryError> {
+        let had_positions = lock.metadata().is_ok_and(|metadata| metadata.len() > 0);
+        let is_missing = !PositionFile::path_of(&self.log).exists();
+        let mut positions = PositionFile::open(&self.log)?;
+        positions.is_after_loss |= had_positions && is_missing;
+        if positions.is_after_loss {
+            tracing::warn!("the positions of telemetry are lost: each sink begins with the first record of the log");
+        }
+        if !had_positions {
+            // If this fails, only a loss of the positions before the next start stays unnoticed.
+            let _ = lock.write_all(HAS_POSITIONS);
+        }
+        Ok(positions)
+    }
+
     /// Sends records until `stop` is cancelled, and then for at most `after` what is left.
-    fn send(&self, sinks: Sinks, after: Duration) -> Result<(), TelemetryError> {
+    fn send(&self, sinks: Sinks, positions: PositionFile, after: Duration) -> Result<(), TelemetryError> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let positions = Rc::new(PositionFile::open(&self.log)?);
+        let positions = Rc::new(positions);
         let agents = Rc::new(RefCell::new(SessionAgents::new(Rc::clone(&positions))));
         let local = LocalSet::new();
         let mut tasks = JoinSet::new();
@@ -171,15 +214,9 @@ impl Sending {
             add.follow(Meter::new(self.counters.clone(), &positions));
         }
         if let Some((otlp, interval)) = sinks.otlp_metrics {
-            let sent = send_metrics(otlp, interval, self.counters.clone(), Rc::clone(&positions), self.stop.clone());
-            tasks.spawn_local_on(
-                async move {
-                    if let Err(error) = sent.await {
-                        tracing::warn!("metrics are no longer sent: {error}");
-                    }
-                },
-                &local,
-            );
+            let counted = Counted { counters: self.counters.clone(), log: self.log.clone(), host: self.host.clone() };
+            let sent = send_metrics(otlp, interval, counted, Rc::clone(&positions), self.stop.clone());
+            tasks.spawn_local_on(sent, &local);
         }
         local.block_on(&runtime, async {
             let limit = async {
@@ -228,3 +265,6 @@ impl Tasks<'_> {
         self.tasks.spawn_local_on(follow, self.local);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,14 +2,16 @@
 
 use crate::environment::{Environment, header_name, header_value};
 use crate::error::TelemetryError;
+use crate::http;
 use crate::lines::{LineFormat, LinesFile};
 use crate::notices::{NoticeKind, Notices};
 use crate::otlp::{Otlp, OtlpTarget, Signal};
 use crate::reader::FirstRecord;
 use crate::webhook::{Occasion, Webhook, WebhookSecret};
-use hookhost::files::{self, Guard, Links};
+use hookhost::files::{self, FileError, Guard, Links};
 use reqwest::header::HeaderMap;
 use serde::{Deserialize, Deserializer, de};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -166,6 +168,12 @@ impl Sinks {
         names
     }
 
+    /// Returns the interval at which a sink sends: zero for a sink that sends each record at once.
+    pub fn interval(&self, name: &str) -> Duration {
+        let of_metrics = self.otlp_metrics.as_ref().filter(|(otlp, _)| otlp.signal().sink() == name);
+        of_metrics.map_or(Duration::ZERO, |(_, interval)| *interval)
+    }
+
     /// Sends a test through each sink, or through the one of this name. Returns what each receiver did.
     pub async fn test(self, only: Option<&str>) -> Vec<(&'static str, Result<(), String>)> {
         let is_wanted = |name: &str| only.is_none_or(|only| only == name);
@@ -175,7 +183,7 @@ impl Sinks {
                 results.push((otlp.signal().sink(), otlp.test().await));
             }
         }
-        if let Some(mut file) = self.file.filter(|_| is_wanted("file")) {
+        if let Some(file) = self.file.filter(|_| is_wanted("file")) {
             results.push(("file", file.test()));
         }
         if let Some(webhook) = self.webhook.filter(|_| is_wanted("webhook")) {
@@ -194,71 +202,131 @@ impl Sinks {
 }
 
 impl TelemetrySettings {
-    /// Prepares the sinks. Reads the files that the section names.
-    ///
-    /// # Errors
-    /// If a setting, a variable or a file cannot be used.
-    pub fn sinks(&self, environment: &Environment, directories: Directories<'_>) -> Result<Sinks, TelemetryError> {
+    /// Prepares the sinks. Reads the files that the section names. Also returns why the other sinks cannot be used: a setting, a variable
+    /// or a file of theirs has a mistake.
+    pub fn sinks(&self, environment: &Environment, directories: Directories<'_>) -> (Sinks, Vec<TelemetryError>) {
         let mut sinks = Sinks { first: self.from, counts: self.metrics, ..Sinks::default() };
-        for (signal, target) in self.targets(environment, directories)? {
-            let otlp = Otlp::new(signal, target, self.content)?;
-            if signal == Signal::Metrics {
-                sinks.counts = true;
-                sinks.otlp_metrics = Some((otlp, environment.interval()));
-            } else {
-                sinks.otlp.push(otlp);
+        let mut problems = Vec::new();
+        for &signal in self.signals.as_deref().unwrap_or(Signal::ALL) {
+            match self.otlp(signal, environment, directories) {
+                Ok(Some(otlp)) if signal == Signal::Metrics => {
+                    sinks.counts = true;
+                    sinks.otlp_metrics = Some((otlp, environment.interval()));
+                }
+                Ok(otlp) => sinks.otlp.extend(otlp),
+                Err(error) => problems.push(error),
             }
         }
         sinks.file = self
             .file
             .as_ref()
             .map(|file| LinesFile::new(directories.path(&file.path), file.format, self.content, file.size, file.keep));
-        if let Some(webhook) = &self.webhook {
-            let url = webhook.url.parse().map_err(|error| {
-                TelemetryError::Setting(format!("the address of the webhook is not a URL: {error}"))
-            })?;
-            let path = directories.path(&webhook.secret_file);
-            let secret = files::read(&path, Guard::OnlyMineToRead, Links::Refused, MAX_FILE)?;
-            let secret = WebhookSecret::parse(&String::from_utf8_lossy(&secret))?;
-            sinks.webhook = Some(Webhook::new(url, secret, webhook.on.clone())?);
+        match self.webhook.as_ref().map(|webhook| webhook.sink(directories)).transpose() {
+            Ok(webhook) => sinks.webhook = webhook,
+            Err(error) => problems.push(error),
         }
         sinks.notices = self.desktop.as_ref().map(|desktop| Notices::new(desktop.on.clone()));
-        Ok(sinks)
+        // The signals share their address and their headers.
+        let mut shown = HashSet::new();
+        problems.retain(|problem: &TelemetryError| shown.insert(problem.to_string()));
+        (sinks, problems)
     }
 
-    /// Returns the receivers of OTLP.
-    fn targets(
+    /// Returns the files that the section names, and whose content the sinks depend on.
+    pub fn files(&self, directories: Directories<'_>) -> Vec<PathBuf> {
+        let files = self.headers_file.iter().chain(self.webhook.as_ref().map(|webhook| &webhook.secret_file));
+        files.map(|file| directories.path(file)).collect()
+    }
+
+    /// Returns the sink of a signal, or `None` if it has no address or is off.
+    fn otlp(
         &self,
+        signal: Signal,
         environment: &Environment,
         directories: Directories<'_>,
-    ) -> Result<Vec<(Signal, OtlpTarget)>, TelemetryError> {
-        let signals = self.signals.as_deref().unwrap_or(Signal::ALL);
+    ) -> Result<Option<Otlp>, TelemetryError> {
+        if environment.is_off(signal)? {
+            return Ok(None);
+        }
+        let Some(url) = environment.url(signal, self.otlp.as_deref())? else { return Ok(None) };
         let headers = match &self.headers_file {
             None => HeaderMap::new(),
             Some(file) => headers(&directories.path(file))?,
         };
-        let mut targets = Vec::new();
-        for &signal in signals {
-            if environment.is_off(signal)? {
-                continue;
-            }
-            let Some(url) = environment.url(signal, self.otlp.as_deref())? else { continue };
-            let headers = environment.headers(signal, &headers)?;
-            let (timeout, resource) = (environment.timeout(signal), environment.resource());
-            targets.push((signal, OtlpTarget { url, headers, timeout, resource }));
-        }
-        Ok(targets)
+        let headers = environment.headers(signal, &headers)?;
+        let (timeout, resource) = (environment.timeout(signal), environment.resource());
+        Otlp::new(signal, OtlpTarget { url, headers, timeout, resource }, self.content).map(Some)
     }
 }
 
-fn headers(path: &Path) -> Result<HeaderMap, TelemetryError> {
-    let text = files::read(path, Guard::OnlyMineToRead, Links::Refused, MAX_FILE)?;
-    let mut headers = HeaderMap::new();
-    for line in String::from_utf8_lossy(&text).lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let Some((name, value)) = line.split_once(':') else {
-            return Err(TelemetryError::Setting(format!("{} has a line without a colon", path.display())));
-        };
-        headers.insert(header_name(name.trim())?, header_value(name.trim(), value.trim())?);
+impl WebhookSection {
+    fn sink(&self, directories: Directories<'_>) -> Result<Webhook, TelemetryError> {
+        let url = http::parsed(&self.url)?;
+        let path = directories.path(&self.secret_file);
+        let secret = read(&path)?;
+        let secret = WebhookSecret::parse(&String::from_utf8_lossy(&secret))?;
+        Webhook::new(url, secret, self.on.clone())
     }
-    Ok(headers)
+}
+
+/// Reads a file with secrets.
+fn read(path: &Path) -> Result<Vec<u8>, TelemetryError> {
+    files::read(path, Guard::OnlyMineToRead, Links::Refused, MAX_FILE).map_err(|error| match error {
+        FileError::Io(error) => TelemetryError::Setting(format!("{} cannot be read: {error}", path.display())),
+        error => error.into(),
+    })
+}
+
+/// Reads a file of headers. The error names all of its mistakes.
+fn headers(path: &Path) -> Result<HeaderMap, TelemetryError> {
+    let text = read(path)?;
+    let (mut headers, mut mistakes) = (HeaderMap::new(), Vec::new());
+    for (number, line) in (1..).zip(String::from_utf8_lossy(&text).lines().map(str::trim)) {
+        match line.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
+            _ if line.is_empty() => {}
+            None => mistakes.push(format!("line {number} has no colon")),
+            Some((name, value)) => match (header_name(name), header_value(name, value)) {
+                (Ok(name), Ok(value)) => drop(headers.insert(name, value)),
+                (Err(_), _) => mistakes.push(format!("line {number} does not begin with the name of a header")),
+                (_, Err(_)) => mistakes.push(format!("line {number} has characters that no header can have")),
+            },
+        }
+    }
+    if mistakes.is_empty() {
+        return Ok(headers);
+    }
+    Err(TelemetryError::Setting(format!("{}: {}", path.display(), mistakes.join("; "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Directories, TelemetrySettings};
+    use crate::Environment;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_mistake_stops_only_the_sinks_that_it_is_about_and_each_mistake_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let headers = directory.path().join("headers");
+        std::fs::write(&headers, "no colon\n\na: b\nc d: e\n").unwrap();
+        std::fs::set_permissions(&headers, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let settings: TelemetrySettings = serde_json::from_value(serde_json::json!({
+            "otlp": "http://localhost:4318",
+            "headers-file": "headers",
+            "file": { "path": "events.jsonl" },
+            "webhook": { "url": "http://localhost:1", "secret-file": "missing" },
+        }))
+        .unwrap();
+        let directories = Directories { config: directory.path(), home: None };
+        assert_eq!(settings.files(directories), ["headers", "missing"].map(|name| directory.path().join(name)));
+        let (sinks, problems) = settings.sinks(&Environment::default(), directories);
+        assert_eq!(sinks.names(), ["file"]);
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let [of_headers, of_secret] = &problems[..] else { panic!("{problems:?}") };
+        assert!(
+            of_headers.contains("line 1 has no colon; line 4 does not begin with the name of a header"),
+            "{of_headers}"
+        );
+        assert!(of_secret.contains("missing"), "{of_secret}");
+    }
 }

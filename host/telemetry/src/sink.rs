@@ -68,4 +68,7 @@ pub(crate) trait Sink {
     fn save(&mut self, _: &Connection) -> rusqlite::Result<()> {
         Ok(())
     }
+
+    /// Notes that the transaction of [`save`](Self::save) was committed.
+    fn saved(&mut self) {}
 }

@@ -291,8 +291,13 @@ impl Tally {
         if let Some(agent) = self.agents.get(session) {
             return agent.clone();
         }
-        session.split_once(':').map_or(UNKNOWN_AGENT, |(agent, _)| agent).to_owned()
+        agent_of_session(session).unwrap_or(UNKNOWN_AGENT).to_owned()
     }
+}
+
+/// Returns the agent that the identifier of a session begins with, or `None` if the identifier names no agent.
+pub fn agent_of_session(session: &str) -> Option<&str> {
+    session.split_once(':').map(|(agent, _)| agent)
 }
 
 /// Returns true if the session contains only the calls by which `hookhost doctor` proves a hook.

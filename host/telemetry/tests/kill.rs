@@ -85,8 +85,8 @@ fn follow_until_killed() {
     settings.signals = Some(vec![Signal::Logs]);
     settings.from = FirstRecord::Beginning;
     let directories = Directories { config: Path::new("/"), home: None };
-    let sinks = settings.sinks(&Environment::default(), directories).unwrap();
-    let _readers = Readers::start(sinks, Path::new(&log)).unwrap();
+    let (sinks, _) = settings.sinks(&Environment::default(), directories);
+    let _readers = Readers::start(sinks, Path::new(&log), None).unwrap();
     loop {
         std::thread::park();
     }

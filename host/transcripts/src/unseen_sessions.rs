@@ -29,11 +29,24 @@ pub struct UnseenSessions {
 impl UnseenSessions {
     /// Reads the transcripts since this time. `is_seen` says whether the log has an event of a session of an agent.
     pub fn read(places: TranscriptPlaces, since: SystemTime, is_seen: impl Fn(&str, &str) -> bool) -> Self {
+        Self::read_period(places, since, None, is_seen)
+    }
+
+    /// Reads the transcripts like [`read`](Self::read), without the calls at the time `until` or later.
+    pub fn read_period(
+        places: TranscriptPlaces,
+        since: SystemTime,
+        until: Option<SystemTime>,
+        is_seen: impl Fn(&str, &str) -> bool,
+    ) -> Self {
         let query = EventQuery { since: Some(since), ..EventQuery::default() };
         let (began, mut events) = (Instant::now(), PastEvents::new(places, &query));
         let (mut known, mut agents) = (HashSet::new(), BTreeMap::<&'static str, SessionCount>::new());
         let is_over = || began.elapsed() > READ_TIMEOUT;
         while let Some(event) = events.next_unless(is_over) {
+            if until.is_some_and(|until| event.time >= until) {
+                continue;
+            }
             let agent = event.adapter.agent().name;
             // The log has a digest in place of an identifier with a colon.
             if let Some(id) = event.call.session.id.filter(|id| !id.contains(':'))

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use hookhost_agents::HookEvent;
-use hookhost_transcripts::{EventQuery, PastEvents, TranscriptPlaces};
+use hookhost_transcripts::{EventQuery, PastEvents, TranscriptPlaces, UnseenSessions};
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -169,6 +169,21 @@ fn calls_and_transcripts_before_a_time_are_left_out() {
     let (commands, omissions) = home.read(&EventQuery { since: Some(since), ..EventQuery::default() });
     assert_eq!(commands, ["day 7", "day 8", "day 9"]);
     assert_eq!(omissions, [""; 0]);
+}
+
+#[test]
+fn sessions_after_a_period_are_not_counted_in_it() {
+    let home = Home::new();
+    home.transcript("a.jsonl", record(2, "within", "/work").as_bytes());
+    home.transcript("b.jsonl", record(8, "after", "/work").replace("\"s\"", "\"t\"").as_bytes());
+    let [since, until] = [1_793_491_200, 1_794_009_600].map(|time| SystemTime::UNIX_EPOCH + Duration::from_secs(time));
+    let sessions = |until| {
+        let places = TranscriptPlaces::new(home.0.path());
+        let found = UnseenSessions::read_period(places, since, until, |_, _| false);
+        found.agents.get("claude-code").map(|count| (count.all, count.unseen))
+    };
+    assert_eq!(sessions(Some(until)), Some((1, 1)));
+    assert_eq!(sessions(None), Some((2, 2)));
 }
 
 #[test]

@@ -2,10 +2,10 @@
 //! hookhost's plan, this module runs the command for each of them, as the agent would run it. The hook must deny one call and let
 //! the other call pass, because a hook that denies everything proves nothing.
 
+use crate::clock::now;
 use crate::install::configured::ConfiguredHook;
 use crate::install::find;
 use crate::install::process::{self, ProgramError, ProgramOutput};
-use crate::install::receipt::now;
 use crate::install::settings_file::{digest_of, read_text};
 use crate::{Adapter, Reply, canary};
 use serde::{Deserialize, Serialize};

@@ -4,6 +4,7 @@
 //! hookhost writes a receipt before it writes the files, so the old contents are not lost if hookhost crashes in
 //! between.
 
+use crate::clock::now;
 use crate::install::error::FileRefusal;
 use crate::install::settings_file::{digest, read_text};
 use crate::plan::Scope;
@@ -13,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The version of the format that this module writes.
 const FORMAT: u32 = 1;
@@ -199,12 +199,6 @@ impl Receipts {
             _ => Ok(()),
         }
     }
-}
-
-/// Returns the milliseconds since the Unix epoch.
-pub(crate) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Writes a JSON file that only the user can read. If this fails, an existing file stays unchanged.

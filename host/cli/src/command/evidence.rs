@@ -13,6 +13,7 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::files::{self, NewFile};
+use hookhost_agents::clock::now;
 use hookhost_telemetry::anchor::AnchorPlace;
 use hookhost_telemetry::evidence::{Evidence, EvidenceRequest, Gap};
 use hookhost_telemetry::tally::Tally;
@@ -21,7 +22,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 pub(crate) fn run(args: &EvidenceArgs) -> Result<Exit, CliError> {
     let evidence = read(args)?;
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &EvidenceArgs) -> Result<Exit, CliError> {
 }
 
 fn read(args: &EvidenceArgs) -> Result<Evidence, CliError> {
-    let now = milliseconds(SystemTime::now());
+    let now = now();
     let from = beginning(args.from)?;
     let to = match args.to {
         Some(day) => beginning(day.tomorrow().map_err(|_| CliError::usage("the calendar ends before this day"))?)?,
@@ -71,23 +72,23 @@ fn read(args: &EvidenceArgs) -> Result<Evidence, CliError> {
     drop(progress);
     // A named log may be of another machine, whose transcripts are not here.
     if args.log.log.is_none() {
-        add_unseen(&mut evidence, &tally, from);
+        add_unseen(&mut evidence, &tally);
     }
     Ok(evidence)
 }
 
 /// Adds the sessions of agents that did not ask, as far as transcripts on this machine show them.
-fn add_unseen(evidence: &mut Evidence, tally: &Tally, from: u64) {
+fn add_unseen(evidence: &mut Evidence, tally: &Tally) {
     let Some(home) = std::env::home_dir() else { return };
     let places = TranscriptPlaces::of_environment(home, |name| std::env::var_os(name));
-    let since = UNIX_EPOCH + Duration::from_millis(from);
-    let unseen = UnseenSessions::read(places, since, |agent, id| tally.has_session(agent, id));
+    let [since, until] = [evidence.from, evidence.to].map(|time| UNIX_EPOCH + Duration::from_millis(time));
+    let is_seen = |agent: &str, id: &str| tally.has_session(agent, id);
+    let unseen = UnseenSessions::read_period(places, since, Some(until), is_seen);
     for (agent, SessionCount { all, unseen }) in &unseen.agents {
         let mut gap = Gap::default();
         (gap.kind, gap.agent, gap.count) = ("did-not-ask".to_owned(), (*agent).to_owned(), *unseen);
-        gap.meaning = format!(
-            "of {all} sessions in the agent's transcripts since the beginning of the period, these have no event in the log"
-        );
+        gap.meaning =
+            format!("of {all} sessions in the agent's transcripts of the period, these have no event in the log");
         evidence.add_gap(gap);
     }
     if unseen.unread > 0 {
@@ -154,9 +155,4 @@ fn beginning(day: Date) -> Result<u64, CliError> {
     let at = day.to_zoned(TimeZone::UTC).map(|day| day.timestamp().as_millisecond());
     let at = at.map_err(|error| CliError::usage(format!("{day} is not in the calendar: {error}")))?;
     u64::try_from(at).map_err(|_| CliError::usage(format!("{day} is before 1970, when no log began")))
-}
-
-fn milliseconds(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

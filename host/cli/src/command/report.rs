@@ -10,11 +10,12 @@ use crate::output::{
     truncate::{counted, cut},
     wrap::width,
 };
+use hookhost_agents::clock::{before_now, now};
 use hookhost_telemetry::tally::{Answers, Counts, EventTimes, RuleName, Tally, percentile};
 use hookhost_transcripts::{SessionCount, TranscriptPlaces, UnseenSessions};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Maximum number of rules and of agents that are listed. The report should fit one screen.
 const MAX_ROWS: usize = 8;
@@ -23,8 +24,7 @@ const MAX_ROWS: usize = 8;
 const NAME_WIDTH: (usize, usize) = (40, 80);
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let since = milliseconds(now.saturating_sub(args.since));
+    let (since, until) = (before_now(args.since), now());
     // Without a log, no agent has called hookhost yet.
     let has_log = args.log.log.is_some() || audit_log::is_there()?;
     let tally = if has_log { read(&args.log, since)? } else { Tally::new(since) };
@@ -32,10 +32,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
     let home = std::env::home_dir().filter(|_| args.log.log.is_none());
     let unseen = home.map(|home| {
         let places = TranscriptPlaces::of_environment(home, |name| std::env::var_os(name));
-        let since = SystemTime::now().checked_sub(args.since).unwrap_or(UNIX_EPOCH);
-        UnseenSessions::read(places, since, |agent, id| tally.has_session(agent, id))
+        UnseenSessions::read(places, UNIX_EPOCH + Duration::from_millis(since), |agent, id| {
+            tally.has_session(agent, id)
+        })
     });
-    let report = Report { since, until: milliseconds(now), tally, unseen: unseen.unwrap_or_default() };
+    let report = Report { since, until, tally, unseen: unseen.unwrap_or_default() };
     if args.json {
         output::print_json(&report.to_json())?;
     } else if args.md {
@@ -337,8 +338,4 @@ fn span(micros: u64) -> String {
 /// Formats the day of a time.
 fn day(millis: u64) -> String {
     time::utc(millis).chars().take("2026-11-29".len()).collect()
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

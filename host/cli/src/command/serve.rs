@@ -169,7 +169,7 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
     if !args.on_demand {
         output::note(&format!("hookhost serves at {}\n", place.socket().display()));
     }
-    let telemetry = HostTelemetry::start(!args.on_demand);
+    let telemetry = HostTelemetry::start(host.clone(), !args.on_demand);
     let mut inherited = ListenFd::from_env();
     let (resident, listener) = match args.http {
         Some(address) => with_http(resident, address, secret(args.acs_key.as_deref())?, &telemetry, &mut inherited)?,

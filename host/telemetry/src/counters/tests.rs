@@ -44,7 +44,7 @@ fn ten_thousand_names_make_a_bounded_number_of_series_and_each_event_is_counted(
             outcome,
         ));
     }
-    let text = exposition::text(&counters, &[], 0);
+    let text = exposition::text(&counters, &[], &[], 0);
     let series: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(series.len() <= 2_000, "{}", series.len());
     let events = METRICS.iter().find(|metric| metric.name == "hookhost.events").unwrap();
@@ -60,7 +60,7 @@ fn a_label_cannot_end_its_line_or_its_quotation() {
     let mut counters = Counters::default();
     counters.add(&event(0, "codex", "x", "before-tool-call", "allowed"));
     counters.add(&event(1, "codex", "a\"} 1\nfake{b=\"\\", "after-tool-call", "passed"));
-    let text = exposition::text(&counters, &[], 0);
+    let text = exposition::text(&counters, &[], &[], 0);
     assert!(text.contains(r#"gen_ai_tool_name="a\"} 1\nfake{b=\"\\""#), "{text}");
     assert!(!text.lines().any(|line| line.starts_with("fake")));
 }

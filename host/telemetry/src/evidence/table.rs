@@ -94,7 +94,7 @@ impl Evidence {
         Table {
             name: "rules",
             title: "Rules in force",
-            about: "Each plugin with each of its configurations, from the first record that shows it in force to the last.",
+            about: "Each plugin with each configuration that the period shows in force, with the first and the last record that show it.",
             header: vec![
                 "plugin",
                 "mode",

@@ -289,3 +289,31 @@ fn what_is_not_shown_depends_on_the_anchors_and_on_the_beginning_of_the_log() {
         self::evidence().not_shown.iter().any(|sentence| sentence.contains("Records after number 12 are not anchored"))
     );
 }
+
+#[test]
+fn a_rule_is_in_force_only_if_an_agent_called_it_within_the_period() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut records = records();
+    let calls = |configs: &[&str]| {
+        let calls: Vec<_> = configs.iter().map(|config| call("guard", config, &json!({}))).collect();
+        json!({ "calls": calls })
+    };
+    // One configuration was used before March and is used after it. A trial and a proof have others.
+    records.push(event("again", MARCH + 50 * DAY, "allowed", &calls(&["old"])));
+    let of = |session: &str, mut record: Value| {
+        record["session"] = session.into();
+        record
+    };
+    let trial = json!({ "kind": "session", "time": MARCH + DAY, "agent": "hookhost-dispatch", "cwd": "/w", "workspace": "/w",
+        "depth": 0, "interactive": true, "tools": [], "models": [] });
+    let inserted = [
+        of("trial", trial),
+        of("trial", event("t", MARCH + DAY, "allowed", &calls(&["trial"]))),
+        of("claude-code:hookhost-doctor-denied", event("d", MARCH + DAY, "allowed", &calls(&["proof"]))),
+    ];
+    records.splice(3..3, inserted);
+    let path = written(directory.path(), &lines(&records));
+    let evidence = Evidence::read(&Log::open(&path).unwrap(), &request(None), |_| {}).unwrap().0;
+    let shown: Vec<_> = evidence.rules.iter().map(|rule| (&*rule.rule.plugin, &*rule.rule.config)).collect();
+    assert_eq!(shown, [("cargo", &*digest("cargo")), ("guard", &*digest(CONFIG))]);
+}

@@ -42,13 +42,13 @@ async fn posted(head: &str, body: &str) -> Result<Vec<u8>, Sent> {
 
 #[tokio::test]
 async fn a_status_says_whether_the_records_are_given_up_sent_later_or_kept_until_a_setting_changes() {
-    for status in ["400", "413", "415", "422"] {
+    for status in ["400", "409", "413", "415", "422", "431", "451"] {
         assert!(matches!(posted(status, "").await, Err(Sent::Refused { .. })), "{status}");
     }
-    for status in ["408", "429", "500", "502", "503", "504"] {
+    for status in ["408", "425", "429", "500", "502", "503", "504"] {
         assert!(matches!(posted(status, "").await, Err(Sent::Later { after: None, .. })), "{status}");
     }
-    for status in ["301", "307", "401", "403", "404", "405"] {
+    for status in ["301", "307", "401", "402", "403", "404", "405", "407", "410"] {
         assert!(matches!(posted(status, "").await, Err(Sent::Misconfigured { .. })), "{status}");
     }
     let busy = posted("503 Busy\r\nretry-after: 7", "").await;

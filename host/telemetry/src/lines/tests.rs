@@ -1,4 +1,4 @@
-use super::{LineFormat, LinesFile};
+use super::{BEGINNINGS, LineFormat, LinesFile};
 use crate::sink::{Entry, Sent, Sink as _};
 use hookhost::audit::Line;
 use hookhost::config::Digest;
@@ -75,4 +75,34 @@ async fn a_file_that_cannot_be_written_waits_and_loses_nothing() {
     std::fs::remove_dir(&path).unwrap();
     assert_eq!(lines.send(&entries(1..=1)).await, Sent::All);
     assert_eq!(written(&path), [1]);
+}
+
+#[tokio::test]
+async fn the_last_line_of_another_program_stays_although_it_has_no_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("events.jsonl");
+    std::fs::write(&path, "theirs\nand the last line").unwrap();
+    assert_eq!(file(&path, LineFormat::Record, 1 << 20).send(&entries(1..=1)).await, Sent::All);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let expected = format!("theirs\nand the last line\n{}\n", entries(1..=1)[0].line.text());
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn a_test_changes_nothing_in_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("events.jsonl");
+    for text in [r#"{"seq":1,"pre"#, "theirs"] {
+        std::fs::write(&path, text).unwrap();
+        file(&path, LineFormat::Record, 1 << 20).test().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+}
+
+#[test]
+fn the_lines_of_each_format_begin_as_one_of_ours() {
+    for format in [LineFormat::Metadata, LineFormat::Record, LineFormat::Ocsf] {
+        let text = LinesFile::new("x".into(), format, false, 1, 1).text(&entries(1..=1)[0]);
+        assert!(BEGINNINGS.iter().any(|begins| text.as_bytes().starts_with(begins)), "{text}");
+    }
 }

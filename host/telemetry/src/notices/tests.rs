@@ -1,8 +1,8 @@
 use super::{NoticeKind, Notices, text};
-use crate::reader::now;
 use crate::sink::{Entry, Sent, Sink as _};
 use hookhost::audit::Line;
 use hookhost::config::Digest;
+use hookhost_agents::clock::now;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 

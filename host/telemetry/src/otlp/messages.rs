@@ -3,11 +3,11 @@
 use crate::described::{Described, Severity, ToolCall, cause_word, code, prompt_id};
 use crate::lines::severity;
 use crate::names::*;
-use crate::reader::now;
 use crate::sink::Entry;
 use crate::tally::deciding_rules;
 use hookhost::audit::{EventRecord, Record};
 use hookhost::contract::Shape;
+use hookhost_agents::clock::now;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;

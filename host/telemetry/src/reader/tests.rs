@@ -2,7 +2,7 @@ use super::{Delays, FirstRecord, Reader};
 use crate::agents::SessionAgents;
 use crate::positions::PositionFile;
 use crate::sink::{Entry, Sent, Sink};
-use hookhost::{Config, Host};
+use crate::tests::write;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// A sink that refuses some records for ever, and fails some times.
+#[derive(Default)]
 struct Scripted {
     bad: BTreeSet<u64>,
     failures: u32,
@@ -35,23 +36,18 @@ impl Sink for Scripted {
     }
 }
 
-/// Adds sessions to a log, each with two records.
-async fn write(log: &Path, sessions: usize) {
-    let host = Host::builder(Config::empty()).store(log).build().await.unwrap();
-    for _ in 0..sessions {
-        drop(host.session("some-agent", "/work").unwrap());
-    }
-    host.drain(Duration::from_secs(5)).await.unwrap();
+fn reader(log: &Path, sink: Scripted, first: FirstRecord, positions: &Rc<PositionFile>) -> Reader<Scripted> {
+    let agents = Rc::new(RefCell::new(SessionAgents::new(Rc::clone(positions))));
+    let opened = Reader::open(sink, log.to_owned(), first, Rc::clone(positions), agents);
+    opened.map_err(|(_, error)| error).unwrap()
 }
 
 /// Sends everything through a sink. Returns the records that it took, and its state.
 async fn sent(log: &Path, bad: BTreeSet<u64>, failures: u32) -> (Vec<u64>, crate::positions::SinkState) {
     let positions = Rc::new(PositionFile::open(log).unwrap());
-    let agents = Rc::new(RefCell::new(SessionAgents::new(Rc::clone(&positions))));
     let taken = Rc::new(RefCell::new(Vec::new()));
     let sink = Scripted { bad, failures, taken: Rc::clone(&taken) };
-    let opened = Reader::open(sink, log.to_owned(), FirstRecord::Beginning, Rc::clone(&positions), agents);
-    let reader = opened.map_err(|(_, error)| error).unwrap();
+    let reader = reader(log, sink, FirstRecord::Beginning, &positions);
     let milliseconds = Duration::from_millis(1);
     let stop = CancellationToken::new();
     let run = reader.with_delays(Delays { first: milliseconds, most: milliseconds }).run(stop.clone());
@@ -114,4 +110,37 @@ async fn a_sink_goes_on_where_it_was_and_begins_again_in_another_log() {
     }
     write(&log, 1).await;
     assert_eq!(sent(&log, BTreeSet::new(), 0).await.0, [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn a_receiver_decides_how_long_the_sink_waits_at_least_and_only_within_bounds() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("hookhost.db");
+    write(&log, 1).await;
+    let positions = Rc::new(PositionFile::open(&log).unwrap());
+    let mut reader = reader(&log, Scripted::default(), FirstRecord::Beginning, &positions);
+    let hour = Duration::from_secs(3600);
+    for (after, from, to) in [
+        (Some(Duration::ZERO), Duration::from_millis(700), Duration::from_secs(2)),
+        (Some(Duration::ZERO), Duration::from_millis(1400), Duration::from_secs(3)),
+        (Some(hour / 2), hour / 4, hour),
+        (Some(hour * 9), hour / 2, hour * 2),
+    ] {
+        let wait = reader.fail("busy", after);
+        assert!(from < wait && wait < to, "{after:?}: {wait:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_sink_begins_now_but_after_a_loss_of_the_positions_it_begins_with_the_first_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("hookhost.db");
+    write(&log, 1).await;
+    let begins = || {
+        let positions = Rc::new(PositionFile::open(&log).unwrap());
+        reader(&log, Scripted::default(), FirstRecord::Now, &positions).state.position.unwrap().seq
+    };
+    assert_eq!(begins(), 3);
+    std::fs::write(PositionFile::path_of(&log), "not a database".repeat(100)).unwrap();
+    assert_eq!(begins(), 0);
 }

@@ -6,10 +6,22 @@ mod receivers;
 use crate::sink::Entry;
 use hookhost::audit::Line;
 use hookhost::config::Digest;
+use hookhost::{Config, Host};
 use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Duration;
 
 /// A text that only the content contains.
 const SECRET: &str = "hunter2-\u{202e}\u{0}\u{1f600}\"\\\n";
+
+/// Adds sessions to a log, each with two records.
+pub(crate) async fn write(log: &Path, sessions: usize) {
+    let host = Host::builder(Config::empty()).store(log).build().await.unwrap();
+    for _ in 0..sessions {
+        drop(host.session("some-agent", "/work").unwrap());
+    }
+    host.drain(Duration::from_secs(5)).await.unwrap();
+}
 
 /// Returns the entry of a record.
 fn entry(seq: u64, record: &Value) -> Entry {

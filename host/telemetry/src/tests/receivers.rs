@@ -6,6 +6,7 @@ use super::names::table;
 use crate::counters::{Counters, METRICS};
 use crate::described::Described;
 use crate::exposition;
+use crate::gauges::Gauge;
 use crate::meter::data;
 use crate::ocsf;
 use crate::otlp::{Otlp, OtlpTarget, Signal, metrics_request};
@@ -81,7 +82,8 @@ impl Running {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         assert_eq!(self.otlp(Signal::Traces).send(&entries()).await, Sent::All);
-        let request = metrics_request(self.otlp(Signal::Metrics).resource("m"), data(&counted(), 1_790_000_000_000));
+        let request =
+            metrics_request(self.otlp(Signal::Metrics).resource("m"), data(&counted(), &gauges(), 1_790_000_000_000));
         assert_eq!(self.otlp(Signal::Metrics).send_metrics(&request).await, Sent::All);
     }
 
@@ -102,6 +104,10 @@ impl Running {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+fn gauges() -> Vec<Gauge> {
+    crate::gauges::measure(&Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"), Some(2))
 }
 
 fn counted() -> Counters {
@@ -160,7 +166,7 @@ fn promtool(program: &Path, arguments: &[&str], input: &str) -> String {
 
 fn text() -> String {
     let sink = SinkState { name: "otlp-logs".into(), ..SinkState::default() };
-    exposition::text(&counted(), &[sink], 17)
+    exposition::text(&counted(), &gauges(), &[sink], 17)
 }
 
 fn files() -> PathBuf {
@@ -221,7 +227,7 @@ fn each_metric_in_an_alert_or_on_the_dashboard_is_one_that_is_answered() {
 fn the_library_of_standard_webhooks_verifies_a_signature_and_refuses_a_changed_body() {
     let Some(python) = program("HOOKHOST_OTELTAP") else { return };
     let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-    let seconds = crate::reader::now() / 1000;
+    let seconds = hookhost_agents::clock::now() / 1000;
     let body = r#"{"type":"hookhost.rejected","data":{"name":"😀"}}"#;
     let signature = WebhookSecret::parse(secret).unwrap().signature("msg_1", seconds, body);
     let script = "import sys, standardwebhooks\n_, secret, time, signature, body = sys.argv\n\

@@ -4,9 +4,9 @@ use crate::args::AnchorArgs;
 use crate::exit::{CliError, Exit};
 use crate::output::{self, quoted, style::GOOD};
 use crate::{audit_log, configuration};
+use hookhost_agents::clock::now;
 use hookhost_telemetry::anchor::{Anchor, AnchorError, AnchorPlace};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(super) fn run(args: &AnchorArgs) -> Result<Exit, CliError> {
     let place = match &args.path {
@@ -35,8 +35,7 @@ pub(super) fn run(args: &AnchorArgs) -> Result<Exit, CliError> {
 
 /// Adds an anchor of the last record. Returns it, and false if it was there already.
 pub(crate) fn anchor(log: &Path, place: &Path) -> Result<(Anchor, bool), AnchorError> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let anchor = Anchor::of(log, u64::try_from(now.as_millis()).unwrap_or(u64::MAX))?;
+    let anchor = Anchor::of(log, now())?;
     let is_new = AnchorPlace::open(place)?.add(&anchor)?;
     Ok((anchor, is_new))
 }

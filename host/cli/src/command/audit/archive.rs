@@ -6,7 +6,8 @@ use crate::exit::{CliError, Exit};
 use crate::output::{self, one_line, style::GOOD, time, truncate::counted};
 use crate::{audit_log, loading};
 use hookhost::{Config, Host};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use hookhost_agents::clock::before_now;
+use std::time::Duration;
 
 pub(super) async fn run(args: &ArchiveArgs) -> Result<Exit, CliError> {
     if !audit_log::is_there()? {
@@ -20,10 +21,8 @@ pub(super) async fn run(args: &ArchiveArgs) -> Result<Exit, CliError> {
         Ok(archived) => (audit_log::finish(&host, Ok(Exit::Done)).await?, archived),
         Err(error) => return audit_log::finish(&host, Err(error)).await,
     };
-    let before = time::minute(cutoff(args.before));
-    let held = archived.needed_by.as_ref().map_or_else(String::new, |sink| {
-        format!("{sink} of telemetry has not taken the rest: hookhost telemetry test {sink}, or skip {sink}\n")
-    });
+    let before = time::minute(before_now(args.before));
+    let held = archived.held_back().map_or_else(String::new, |held| format!("{held}\n"));
     if archived.records == 0 {
         let nothing = format!("No record is older than {before}: nothing is archived.\n");
         output::print(if held.is_empty() { &nothing } else { &held })?;
@@ -48,9 +47,17 @@ pub(crate) struct ArchivedRecords {
     pub(crate) needed_by: Option<String>,
 }
 
+impl ArchivedRecords {
+    /// Says which sink of telemetry holds back the rest of the records, if one does.
+    pub(crate) fn held_back(&self) -> Option<String> {
+        let sink = self.needed_by.as_ref()?;
+        Some(format!("{sink} of telemetry has not taken the rest: hookhost telemetry test {sink}, or skip {sink}"))
+    }
+}
+
 /// Archives all records that are older than this, except those that a sink of telemetry has not taken yet.
 pub(crate) async fn archive(host: &Host, older_than: Duration) -> Result<ArchivedRecords, CliError> {
-    let cutoff = cutoff(older_than);
+    let cutoff = before_now(older_than);
     let unsent = first_unsent()?.filter(|unsent| unsent.time < cutoff);
     let before = unsent.as_ref().map_or(cutoff, |unsent| unsent.time);
     let mut all = ArchivedRecords { needed_by: unsent.map(|unsent| unsent.sink), ..ArchivedRecords::default() };
@@ -70,15 +77,6 @@ struct UnsentRecord {
 
 /// Returns the first record that a sink has not taken.
 fn first_unsent() -> Result<Option<UnsentRecord>, CliError> {
-    let position = |row: SinkRow| Some((row.state.filter(|_| row.behind > Some(0))?.position?.seq, row.name));
-    let Some((seq, sink)) = telemetry::rows()?.into_iter().filter_map(position).min() else { return Ok(None) };
-    let log = audit_log::open(None)?;
-    let next = log.lines_after(seq).map_err(audit_log::unreadable)?.next();
-    let record = next.transpose().map_err(audit_log::unreadable)?.and_then(|line| line.entry().ok());
-    Ok(record.map(|record| UnsentRecord { sink, time: record.time() }))
-}
-
-fn cutoff(older_than: Duration) -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.saturating_sub(older_than).as_millis()).unwrap_or(u64::MAX)
+    let unsent = |row: SinkRow| Some(UnsentRecord { time: row.waiting_since?, sink: row.name });
+    Ok(telemetry::rows()?.into_iter().filter_map(unsent).min_by_key(|unsent| unsent.time))
 }

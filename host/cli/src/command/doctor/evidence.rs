@@ -38,7 +38,7 @@ fn anchors(log: &Log, place: &Path) -> Check {
     let since = head.seq.saturating_sub(newest.seq);
     let says = format!("record {} was anchored at {}; {since} records since", newest.seq, time::minute(newest.time));
     // The record after the anchor is the oldest one that is not protected.
-    match time_after(log, newest.seq).filter(|time| is_older(*time, PATIENCE)) {
+    match audit_log::time_after(log, newest.seq).filter(|time| is_older(*time, PATIENCE)) {
         Some(_) => Check::unknown("anchors", says, next),
         None => Check::ok("anchors", says),
     }
@@ -46,7 +46,7 @@ fn anchors(log: &Log, place: &Path) -> Check {
 
 /// Reports records that should be in an archive.
 fn archives(log: &Log, keep: Duration) -> Option<Check> {
-    let oldest = time_after(log, 1)?;
+    let oldest = audit_log::time_after(log, 1)?;
     let since = time::minute(oldest);
     if is_older(oldest, keep + PATIENCE) {
         let next = "hookhost audit archive --before TIME, with the time of `keep`";
@@ -54,12 +54,6 @@ fn archives(log: &Log, keep: Duration) -> Option<Check> {
         return Some(Check::unknown("archive", says, next));
     }
     Some(Check::ok("archive", format!("the log has records since {since}; older ones are in archives")))
-}
-
-/// Returns the time of the first record after this one.
-pub(super) fn time_after(log: &Log, seq: u64) -> Option<u64> {
-    let line = log.lines_after(seq).ok()?.next()?.ok()?;
-    line.entry().ok().map(|record| record.time())
 }
 
 /// Returns true if a time, in milliseconds since the Unix epoch, is longer ago than `age`.

@@ -17,10 +17,11 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use events::Recording;
+use hookhost_agents::clock::before_now;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The period, if neither a period nor a session is given.
 const PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
@@ -29,10 +30,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, CliError> {
     let log = audit_log::open(args.log.log.as_deref())?;
     audit_log::warn_of_foreign(&log);
     let period = args.last.or_else(|| args.session.is_none().then_some(PERIOD));
-    let since = period.map_or(0, |period| {
-        let begin = SystemTime::now().checked_sub(period).unwrap_or(UNIX_EPOCH);
-        u64::try_from(begin.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
-    });
+    let since = period.map_or(0, before_now);
     let recording = Recording::read(&log, args, since)?;
     let events = recording.events();
     if events == 0 {

@@ -15,6 +15,7 @@ use anyhow::anyhow;
 use hookhost::config::Config;
 use hookhost::contract::Decision;
 use hookhost::{Host, RuleSet, Session, SessionSpec};
+use hookhost_agents::clock::milliseconds;
 use hookhost_agents::{HookCall, HookEvent, ToolUse};
 use hookhost_transcripts::{EventQuery, Omission, PastEvent, PastEvents, TranscriptPlaces};
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// Number of tasks that judge calls.
@@ -249,8 +250,7 @@ impl JudgingTask {
             _ => None,
         };
         let verdict = PastVerdict::of(&settled.record, rejection);
-        let time = event.time.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let time = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let time = milliseconds(event.time);
         if let Some(each) = self.state.each.as_ref().filter(|_| verdict.outcome != PastOutcome::Allowed) {
             each(&json!({
                 "type": "call",

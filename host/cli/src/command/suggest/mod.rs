@@ -13,9 +13,9 @@ use crate::exit::{CliError, Exit};
 use crate::output::{self, one_line, truncate::counted};
 use evidence::Evidence;
 use hookhost::config::Config;
+use hookhost_agents::clock::before_now;
 use hookhost_imports::{Proposal, to_toml};
 use serde_json::json;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use suggestion::{Suggestion, suggestions};
 
 /// A rule that would have changed more than one in this many calls is not proposed.
@@ -46,8 +46,7 @@ fn read(args: &SuggestArgs) -> Result<Evidence, CliError> {
     let mut evidence = Evidence::default();
     // Without a log, no agent has called hookhost yet.
     if args.log.log.is_some() || audit_log::is_there()? {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(args.last);
-        let since = u64::try_from(Duration::as_millis(&since)).unwrap_or(u64::MAX);
+        let since = before_now(args.last);
         audit_log::each_since(args.log.log.as_deref(), since, |record| evidence.add(record, since))?;
     }
     Ok(evidence)

@@ -13,11 +13,18 @@ use crate::output::{
     time,
 };
 use crate::telemetry::{failed, settings, sinks};
+use hookhost_agents::clock::now;
 use hookhost_telemetry::positions::SinkState;
 use hookhost_telemetry::{Environment, Sinks, flush, states};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::Duration;
+
+/// Time after which a record that a sink has not taken is a problem. A resident host sends a record within a second.
+pub(in crate::command) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The command that sends what waits, or says which process should.
+pub(in crate::command) const FLUSH: &str = "hookhost telemetry flush";
 
 /// Longest time of `hookhost telemetry flush`.
 const FLUSH_TIME: Duration = Duration::from_secs(600);
@@ -52,25 +59,49 @@ pub(in crate::command) struct SinkRow {
     pub(in crate::command) state: Option<SinkState>,
     /// Number of records that the sink has not taken. `None` if it has never run.
     pub(in crate::command) behind: Option<u64>,
+    /// Time of the first record that the sink has not taken, in milliseconds since the Unix epoch.
+    pub(in crate::command) waiting_since: Option<u64>,
+    /// Time that the sink may let a record wait.
+    pub(in crate::command) patience: Duration,
+}
+
+impl SinkRow {
+    /// Returns the problem of the sink, if it does not take the records.
+    pub(in crate::command) fn problem(&self) -> Option<String> {
+        let error = self.state.as_ref().and_then(|state| state.error.clone()).filter(|_| self.behind > Some(0));
+        error.or_else(|| {
+            let since = self.waiting_since?;
+            let is_late = u128::from(now().saturating_sub(since)) > self.patience.as_millis();
+            is_late.then(|| format!("takes no record since {}", time::minute(since)))
+        })
+    }
 }
 
 /// Returns each configured sink with its state.
-pub(in crate::command) fn rows() -> Result<Vec<SinkRow>, CliError> {
-    let names = configured()?.names();
-    let (states, last) =
-        if audit_log::is_there()? { states(&audit_log::path()?).map_err(failed)? } else { (Vec::new(), 0) };
+pub(in crate::command) fn rows(environment: &Environment) -> Result<Vec<SinkRow>, CliError> {
+    let sinks = sinks(&settings()?, environment)?;
+    let log = if audit_log::is_there()? { Some(audit_log::open(None)?.only_stored()) } else { None };
+    let (states, last) = if log.is_some() { states(&audit_log::path()?).map_err(failed)? } else { (Vec::new(), 0) };
     let row = |name: &str| {
         let state = states.iter().find(|state| state.name == name).cloned();
         let position = state.as_ref().and_then(|state| state.position);
-        SinkRow { name: name.to_owned(), state, behind: position.map(|position| last.saturating_sub(position.seq)) }
+        let behind = position.map(|position| last.saturating_sub(position.seq));
+        let next = position.filter(|_| behind > Some(0));
+        let waiting_since = next.and_then(|position| audit_log::time_after(log.as_ref()?, position.seq));
+        SinkRow { name: name.to_owned(), state, behind, waiting_since, patience: PATIENCE + sinks.interval(name) }
     };
-    Ok(names.into_iter().map(row).collect())
+    Ok(sinks.names().into_iter().map(row).collect())
 }
 
 fn show(is_json: bool) -> Result<Exit, CliError> {
-    let rows = rows()?;
+    let rows = rows(&Environment::of_process())?;
     if is_json {
-        let rows = rows.iter().map(|row| json!({ "sink": row.name, "behind": row.behind, "state": row.state }));
+        let rows = rows.iter().map(|row| {
+            let SinkRow { name, state, behind, waiting_since, .. } = row;
+            json!({
+                "sink": name, "behind": behind, "state": state, "waiting-since": waiting_since, "problem": row.problem(),
+            })
+        });
         output::print_json(&Value::Array(rows.collect()))?;
         return Ok(Exit::Done);
     }
@@ -82,7 +113,8 @@ fn show(is_json: bool) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     let mut text = format!("{DIM}{:14}{:>10}{:>10}{:>10}  state{DIM:#}\n", "sink", "sent", "behind", "given up");
-    for SinkRow { name, state, behind } in &rows {
+    for row in &rows {
+        let SinkRow { name, state, behind, .. } = row;
         let number = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
         let state = state.as_ref();
         let sent = number(state.map(|state| state.sent));
@@ -95,7 +127,10 @@ fn show(is_json: bool) -> Result<Exit, CliError> {
                 writeln!(text, "{ERROR}{}{ERROR:#}{}", one_line(error), next.unwrap_or_default())
             }
             None if state.is_none() => writeln!(text, "has not run yet"),
-            None => writeln!(text, "{GOOD}well{GOOD:#}"),
+            None => match row.problem() {
+                Some(problem) => writeln!(text, "{ERROR}{problem}{ERROR:#}; try: {FLUSH}"),
+                None => writeln!(text, "{GOOD}well{GOOD:#}"),
+            },
         };
         if let Some(seq) = state.and_then(|state| state.last_skipped) {
             let _ = writeln!(text, "{:14}{DIM}the last record that was given up: hookhost audit show {seq}{DIM:#}", "");

@@ -21,8 +21,11 @@ pub(super) async fn run(url: &str) -> Result<Exit, CliError> {
     let of_otlp = tests.into_iter().filter(|(name, _)| name.starts_with("otlp-"));
     for (name, result) in of_otlp {
         if let Err(why) = result {
-            let error =
-                anyhow!("the receiver did not take the test of {name}: {}; nothing was changed", one_line(&why));
+            let error = anyhow!(
+                "the receiver did not take the test of {name}: {}; nothing was changed: start the receiver, or correct its address \
+                     or the headers, and repeat the command",
+                one_line(&why)
+            );
             return Err(CliError::new(Exit::Failed, error));
         }
     }
