@@ -3,7 +3,6 @@
 //! A [`Guard`] names a path and its treatment. [`MountPlan::new`] looks the paths up, and arranges them: every
 //! directory above a guarded path is pinned, so that nobody inside can rename it, and mounts come shallow first.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::io;
@@ -248,13 +247,11 @@ fn arrange(
         is_directory,
     }));
     mounts.sort_by(|one, other| one.path.cmp(&other.path));
-    let mut links: Vec<PlannedLink> = links
+    let links = links
         .into_iter()
         .filter(|path| governing(path).is_none_or(|(_, treatment)| treatment == Treatment::Writable))
         .map(|path| PlannedLink { path })
         .collect();
-    // A link whose target leads through another link is mounted before it, deep first.
-    links.sort_by_key(|link| Reverse(link.path.components().count()));
     Ok(MountPlan { mounts, links, directory: PathBuf::new() })
 }
 

@@ -70,9 +70,8 @@ pub(crate) fn serve(
     };
 
     set_no_new_privs(true).step(Step::Capabilities)?;
-    if leftovers == Leftovers::EndWithNamespace {
-        drop_capabilities().step(Step::Capabilities)?;
-    } else {
+    drop_capabilities().step(Step::Capabilities)?;
+    if leftovers == Leftovers::AreEnded {
         set_child_subreaper(Some(rustix::process::getpid())).step(Step::Capabilities)?;
     }
     let lacks = ruleset::restrict(plan)?;
@@ -134,13 +133,15 @@ fn open_terminal(supervisor: &Channel) -> io::Result<OwnedFd> {
 
 /// Drops the capabilities that the program must not have, also for the programs that it starts.
 fn drop_capabilities() -> io::Result<()> {
+    let mut sets = capabilities(None)?;
+    // An ordinary user has no capabilities to drop, and gains none.
+    let may_drop = sets.effective.contains(CapabilitySet::SETPCAP);
     for capability in CapabilitySet::all().difference(KEPT_CAPABILITIES) {
         // The kernel may know fewer.
-        if capability_is_in_bounding_set(capability).unwrap_or(false) {
+        if may_drop && capability_is_in_bounding_set(capability).unwrap_or(false) {
             remove_capability_from_bounding_set(capability)?;
         }
     }
-    let mut sets = capabilities(None)?;
     sets.effective &= KEPT_CAPABILITIES;
     sets.permitted &= KEPT_CAPABILITIES;
     sets.inheritable = CapabilitySet::empty();

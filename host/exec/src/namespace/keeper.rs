@@ -125,6 +125,7 @@ fn keep_mounts(
         }
         let is_ready = |index: usize| polled.get(index).is_some_and(|polled| !polled.revents().is_empty());
         if is_ready(0) {
+            watch.restore_modes(supervisor);
             return Ok(());
         }
         if is_ready(1) {

@@ -96,11 +96,10 @@ fn attach_read_only(path: &Path, existing: &[PathBuf]) -> Result<(), Errno> {
     attached
 }
 
-/// Attaches a copy of the link's target onto the link itself, so that the link can be followed, but not removed.
+/// Attaches the link onto itself, so that it can be followed, but not removed.
 pub(crate) fn attach_link(link: &PlannedLink) -> Result<(), Errno> {
-    let target = fs::canonicalize(&link.path).map_err(|error| errno(&error))?;
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
-    let copy = open_tree(CWD, &target, flags)?;
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    let copy = open_tree(CWD, &link.path, flags)?;
     move_mount(copy, c"", CWD, &link.path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
 }
 
