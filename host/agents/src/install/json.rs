@@ -18,7 +18,7 @@ pub struct NotEditable(pub String);
 
 impl NotEditable {
     /// Returns the error for the file at `path`, which contains the text.
-    pub(crate) fn refused(&self, path: &Path) -> FileRefusal {
+    pub fn refused(&self, path: &Path) -> FileRefusal {
         FileRefusal::new(path, self.to_string(), "correct it, and try again")
     }
 }

@@ -140,7 +140,7 @@ impl<'a> Draft<'a> {
         self.guards.remove(&real);
         self.absent.retain(|(absent, _)| absent.path != path);
         if !self.restored.iter().any(|other| other.path == real) {
-            self.restored.push(RestoredFile { path: real, format, keys, reason });
+            self.restored.push(RestoredFile { exists: real.exists(), path: real, format, keys, reason });
         }
     }
 

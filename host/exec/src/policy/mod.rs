@@ -20,7 +20,7 @@ pub mod restore;
 mod rule_paths;
 pub mod settings;
 mod sockets;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 
 pub use places::Places;
@@ -66,8 +66,10 @@ pub struct Absent {
 /// A file that the agent writes itself, and of which keys are restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoredFile {
-    /// Absolute path. The file need not exist.
+    /// Absolute path, without links.
     pub path: PathBuf,
+    /// True if the file exists at the start. If it does not, none of the keys may appear.
+    pub exists: bool,
     /// The format of the file.
     pub format: FileFormat,
     /// The keys, each as a path joined by dots. `*` stands for any key.

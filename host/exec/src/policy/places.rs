@@ -149,7 +149,7 @@ pub(crate) fn links_to(path: &Path, may_replace: &dyn Fn(&Path) -> bool) -> (Vec
     (links, real)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::{links_to, matching};
     use std::fs;

@@ -151,7 +151,7 @@ fn put_toml(table: &mut dyn TableLike, path: &[String], item: Option<&Item>) {
 }
 
 /// Returns a value of TOML as JSON, for comparisons.
-fn value_of(item: &Item) -> Value {
+pub(crate) fn value_of(item: &Item) -> Value {
     use toml_edit::Value as Toml;
     fn members(table: &dyn TableLike) -> Value {
         Value::Object(table.iter().map(|(key, item)| (key.to_owned(), value_of(item))).collect())
