@@ -1,6 +1,9 @@
 //! The policy as a profile of Seatbelt, the sandbox of macOS (`sandbox-exec -f FILE COMMAND`). Sources: the profiles of
 //! google-gemini/gemini-cli (`packages/cli/src/utils/sandbox-macos-*.sb`) and of openai/codex (`seatbelt_base_policy.sbpl`), which show the
 //! language. Of several rules that match, the last one counts. No profile was run on macOS yet.
+//!
+//! The profile does not have what a watch does: keys of files that an agent writes itself are not restored, and a file that appears behind a
+//! link, such as below `/etc`, is not covered.
 
 use crate::plan::Treatment;
 use crate::policy::{Absent, NetworkAccess, Policy};
@@ -18,7 +21,7 @@ pub fn profile(policy: &Policy) -> String {
         NetworkAccess::None => text.push_str("\n(deny network*)\n"),
         // The proxy decides which hosts.
         NetworkAccess::Hosts(_) => {
-            text.push_str("\n(deny network*)\n(allow network-outbound (remote ip \"localhost:*\"))\n")
+            text.push_str("\n(deny network*)\n(allow network-outbound (remote ip \"localhost:*\"))\n");
         }
     }
     let absent = policy.absent.iter().map(|Absent { path, treatment, reason }| (path, *treatment, reason));
@@ -52,7 +55,7 @@ pub fn profile(policy: &Policy) -> String {
 fn filter(path: &Path, treatment: Treatment) -> String {
     let text = path.to_string_lossy();
     if text.contains(['*', '?']) {
-        return format!("(regex {})", quoted(&format!("^{}(/|$)", pattern(&text))));
+        return format!("(regex #\"^{}(/|$)\")", pattern(&text));
     }
     let name = if treatment == Treatment::Masked { "literal" } else { "subpath" };
     format!("({name} {})", quoted(&text))
@@ -65,6 +68,8 @@ fn pattern(text: &str) -> String {
         match c {
             '*' => regex.push_str("[^/]*"),
             '?' => regex.push_str("[^/]"),
+            // A quotation mark would end the expression.
+            '"' => regex.push('.'),
             c if "\\.+()[]{}|^$".contains(c) => regex.extend(['\\', c]),
             c => regex.push(c),
         }
@@ -93,6 +98,6 @@ mod tests {
     fn a_name_cannot_end_its_filter() {
         let filter = |path: &str| filter(Path::new(path), Treatment::ReadOnly);
         assert_eq!(filter("/a\")(allow default)(\\"), r#"(subpath "/a\")(allow default)(\\")"#);
-        assert_eq!(filter("/a.b/x*"), r#"(regex "^/a\\.b/x[^/]*(/|$)")"#);
+        assert_eq!(filter("/a.b/x*"), r##"(regex #"^/a\.b/x[^/]*(/|$)")"##);
     }
 }

@@ -13,10 +13,10 @@ pub fn export(policy: &Policy, places: &Places<'_>, scope: Scope) -> Export {
     for guard in guards(policy, scope) {
         match (guard.treatment, scope) {
             (Treatment::Hidden, Scope::Project) => {
-                export.inexact(guard, places, "stays readable and writable: name it in .cursorignore")
+                export.inexact(guard, places, "stays readable and writable: name it in .cursorignore");
             }
             (Treatment::ReadOnly, Scope::Project) => {
-                export.inexact(guard, places, "stays writable: Cursor's sandbox has all of the project")
+                export.inexact(guard, places, "stays writable: Cursor's sandbox has all of the project");
             }
             (Treatment::Hidden, _) => export.inexact(guard, places, "stays readable: Cursor's sandbox denies no path"),
             // Outside of the project, commands write nothing that `additionalReadwritePaths` does not name.

@@ -18,7 +18,7 @@ pub fn export(policy: &Policy, places: &Places<'_>, scope: Scope) -> Export {
                 "stays readable and writable: the sandbox of Gemini CLI has all of the project",
             ),
             (Treatment::ReadOnly, Scope::Project) => {
-                export.inexact(guard, places, "stays writable: the sandbox of Gemini CLI has all of the project")
+                export.inexact(guard, places, "stays writable: the sandbox of Gemini CLI has all of the project");
             }
             (Treatment::Hidden, _) => export.inexact(
                 guard,

@@ -57,6 +57,7 @@ fn places(root: &Path) -> Places<'static> {
         cache: root.join("k"),
         runtime: None,
         project: root.join("work"),
+        directory: root.join("work"),
         programs: Vec::new(),
         user: 1000,
         variable: &|_| None,

@@ -47,7 +47,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Guards the existing paths that a pattern matches, and marks the pattern as one to watch if later files can match it.
-    pub(crate) fn add(&mut self, pattern: &Path, treatment: Treatment, origin: Origin, reason: String) {
+    pub(crate) fn add(&mut self, pattern: &Path, treatment: Treatment, origin: Origin, reason: &str) {
         self.add_unless(pattern, &|_| false, treatment, origin, reason);
     }
 
@@ -58,11 +58,11 @@ impl<'a> Draft<'a> {
         is_excepted: &dyn Fn(&Path) -> bool,
         treatment: Treatment,
         origin: Origin,
-        reason: String,
+        reason: &str,
     ) {
-        self.watch(pattern, treatment, origin, &reason);
+        self.watch(pattern, treatment, origin, reason);
         for path in matching(pattern).into_iter().filter(|path| !is_excepted(path)) {
-            self.add_existing(&path, treatment, origin, &reason);
+            self.add_existing(&path, treatment, origin, reason);
         }
     }
 
@@ -184,7 +184,22 @@ impl<'a> Draft<'a> {
         }
     }
 
-    pub(crate) fn finish(self, network: NetworkAccess) -> Policy {
+    /// Returns true if a writable path lies only in directories that its own kind of guard, or a weaker one, has made read-only: an
+    /// exception of a rule opens no settings, and nothing opens keys.
+    fn is_exception(&self, path: &Path, origin: Origin) -> bool {
+        let of_user = |origin| origin <= Origin::Agent;
+        let mut above = path.ancestors().skip(1).filter_map(|directory| self.guards.get(directory));
+        above.all(|(treatment, other, _)| {
+            *treatment == Treatment::Writable || *other == origin || (of_user(*other) && of_user(origin))
+        })
+    }
+
+    pub(crate) fn finish(mut self, network: NetworkAccess) -> Policy {
+        let writable = self.guards.iter().filter(|(_, (treatment, ..))| *treatment == Treatment::Writable);
+        let refused = writable.filter(|(path, (_, origin, _))| !self.is_exception(path, *origin));
+        for path in refused.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
+            self.guards.remove(&path);
+        }
         let guard = |(path, (treatment, _, reason))| Guard { path, treatment, reason };
         Policy {
             guards: self.guards.into_iter().map(guard).collect(),

@@ -109,7 +109,7 @@ const GIT_KEYS: &[&str] = &[
 ];
 
 pub(super) fn add(draft: &mut Draft<'_>) {
-    let reason = || "runs later, outside".to_owned();
+    let reason = "runs later, outside";
     let places = draft.places;
     // `~/.env` is no file that a shell runs by itself.
     let of_variables = guarded::owner("environment").map_or(&[][..], |owner| owner.variables_in);
@@ -117,22 +117,22 @@ pub(super) fn add(draft: &mut Draft<'_>) {
     for path in OF_HOME.iter().chain(of_variables) {
         let path = path.trim_end_matches("/**");
         if !path.starts_with("Library/") || cfg!(target_os = "macos") {
-            draft.add(&places.home.join(path), Treatment::ReadOnly, Origin::LaterRun, reason());
+            draft.add(&places.home.join(path), Treatment::ReadOnly, Origin::LaterRun, reason);
         }
         if let (Some(rest), Some(base)) = (path.strip_prefix(".config/"), places.path_of("XDG_CONFIG_HOME")) {
-            draft.add(&base.join(rest), Treatment::ReadOnly, Origin::LaterRun, reason());
+            draft.add(&base.join(rest), Treatment::ReadOnly, Origin::LaterRun, reason);
         }
     }
     if let Some(directory) = places.path_of("ZDOTDIR") {
-        draft.add(&directory.join(".z*"), Treatment::ReadOnly, Origin::LaterRun, reason());
+        draft.add(&directory.join(".z*"), Treatment::ReadOnly, Origin::LaterRun, reason);
     }
     if places.user == 0 {
         for path in OF_MACHINE {
-            draft.add(&places.of_machine(path), Treatment::ReadOnly, Origin::LaterRun, reason());
+            draft.add(&places.of_machine(path), Treatment::ReadOnly, Origin::LaterRun, reason);
         }
     }
     for path in OF_PROJECT {
-        draft.add(&places.project.join(path), Treatment::ReadOnly, Origin::LaterRun, reason());
+        draft.add(&places.project.join(path), Treatment::ReadOnly, Origin::LaterRun, reason);
     }
     let directories = git_directories(&places.project);
     if directories.is_empty() {
@@ -143,7 +143,7 @@ pub(super) fn add(draft: &mut Draft<'_>) {
         draft.gap(&places.project, sentence);
     }
     for directory in directories {
-        draft.add(&directory.join("hooks"), Treatment::ReadOnly, Origin::LaterRun, reason());
+        draft.add(&directory.join("hooks"), Treatment::ReadOnly, Origin::LaterRun, reason);
         for name in ["config", "config.worktree"] {
             let keys = GIT_KEYS.iter().map(|&key| key.to_owned()).collect();
             draft.restore(

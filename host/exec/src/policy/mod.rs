@@ -48,7 +48,7 @@ pub struct Policy {
     pub network: NetworkAccess,
     /// The user's home directory.
     pub home: PathBuf,
-    /// The directory of the project.
+    /// The root of the project.
     pub project: PathBuf,
 }
 
@@ -112,19 +112,19 @@ fn hookhost(draft: &mut Draft<'_>) {
     for (directory, what) in
         [(&places.config, "configuration"), (&places.state, "state"), (&places.cache, "compiled code")]
     {
-        draft.add(directory, Treatment::ReadOnly, Origin::Hookhost, format!("{what} of hookhost"));
+        draft.add(directory, Treatment::ReadOnly, Origin::Hookhost, &format!("{what} of hookhost"));
     }
     if let Some(runtime) = &places.runtime {
-        draft.add(&runtime.join("hookhost"), Treatment::ReadOnly, Origin::Hookhost, "sockets of hookhost".to_owned());
+        draft.add(&runtime.join("hookhost"), Treatment::ReadOnly, Origin::Hookhost, "sockets of hookhost");
     }
     for (file, what) in [
         (places.config.join("keys.toml"), "keys of models"),
         (places.state.join("http.token"), "token of HTTP clients"),
     ] {
-        draft.add(&file, Treatment::Hidden, Origin::Hookhost, what.to_owned());
+        draft.add(&file, Treatment::Hidden, Origin::Hookhost, what);
     }
     for program in &places.programs {
-        draft.add(program, Treatment::ReadOnly, Origin::Hookhost, "program of hookhost".to_owned());
+        draft.add(program, Treatment::ReadOnly, Origin::Hookhost, "program of hookhost");
     }
 }
 
@@ -137,17 +137,17 @@ fn agent(draft: &mut Draft<'_>, owner: &Owner, settings: &SandboxSettings) {
     let (of_home, alone): (&[&str], &[&str]) = if is_hookhost { (&[], &[]) } else { (owner.in_home, owner.alone) };
     for file in owner.files {
         for path in locations(draft.places, owner, file, true) {
-            draft.add(&path, Treatment::ReadOnly, origin, reason.clone());
+            draft.add(&path, Treatment::ReadOnly, origin, &reason);
         }
     }
     for file in of_home.iter().chain(alone) {
         for path in locations(draft.places, owner, file, false) {
-            draft.add(&path, Treatment::ReadOnly, origin, reason.clone());
+            draft.add(&path, Treatment::ReadOnly, origin, &reason);
         }
     }
     for (variable, directory) in owner.variables.iter().filter(|(variable, _)| !variable.starts_with("HOOKHOST_")) {
         if let Some(path) = draft.places.path_of(variable).filter(|path| directory.is_empty() && path.is_file()) {
-            draft.add(&path, Treatment::ReadOnly, origin, format!("{reason}, by {variable}"));
+            draft.add(&path, Treatment::ReadOnly, origin, &format!("{reason}, by {variable}"));
         }
     }
     for written in owner.written {
@@ -194,7 +194,7 @@ fn locations(places: &Places<'_>, owner: &Owner, file: &str, has_project: bool) 
     }
     let mut found = vec![places.home.join(path)];
     if has_project {
-        found.push(places.project.join(path));
+        found.extend(places.of_project().map(|directory| directory.join(path)));
     }
     if let (Some(rest), Some(base)) = (path.strip_prefix(".config/"), places.path_of("XDG_CONFIG_HOME")) {
         found.push(base.join(rest));
@@ -221,14 +221,15 @@ fn locations(places: &Places<'_>, owner: &Owner, file: &str, has_project: bool) 
 
 /// Hides keys.
 fn keys(draft: &mut Draft<'_>) {
+    let places = draft.places;
+    let is_public = |path: &Path| path.extension().is_some_and(|end| end == "pub");
     for name in [".ssh/id_*", ".ssh/*.pem", ".gnupg/private-keys-v1.d"] {
-        let path = draft.places.home.join(name);
-        draft.add_unless(
-            &path,
-            &|path| path.extension().is_some_and(|end| end == "pub"),
-            Treatment::Hidden,
-            Origin::Key,
-            "key".to_owned(),
-        );
+        draft.add_unless(&places.home.join(name), &is_public, Treatment::Hidden, Origin::Key, "key");
+    }
+    let has_key = places::matching(&places.home.join(".ssh/id_*")).iter().any(|path| !is_public(path));
+    if has_key && (places.variable)("SSH_AUTH_SOCK").is_none() {
+        let sentence =
+            "ssh has no key inside: start ssh-agent outside, which keeps the keys, and add them with ssh-add";
+        draft.gap(&places.home.join(".ssh"), sentence.to_owned());
     }
 }

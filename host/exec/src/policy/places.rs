@@ -25,8 +25,10 @@ pub struct Places<'a> {
     pub cache: PathBuf,
     /// The directory `XDG_RUNTIME_DIR`, which holds the sockets of the user's session.
     pub runtime: Option<PathBuf>,
-    /// The directory of the project.
+    /// The root of the project.
     pub project: PathBuf,
+    /// The working directory of the program.
+    pub directory: PathBuf,
     /// Paths of hookhost's programs.
     pub programs: Vec<PathBuf>,
     /// Number of the user, for sockets with this number in their path.
@@ -40,12 +42,14 @@ impl<'a> Places<'a> {
     pub fn of_environment(
         variable: &'a dyn Fn(&str) -> Option<OsString>,
         project: &Path,
+        directory: &Path,
         programs: Vec<PathBuf>,
         user: u32,
     ) -> Option<Self> {
         let Directories { config, state, cache, home } = Directories::of_environment(variable);
         let runtime = variable("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
         let (home, root, project) = (home?, PathBuf::from("/"), project.to_owned());
+        let directory = directory.to_owned();
         Some(Self {
             root,
             home,
@@ -54,6 +58,7 @@ impl<'a> Places<'a> {
             cache: cache?,
             runtime,
             project,
+            directory,
             programs,
             user,
             variable,
@@ -65,6 +70,16 @@ impl<'a> Places<'a> {
         self.root.join(path.trim_start_matches('/'))
     }
 
+    /// Returns the directories in which an agent looks for settings of a project: the root, and the working directory with those above it.
+    pub(crate) fn of_project(&self) -> impl Iterator<Item = &Path> {
+        let inner = self
+            .directory
+            .ancestors()
+            .take_while(|directory| *directory != self.project && directory.starts_with(&self.project));
+        let outer = (!self.directory.starts_with(&self.project)).then_some(self.directory.as_path());
+        std::iter::once(self.project.as_path()).chain(inner).chain(outer)
+    }
+
     /// Returns the absolute path that a variable of the environment contains.
     pub(crate) fn path_of(&self, variable: &str) -> Option<PathBuf> {
         (self.variable)(variable).map(PathBuf::from).filter(|path| path.is_absolute())
@@ -74,7 +89,7 @@ impl<'a> Places<'a> {
     pub(crate) fn named(&self, path: &str) -> PathBuf {
         let path = path.trim_end_matches('/');
         let place = match path.strip_prefix("~/") {
-            Some(rest) => self.home.join(rest),
+            Some(rest) => self.home.join(rest.trim_start_matches('/')),
             None => self.project.join(path),
         };
         place.components().filter(|part| !matches!(part, Component::CurDir)).collect()

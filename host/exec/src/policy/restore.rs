@@ -37,12 +37,12 @@ pub struct NotRestorable {
     why: String,
 }
 
-fn start(why: impl ToString) -> NotRestorable {
-    NotRestorable { which: "earlier", why: why.to_string() }
+fn start(why: impl Into<String>) -> NotRestorable {
+    NotRestorable { which: "earlier", why: why.into() }
 }
 
-fn present(why: impl ToString) -> NotRestorable {
-    NotRestorable { which: "present", why: why.to_string() }
+fn present(why: impl Into<String>) -> NotRestorable {
+    NotRestorable { which: "present", why: why.into() }
 }
 
 /// A path of keys from the top of a file.
@@ -69,20 +69,21 @@ pub fn restored(
 
 fn restored_json(before: &str, now: &str, keys: &[String]) -> Result<Option<String>, NotRestorable> {
     let read = |text: &str| if text.trim().is_empty() { Ok(Value::Object(Map::new())) } else { json::value(text) };
-    let (old, new) = (read(before).map_err(start)?, read(now).map_err(present)?);
+    let (old, new) = (read(before).map_err(|why| start(why.0))?, read(now).map_err(|why| present(why.0))?);
     let changed = changed(&old, &new, keys);
     if changed.is_empty() {
         return Ok(None);
     }
     let text = if now.trim().is_empty() { "{}\n" } else { now };
     let bare = text.trim_start_matches('\u{feff}');
-    let root = CstRootNode::parse(bare, &ParseOptions::default()).map_err(present)?;
+    let root = CstRootNode::parse(bare, &ParseOptions::default())
+        .map_err(|why| present(format!("is not valid JSON ({why})")))?;
     let top = root.object_value().ok_or_else(|| present("is not a JSON object"))?;
     for path in &changed {
         put_json(&top, path, at(&old, path));
     }
     let edited = format!("{}{root}", &text[..text.len() - bare.len()]);
-    check(&old, &json::value(&edited).map_err(present)?, keys)?;
+    check(&old, &json::value(&edited).map_err(|why| present(why.0))?, keys)?;
     Ok(Some(edited))
 }
 
@@ -191,7 +192,7 @@ fn collect(value: &Value, keys: &[&str], at: &[String], found: &mut BTreeSet<Key
         return;
     };
     for (name, value) in value.as_object().into_iter().flatten().filter(|(name, _)| *key == "*" || name == key) {
-        collect(value, rest, &[at, &[name.clone()]].concat(), found);
+        collect(value, rest, &[at, std::slice::from_ref(name)].concat(), found);
     }
 }
 

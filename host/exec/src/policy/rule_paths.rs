@@ -42,7 +42,8 @@ pub(super) fn add(draft: &mut Draft<'_>, rules: &[RuleRow]) {
         };
         match condition(row) {
             Some(condition) => {
-                draft.gap(&project, format!("the rule `{}` depends on {condition}: hookhost alone enforces it", row.id))
+                draft
+                    .gap(&project, format!("the rule `{}` depends on {condition}: hookhost alone enforces it", row.id));
             }
             None => walked.push(rule(draft, row, treatment)),
         }
@@ -99,7 +100,7 @@ fn rule(draft: &mut Draft<'_>, row: &RuleRow, treatment: Treatment) -> PathRule 
                 matching(&place).iter().for_each(|path| guard(draft, &rule, path));
             }
             Some((text, None)) if !pattern.starts_with(['~', '/']) => {
-                rule.anywhere.extend(Glob::new(&text.to_lowercase()).ok())
+                rule.anywhere.extend(Glob::new(&text.to_lowercase()).ok());
             }
             _ => {
                 let sentence = format!(
@@ -130,13 +131,18 @@ fn absolute(places: &Places<'_>, pattern: &str) -> Option<(String, Option<PathBu
         (_, Some(rest)) => (&places.root, rest),
         _ => (&places.project, base),
     };
+    let rest: Vec<&str> = rest.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+    let rest = rest.join("/");
+    if rest.is_empty() {
+        return None;
+    }
     // A directory can be called like a pattern.
     let fixed: String = directory
         .to_string_lossy()
         .chars()
         .map(|c| if "*?[".contains(c) { format!("[{c}]") } else { c.to_string() })
         .collect();
-    let place = (!rest.split('/').any(|name| name == "**")).then(|| directory.join(rest));
+    let place = (!rest.split('/').any(|name| name == "**")).then(|| directory.join(&rest));
     Some((format!("{}/{rest}", fixed.trim_end_matches('/')), place))
 }
 
@@ -157,7 +163,7 @@ fn guard(draft: &mut Draft<'_>, rule: &PathRule, path: &Path) {
         match (is_excepted(path), rule.treatment) {
             (true, Treatment::ReadOnly) => draft.add_existing(path, Treatment::Writable, Origin::Rule, &rule.reason),
             (false, Treatment::Hidden) if !kind.is_dir() => {
-                draft.add_existing(path, Treatment::Hidden, Origin::Rule, &rule.reason)
+                draft.add_existing(path, Treatment::Hidden, Origin::Rule, &rule.reason);
             }
             _ => {}
         }

@@ -51,7 +51,7 @@ pub(super) fn add(draft: &mut Draft<'_>, docker: bool) {
     let is_of_containers = |path: &Path| of_containers.iter().any(|other| is_same(other, path));
     for path in &of_containers {
         if !docker {
-            draft.add(path, Treatment::Masked, Origin::Socket, "starts containers".to_owned());
+            draft.add(path, Treatment::Masked, Origin::Socket, "starts containers");
         } else if path.exists() {
             let sentence = format!(
                 "{} leads out: a container has any directory that it asks for (take `docker = true` out of [sandbox] to close it)",
@@ -65,20 +65,15 @@ pub(super) fn add(draft: &mut Draft<'_>, docker: bool) {
     kept.extend(places.runtime.iter().map(|runtime| runtime.join("hookhost")));
     kept.push(places.state.clone());
     for path in OF_TERMINALS {
-        draft.add(
-            &places.of_machine(path),
-            Treatment::Hidden,
-            Origin::Socket,
-            "sockets of terminals and displays".to_owned(),
-        );
+        draft.add(&places.of_machine(path), Treatment::Hidden, Origin::Socket, "sockets of terminals and displays");
     }
     let tmux = places
         .path_of("TMUX_TMPDIR")
         .unwrap_or_else(|| places.of_machine("/tmp"))
         .join(format!("tmux-{}", places.user));
-    draft.add(&tmux, Treatment::Hidden, Origin::Socket, "sockets of tmux".to_owned());
+    draft.add(&tmux, Treatment::Hidden, Origin::Socket, "sockets of tmux");
     // A key of gpg-agent stays usable only outside, as its private keys are hidden.
-    draft.add(&places.home.join(".gnupg/S.*"), Treatment::Masked, Origin::Socket, "socket of gpg-agent".to_owned());
+    draft.add(&places.home.join(".gnupg/S.*"), Treatment::Masked, Origin::Socket, "socket of gpg-agent");
     let table = fs::read_to_string(places.of_machine("/proc/net/unix")).unwrap_or_default();
     for path in listening(&table) {
         let path = places.root.join(path.trim_start_matches('/'));

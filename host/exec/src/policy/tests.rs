@@ -56,6 +56,7 @@ impl Machine {
             cache: self.path("home/me/.cache/hookhost"),
             runtime: Some(self.path("run/user/1000")),
             project: self.path("work"),
+            directory: self.path("work/inner/deep"),
             programs: vec![self.path("home/me/.cargo/bin/hookhost")],
             user: self.user,
             variable: &variable,
@@ -92,6 +93,8 @@ fn own_files_settings_keys_and_files_that_run_later_are_guarded() {
         "etc/claude-code/managed-settings.json",
         "work/.claude/settings.json",
         "work/hookhost.toml",
+        "work/inner/.mcp.json",
+        "work/other/.mcp.json",
         "work/src/main.rs",
     ]);
     let policy = machine.policy("", "");
@@ -111,6 +114,7 @@ fn own_files_settings_keys_and_files_that_run_later_are_guarded() {
         ("work/.claude/settings.json", ReadOnly),
         ("work/.git/hooks", ReadOnly),
         ("work/hookhost.toml", ReadOnly),
+        ("work/inner/.mcp.json", ReadOnly),
     ];
     assert_eq!(machine.guards(&policy), expected.map(|(path, treatment)| (path.to_owned(), treatment)));
     // What is not there is watched, and so is what later files can match.
@@ -130,6 +134,7 @@ fn own_files_settings_keys_and_files_that_run_later_are_guarded() {
         assert!(restored.contains(&machine.path(path).as_path()), "{path}");
     }
     assert!(says(&policy, "settings.json of claude-code is read-only"), "{:?}", policy.gaps);
+    assert!(says(&policy, "ssh has no key inside"), "{:?}", policy.gaps);
 }
 
 #[test]
@@ -291,6 +296,21 @@ fn paths_of_rules_without_conditions_are_guarded() {
 }
 
 #[test]
+fn an_exception_of_a_rule_opens_no_settings() {
+    let machine = Machine::new(&[
+        "home/me/.config/opencode/plugin/a",
+        "home/me/.config/hookhost/plugins/a",
+        "home/me/.config/mine/a",
+    ]);
+    let excepted = r#""!~/.config/opencode/plugin", "!~/.config/hookhost/plugins", "!~/.config/mine""#;
+    let rules = format!("rule = [{{ id = 'x', on = 'write', path = ['~/.config/**', {excepted}], reject = 'x' }}]");
+    let policy = machine.policy("", &rules);
+    let writable: Vec<_> =
+        machine.guards(&policy).into_iter().filter(|(_, treatment)| *treatment == Writable).collect();
+    assert_eq!(writable, [("home/me/.config/mine".to_owned(), Writable)]);
+}
+
+#[test]
 fn a_worktree_has_the_hooks_of_its_repository() {
     let machine = Machine::new(&["repo/.git/hooks/a", "repo/.git/config", "repo/.git/worktrees/work/HEAD"]);
     fs::remove_dir_all(machine.path("work/.git")).unwrap();
@@ -306,8 +326,38 @@ fn a_worktree_has_the_hooks_of_its_repository() {
 #[test]
 fn an_environment_tells_the_places() {
     let variable = |name: &str| Some(OsString::from(if name == "HOME" { "/home/me" } else { return None }));
-    let places = Places::of_environment(&variable, Path::new("/work"), Vec::new(), 1000).unwrap();
+    let places = Places::of_environment(&variable, Path::new("/work"), Path::new("/work/a"), Vec::new(), 1000).unwrap();
     assert_eq!(places.config, Path::new("/home/me/.config/hookhost"));
     assert_eq!(places.shown(Path::new("/home/me/.bashrc")), "~/.bashrc");
-    assert!(Places::of_environment(&|_| None, Path::new("/work"), Vec::new(), 1000).is_none());
+    assert!(Places::of_environment(&|_| None, Path::new("/work"), Path::new("/work"), Vec::new(), 1000).is_none());
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(64))]
+
+    /// Whatever a rule and `write` name, hookhost's own files and keys stay guarded, and what is guarded exists.
+    #[test]
+    fn own_files_and_keys_stay_guarded(
+        paths in proptest::collection::vec("!?(~/|/|\\./|)(\\*\\*|\\*|[.a-z]{0,3}|\\[|\\.\\.|\\.ssh|home|work)(/(\\*\\*|\\*|\\.ssh|a))?/?", 1..4),
+        write in "(~/|/|)(\\.ssh|\\.config|home/me|\\.config/hookhost|work|a|\\.local)",
+    ) {
+        let machine = Machine::new(&["home/me/.ssh/id_rsa", "work/a/.env", "work/b/a"]);
+        let row = |on: &str| format!("rule = [{{ id = 'x', on = '{on}', path = {paths:?}, reject = 'x' }}]");
+        let write = write.replace("/home/me", &machine.path("home/me").to_string_lossy());
+        for on in ["read", "write"] {
+            let policy = machine.policy(&format!("write = [{write:?}]"), &row(on));
+            let is_hidden = |path: &str| policy.guards.iter().any(|guard| guard.treatment == Hidden && machine.path(path).starts_with(&guard.path));
+            for path in ["home/me/.ssh/id_rsa", "home/me/.config/hookhost/keys.toml", "home/me/.local/state/hookhost/http.token"] {
+                proptest::prop_assert!(is_hidden(path), "{path}");
+            }
+            for path in ["home/me/.config/hookhost", "home/me/.local/state/hookhost", "home/me/.cache/hookhost"] {
+                let is_guarded = policy.guards.iter().any(|guard| guard.treatment != Writable && machine.path(path).starts_with(&guard.path));
+                proptest::prop_assert!(is_guarded, "{path}");
+                let is_open = policy.guards.iter().any(|guard| guard.treatment == Writable && guard.path.starts_with(machine.path(path)));
+                proptest::prop_assert!(!is_open, "{path}");
+            }
+            proptest::prop_assert!(policy.guards.iter().all(|guard| guard.path.symlink_metadata().is_ok()));
+            proptest::prop_assert!(policy.guards.iter().all(|guard| guard.path.starts_with(machine.path(""))));
+        }
+    }
 }
