@@ -1,5 +1,5 @@
 //! Settings of Claude Code's sandbox. Sources: <https://code.claude.com/docs/en/settings> (`sandbox.filesystem`: a path begins with `/` or
-//! `~/`; arrays of all files are joined) and <https://code.claude.com/docs/en/sandboxing>, read for 2.1.319.
+//! `~/`; arrays of all files are joined) and <https://code.claude.com/docs/en/sandboxing>, read for 2.1.319. Not tried with the agent.
 
 use super::{Export, Setting, file, guards, restored};
 use crate::plan::Treatment;
@@ -16,6 +16,9 @@ pub fn export(policy: &Policy, places: &Places<'_>, scope: Scope) -> Export {
     let mut export = Export::new("claude-code", scope, path, FileFormat::Json);
     for guard in guards(policy, scope) {
         let path = places.shown(&guard.path);
+        if path.contains(['*', '?', '[']) {
+            export.inexact(guard, places, "looks like a pattern, which `denyWrite` may leave out");
+        }
         match guard.treatment {
             Treatment::ReadOnly => export.settings.push(Setting::element(DENY_WRITE, path)),
             Treatment::Hidden => {

@@ -1,6 +1,9 @@
-//! A permission profile of Codex. Source: <https://developers.openai.com/codex/permissions>, beta, read for 0.162: a profile
-//! `[permissions.NAME]` may extend `:workspace`, and its `filesystem` gives a path `read`, `write` or `deny`; `default_permissions` selects
-//! it. A path that does not exist kept 0.131 from starting, so only existing ones are named.
+//! A permission profile of Codex. Source: <https://developers.openai.com/codex/permissions>, a beta: a profile `[permissions.NAME]` may extend
+//! `:workspace`, and its `filesystem` gives a path `read`, `write` or `deny`; `default_permissions` selects it.
+//!
+//! Tried with `codex sandbox` of 0.162.0 on Linux: each access holds, also `write` inside of `read`; a path that does not exist cannot be
+//! made; the profiles of the user's file and of a trusted project's file are joined; no socket at a path is reachable. 0.131 did not start
+//! with a path that does not exist, so only existing ones are named.
 
 use super::{Export, Setting, file, guards, restored};
 use crate::plan::Treatment;
@@ -47,8 +50,9 @@ pub fn export(policy: &Policy, places: &Places<'_>, scope: Scope) -> Export {
     export
         .note("the flags --sandbox and --dangerously-bypass-approvals-and-sandbox of Codex make it ignore the profile");
     export.note("permission profiles are a beta of Codex: check the profile with `codex sandbox --permission-profile hookhost` after an update");
+    export.note("files that do not exist yet are not named: export again when one appears");
     if scope == Scope::Project {
-        export.note("Codex reads this file only in a project that it trusts, and a profile in it was not tried");
+        export.note("Codex reads this file only in a project that it trusts, and joins it with the user's profile");
     }
     export
 }

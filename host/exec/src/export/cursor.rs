@@ -1,5 +1,5 @@
 //! Settings of Cursor's sandbox, `sandbox.json`. Source: <https://cursor.com/docs/reference/sandbox>, read for 3.23: `networkPolicy` limits
-//! hosts, `type` must not be `insecure_none`, the other fields add paths, and none denies one.
+//! hosts, `type` must not be `insecure_none`, the other fields add paths, and none denies one. Not tried with the agent.
 
 use super::{Export, Setting, file, guards};
 use crate::plan::Treatment;
@@ -23,6 +23,7 @@ pub fn export(policy: &Policy, places: &Places<'_>, scope: Scope) -> Export {
             _ => {}
         }
     }
+    export.git_configuration(policy, places);
     if scope == Scope::User {
         export.settings.push(Setting::member(&["type"], "workspace_readwrite"));
         if policy.network != NetworkAccess::All {

@@ -1,5 +1,5 @@
 //! Settings of Gemini CLI's sandbox. Sources: google-gemini/gemini-cli `docs/cli/sandbox.md` and `docs/reference/configuration.md`, read for
-//! 0.70: `tools.sandboxNetworkAccess` switches the network, `tools.sandboxAllowedPaths` adds paths, and no setting denies one.
+//! 0.61 and 0.70: `tools.sandboxNetworkAccess` switches the network, `tools.sandboxAllowedPaths` adds paths, and no setting denies one.
 
 use super::{Export, Setting, file, guards};
 use crate::plan::Treatment;
@@ -29,6 +29,7 @@ pub fn export(policy: &Policy, places: &Places<'_>, scope: Scope) -> Export {
             _ => {}
         }
     }
+    export.git_configuration(policy, places);
     if scope == Scope::User {
         if policy.network != NetworkAccess::All {
             export.settings.push(Setting::member(&["tools", "sandboxNetworkAccess"], false));

@@ -84,6 +84,15 @@ impl Export {
         self.inexact.push(Gap { path: guard.path.clone(), sentence });
     }
 
+    /// Names the configurations of git in the project. Claude Code and Codex keep them read-only themselves.
+    fn git_configuration(&mut self, policy: &Policy, places: &Places<'_>) {
+        let of_git = policy.restored.iter().filter(|file| file.format == FileFormat::GitConfig && file.exists);
+        for file in of_git.filter(|_| self.scope == Scope::Project) {
+            let sentence = format!("{} stays writable, with keys whose values git runs", places.shown(&file.path));
+            self.inexact.push(Gap { path: file.path.clone(), sentence });
+        }
+    }
+
     fn note(&mut self, sentence: impl Into<String>) {
         self.inexact.push(Gap { path: self.file.clone(), sentence: sentence.into() });
     }
