@@ -1,7 +1,7 @@
 //! Files that somebody else runs later, outside: the user's shell, the session, git. What is written into one inside would run there.
 
 use super::draft::{Draft, Origin};
-use super::restore::FileFormat;
+use super::restore::{FileFormat, hooks_of};
 use crate::plan::Treatment;
 use hookhost_agents::guarded;
 use std::fs;
@@ -131,9 +131,12 @@ pub(super) fn add(draft: &mut Draft<'_>) {
             draft.add(&places.of_machine(path), Treatment::ReadOnly, Origin::LaterRun, reason);
         }
     }
-    for path in OF_PROJECT {
-        draft.add(&places.project.join(path), Treatment::ReadOnly, Origin::LaterRun, reason);
+    for directory in places.of_project() {
+        for path in OF_PROJECT {
+            draft.add(&directory.join(path), Treatment::ReadOnly, Origin::LaterRun, reason);
+        }
     }
+    let mut configurations = vec![places.home.join(".gitconfig"), places.home.join(".config/git/config")];
     let directories = git_directories(&places.project);
     if directories.is_empty() {
         let sentence = format!(
@@ -145,6 +148,7 @@ pub(super) fn add(draft: &mut Draft<'_>) {
     for directory in directories {
         draft.add(&directory.join("hooks"), Treatment::ReadOnly, Origin::LaterRun, reason);
         for name in ["config", "config.worktree"] {
+            configurations.push(directory.join(name));
             let keys = GIT_KEYS.iter().map(|&key| key.to_owned()).collect();
             draft.restore(
                 &directory.join(name),
@@ -153,6 +157,11 @@ pub(super) fn add(draft: &mut Draft<'_>) {
                 "git runs the values of these keys".to_owned(),
             );
         }
+    }
+    for hooks in configurations.iter().filter_map(|path| hooks_of(&fs::read_to_string(path).ok()?)) {
+        // The hooks of husky in `.husky/_` run those in the directory above.
+        let hooks = hooks.strip_suffix("/_").unwrap_or(&hooks);
+        draft.add(&places.named(hooks), Treatment::ReadOnly, Origin::LaterRun, reason);
     }
     let sentence = "scripts of the project, such as a Makefile, `node_modules/.bin` and `.venv`, and repositories that are cloned inside, \
                     can be changed: read the difference before you run them outside";

@@ -3,6 +3,8 @@
 
 mod git_config;
 
+pub(crate) use git_config::hooks_of;
+
 use hookhost_agents::install::json;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstObject, CstRootNode};

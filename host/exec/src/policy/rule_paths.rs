@@ -152,6 +152,14 @@ fn guard(draft: &mut Draft<'_>, rule: &PathRule, path: &Path) {
     if is_excepted(path) {
         return;
     }
+    let places = draft.places;
+    let own =
+        [&places.home, &places.config, &places.state, &places.cache, &places.project, &places.directory].into_iter();
+    if rule.treatment == Treatment::Hidden && own.chain(&places.programs).any(|own| own.starts_with(path)) {
+        let sentence = "which hooks and programs need inside: hookhost alone enforces it";
+        draft.gap(path, format!("the {} is about reading {}, {sentence}", rule.reason, places.shown(path)));
+        return;
+    }
     let has_exceptions = path.is_dir() && !rule.excepted.is_empty();
     if !has_exceptions || rule.treatment == Treatment::ReadOnly {
         draft.add_existing(path, rule.treatment, Origin::Rule, &rule.reason);

@@ -61,7 +61,6 @@ pub(super) fn add(draft: &mut Draft<'_>, docker: bool) {
         }
     }
     let mut kept: Vec<PathBuf> = KEPT.iter().map(|path| places.of_machine(path)).collect();
-    kept.extend(places.path_of("SSH_AUTH_SOCK"));
     kept.extend(places.runtime.iter().map(|runtime| runtime.join("hookhost")));
     kept.push(places.state.clone());
     for path in OF_TERMINALS {
@@ -73,8 +72,25 @@ pub(super) fn add(draft: &mut Draft<'_>, docker: bool) {
         .join(format!("tmux-{}", places.user));
     draft.add(&tmux, Treatment::Hidden, Origin::Socket, "sockets of tmux");
     // A key of gpg-agent stays usable only outside, as its private keys are hidden.
-    draft.add(&places.home.join(".gnupg/S.*"), Treatment::Masked, Origin::Socket, "socket of gpg-agent");
-    let table = fs::read_to_string(places.of_machine("/proc/net/unix")).unwrap_or_default();
+    let of_ssh = places.path_of("SSH_AUTH_SOCK");
+    let is_of_ssh = |path: &Path| of_ssh.as_deref().is_some_and(|kept| is_same(kept, path));
+    draft.add_unless(
+        &places.home.join(".gnupg/S.*"),
+        &is_of_ssh,
+        Treatment::Masked,
+        Origin::Socket,
+        "socket of gpg-agent",
+    );
+    kept.extend(of_ssh.clone());
+    let table = places.of_machine("/proc/net/unix");
+    let table = fs::read_to_string(&table).unwrap_or_else(|error| {
+        let sentence = format!(
+            "{} cannot be read ({error}), so only known sockets are masked: mount /proc completely",
+            table.display()
+        );
+        draft.gap(&table, sentence);
+        String::new()
+    });
     for path in listening(&table) {
         let path = places.root.join(path.trim_start_matches('/'));
         let is_kept = kept.iter().any(|kept| path.starts_with(kept) || is_same(kept, &path));

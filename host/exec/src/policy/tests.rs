@@ -236,6 +236,8 @@ fn sockets_that_lead_out_are_masked() {
     let policy = machine.policy("docker = true", "");
     assert_eq!(machine.treatment(&policy, "run/docker.sock"), None);
     assert!(says(&policy, "run/docker.sock leads out"), "{:?}", policy.gaps);
+    fs::remove_file(machine.path("proc/net/unix")).unwrap();
+    assert!(says(&machine.policy("", ""), "proc/net/unix cannot be read"));
     drop(sockets);
 }
 
@@ -308,6 +310,25 @@ fn an_exception_of_a_rule_opens_no_settings() {
     let writable: Vec<_> =
         machine.guards(&policy).into_iter().filter(|(_, treatment)| *treatment == Writable).collect();
     assert_eq!(writable, [("home/me/.config/mine".to_owned(), Writable)]);
+}
+
+#[test]
+fn hooks_that_the_configuration_names_are_guarded() {
+    let machine = Machine::new(&["work/.husky/pre-commit", "home/me/hooks/a"]);
+    fs::write(machine.path("work/.git/config"), "[core]\n\thooksPath = .husky/_ # husky\n").unwrap();
+    fs::write(machine.path("home/me/.gitconfig"), "[core]\n\thooksPath = \"~/hooks\"\n").unwrap();
+    let policy = machine.policy("", "");
+    assert_eq!(machine.treatment(&policy, "work/.husky"), Some(ReadOnly));
+    assert_eq!(machine.treatment(&policy, "home/me/hooks"), Some(ReadOnly));
+}
+
+#[test]
+fn a_rule_does_not_hide_what_hooks_need() {
+    let machine = Machine::new(&["home/me/.config/a"]);
+    let rules = "rule = [{ id = 'x', on = 'read', path = ['~/.config', '*'], reject = 'x' }, { id = 'y', on = 'write', path = '~/.config/', reject = 'x' }]";
+    let policy = machine.policy("", rules);
+    assert_eq!(machine.treatment(&policy, "home/me/.config"), Some(ReadOnly));
+    assert!(says(&policy, "the rule `x` is about reading ~/.config, which hooks"), "{:?}", policy.gaps);
 }
 
 #[test]

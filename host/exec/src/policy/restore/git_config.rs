@@ -38,6 +38,14 @@ impl Entry<'_> {
     }
 }
 
+/// Returns the directory of hooks that a configuration names.
+pub(crate) fn hooks_of(text: &str) -> Option<String> {
+    let entry = entries(text)?.into_iter().rfind(|entry| entry.is("core.hooksPath"))?;
+    let (_, value) = entry.text.split_once('=')?;
+    let value = value.split([';', '#']).next()?.trim().trim_matches('"');
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
 /// See [`super::restored`].
 pub(super) fn restored(before: &str, now: &str, keys: &[String]) -> Result<Option<String>, NotRestorable> {
     let guarded = |text| -> Option<Vec<Entry<'_>>> {
