@@ -1,10 +1,11 @@
 //! Files that somebody else runs later, outside: the user's shell, the session, git. What is written into one inside would run there.
 
 use super::draft::{Draft, Origin};
+use super::places::matching;
 use super::restore::{FileFormat, hooks_of};
 use crate::plan::Treatment;
 use hookhost_agents::guarded;
-use std::fs;
+use hookhost_files::{Guard, Links};
 use std::path::{Path, PathBuf};
 
 /// Files and directories of the home. The table of guarded files adds those in which variables are set.
@@ -136,52 +137,61 @@ pub(super) fn add(draft: &mut Draft<'_>) {
             draft.add(&directory.join(path), Treatment::ReadOnly, Origin::LaterRun, reason);
         }
     }
-    let mut configurations = vec![places.home.join(".gitconfig"), places.home.join(".config/git/config")];
-    let directories = git_directories(&places.project);
-    if directories.is_empty() {
-        let sentence = format!(
-            "{} is no repository of git: the hooks of one that is made there later are not guarded",
-            places.shown(&places.project)
+    let repository = repository(&places.project);
+    if repository.is_none() {
+        let project = places.shown(&places.project);
+        draft.gap(
+            &places.project,
+            format!("{project} is no repository of git: the hooks of one that is made there later are not guarded"),
         );
-        draft.gap(&places.project, sentence);
     }
-    for directory in directories {
+    let root = repository.as_ref().map_or(&places.project, |repository| &repository.root).clone();
+    let mut configurations = vec![places.home.join(".gitconfig"), places.home.join(".config/git/config")];
+    for directory in repository.into_iter().flat_map(|repository| repository.directories) {
         draft.add(&directory.join("hooks"), Treatment::ReadOnly, Origin::LaterRun, reason);
         for name in ["config", "config.worktree"] {
-            configurations.push(directory.join(name));
             let keys = GIT_KEYS.iter().map(|&key| key.to_owned()).collect();
-            draft.restore(
-                &directory.join(name),
-                FileFormat::GitConfig,
-                keys,
-                "git runs the values of these keys".to_owned(),
-            );
+            let reason = "git runs the values of these keys".to_owned();
+            draft.restore(&directory.join(name), FileFormat::GitConfig, keys, reason);
+            configurations.push(directory.join(name));
         }
     }
-    for hooks in configurations.iter().filter_map(|path| hooks_of(&fs::read_to_string(path).ok()?)) {
+    for hooks in configurations.iter().filter_map(|path| hooks_of(&text_of(path)?)) {
         // The hooks of husky in `.husky/_` run those in the directory above.
         let hooks = hooks.strip_suffix("/_").unwrap_or(&hooks);
-        draft.add(&places.named(hooks), Treatment::ReadOnly, Origin::LaterRun, reason);
+        let place = if hooks.starts_with('~') { places.named(hooks) } else { root.join(hooks) };
+        draft.add(&place, Treatment::ReadOnly, Origin::LaterRun, reason);
     }
     let sentence = "scripts of the project, such as a Makefile, `node_modules/.bin` and `.venv`, and repositories that are cloned inside, \
                     can be changed: read the difference before you run them outside";
     draft.gap(&places.project, sentence.to_owned());
 }
 
-/// Returns the directories of git for a project, or for the nearest directory above it that has one: its own, and that of the repository if
-/// it is a worktree or a submodule.
-fn git_directories(project: &Path) -> Vec<PathBuf> {
-    let Some(dot_git) = project.ancestors().map(|directory| directory.join(".git")).find(|path| path.exists()) else {
-        return Vec::new();
-    };
-    if dot_git.is_dir() {
-        return vec![dot_git];
-    }
+/// Reads a file that anybody may have written, such as a pipe in a project, which is refused.
+fn text_of(path: &Path) -> Option<String> {
+    const MAX_BYTES: u64 = 1 << 20;
+    String::from_utf8(hookhost_files::read(path, Guard::Anybodys, Links::Followed, MAX_BYTES).ok()?).ok()
+}
+
+/// A repository of git.
+struct Repository {
+    /// The directory whose files it has, from which relative paths lead.
+    root: PathBuf,
+    /// The directories with a configuration and hooks: of a worktree, of the repository, and of its submodules.
+    directories: Vec<PathBuf>,
+}
+
+/// Returns the repository of a project, which may begin in a directory above it.
+fn repository(project: &Path) -> Option<Repository> {
+    let root = project.ancestors().find(|directory| directory.join(".git").exists())?;
+    let dot_git = root.join(".git");
     let line = |path: &Path, start: &str| -> Option<PathBuf> {
-        let text = fs::read_to_string(path).ok()?;
-        Some(path.parent()?.join(text.lines().next()?.strip_prefix(start)?.trim()))
+        path.parent()?.join(text_of(path)?.lines().next()?.strip_prefix(start)?.trim()).canonicalize().ok()
     };
-    let Some(own) = line(&dot_git, "gitdir:") else { return Vec::new() };
+    let own = if dot_git.is_dir() { dot_git } else { line(&dot_git, "gitdir:")? };
     let common = line(&own.join("commondir"), "");
-    std::iter::once(own).chain(common).filter_map(|path| path.canonicalize().ok()).collect()
+    let mut directories: Vec<PathBuf> = std::iter::once(own).chain(common).collect();
+    let of_submodules = directories.iter().flat_map(|directory| matching(&directory.join("modules/*")));
+    directories.extend(of_submodules.collect::<Vec<_>>());
+    Some(Repository { root: root.to_owned(), directories })
 }

@@ -333,12 +333,18 @@ fn a_rule_does_not_hide_what_hooks_need() {
 
 #[test]
 fn a_worktree_has_the_hooks_of_its_repository() {
-    let machine = Machine::new(&["repo/.git/hooks/a", "repo/.git/config", "repo/.git/worktrees/work/HEAD"]);
+    let machine = Machine::new(&[
+        "repo/.git/hooks/a",
+        "repo/.git/config",
+        "repo/.git/worktrees/work/HEAD",
+        "repo/.git/modules/lib/hooks/a",
+    ]);
     fs::remove_dir_all(machine.path("work/.git")).unwrap();
     fs::write(machine.path("work/.git"), "gitdir: ../repo/.git/worktrees/work\n").unwrap();
     fs::write(machine.path("repo/.git/worktrees/work/commondir"), "../..\n").unwrap();
     let policy = machine.policy("", "");
     assert_eq!(machine.treatment(&policy, "repo/.git/hooks"), Some(ReadOnly));
+    assert_eq!(machine.treatment(&policy, "repo/.git/modules/lib/hooks"), Some(ReadOnly));
     assert!(policy.restored.iter().any(|file| file.path == machine.path("repo/.git/config")));
     fs::remove_file(machine.path("work/.git")).unwrap();
     assert!(says(&machine.policy("", ""), "is no repository of git"));
