@@ -75,7 +75,7 @@ pub(crate) fn removed(
     before: &Value,
 ) -> Result<String, NotEditable> {
     let now = value(format, text)?;
-    let ours = settings.iter().filter(|setting| has(&now, setting) && !has(before, setting));
+    let ours = settings.iter().filter(|setting| has(&now, setting));
     match format {
         FileFormat::Toml => {
             let mut document = toml(text)?;

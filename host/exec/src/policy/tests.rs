@@ -323,6 +323,20 @@ fn hooks_that_the_configuration_names_are_guarded() {
 }
 
 #[test]
+fn of_two_guards_of_a_path_the_stricter_one_counts() {
+    let machine = Machine::new(&["home/me/.bashrc", "home/me/.ssh/id_rsa", "work/a"]);
+    let rules = r#"rule = [
+      { id = "x", on = "read", path = "~/.bashrc", reject = "x" },
+      { id = "y", on = "write", path = "~/.ssh/id_rsa", reject = "x" },
+      { id = "z", on = "write", path = "./a", reject = "x" },
+    ]"#;
+    let policy = machine.policy("write = ['~//.bashrc', 'a']", rules);
+    assert_eq!(machine.treatment(&policy, "home/me/.bashrc"), Some(Hidden));
+    assert_eq!(machine.treatment(&policy, "home/me/.ssh/id_rsa"), Some(Hidden));
+    assert!(says(&policy, "names ~/.bashrc, and ~/.bashrc stays guarded (rule `x`)"), "{:?}", policy.gaps);
+}
+
+#[test]
 fn a_rule_does_not_hide_what_hooks_need() {
     let machine = Machine::new(&["home/me/.config/a"]);
     let rules = "rule = [{ id = 'x', on = 'read', path = ['~/.config', '*'], reject = 'x' }, { id = 'y', on = 'write', path = '~/.config/', reject = 'x' }]";

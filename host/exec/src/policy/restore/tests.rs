@@ -62,6 +62,12 @@ fn programs_of_gits_configuration_get_back_their_start() {
     assert!(text.ends_with(end), "{text}");
     assert_eq!(restored(FileFormat::GitConfig, Some(before), &text, &keys), Ok(None));
     assert_eq!(restored(FileFormat::GitConfig, Some(before), before, &keys), Ok(None));
+    // Quotes in a comment open nothing.
+    for comment in ["#", ";"] {
+        let text = format!("[core]\n\tbare = false {comment} \"\n\thooksPath = evil\n");
+        let text = restored(FileFormat::GitConfig, None, &text, &keys).unwrap().unwrap();
+        assert!(text.contains("bare = false") && !text.contains("evil"), "{text}");
+    }
     for old in ["[filter.LFS]\nclean = evil", "[filter \"a\\\"b\"]\nclean"] {
         let text = restored(FileFormat::GitConfig, None, old, &keys).unwrap().unwrap();
         assert!(!text.contains("clean"), "{text}");
