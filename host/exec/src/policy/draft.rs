@@ -27,6 +27,8 @@ pub(crate) enum Origin {
 pub(crate) struct Draft<'a> {
     pub(crate) places: &'a Places<'a>,
     guards: BTreeMap<PathBuf, (Treatment, Origin, String)>,
+    /// All guards of rules with their reasons, as an exception of one rule opens nothing that another one guards.
+    by_rules: Vec<(PathBuf, String)>,
     absent: Vec<(Absent, Origin)>,
     restored: Vec<RestoredFile>,
     gaps: Vec<Gap>,
@@ -43,7 +45,14 @@ fn strictness(treatment: Treatment) -> u8 {
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(places: &'a Places<'a>) -> Self {
-        Self { places, guards: BTreeMap::new(), absent: Vec::new(), restored: Vec::new(), gaps: Vec::new() }
+        Self {
+            places,
+            guards: BTreeMap::new(),
+            by_rules: Vec::new(),
+            absent: Vec::new(),
+            restored: Vec::new(),
+            gaps: Vec::new(),
+        }
     }
 
     /// Guards the existing paths that a pattern matches, and marks the pattern as one to watch if later files can match it.
@@ -87,6 +96,9 @@ impl<'a> Draft<'a> {
     }
 
     fn put(&mut self, path: PathBuf, treatment: Treatment, origin: Origin, reason: String) {
+        if origin == Origin::Rule && treatment != Treatment::Writable {
+            self.by_rules.push((path.clone(), reason.clone()));
+        }
         let guard = self.guards.entry(path).or_insert_with(|| (treatment, origin, reason.clone()));
         if (strictness(treatment), origin) > (strictness(guard.0), guard.1) {
             *guard = (treatment, origin.max(guard.1), reason);
@@ -123,7 +135,8 @@ impl<'a> Draft<'a> {
         if !matches!(self.guards.get(directory), Some((Treatment::ReadOnly, ..))) {
             return;
         }
-        if path.symlink_metadata().is_ok() {
+        // A link could lead to any other guarded file.
+        if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_symlink()) {
             self.add_existing(path, Treatment::Writable, Origin::Agent, &format!("written by {owner}"));
         } else {
             let sentence = format!(
@@ -184,11 +197,15 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Returns true if a writable path lies only in directories that its own kind of guard, or a weaker one, has made read-only: an
-    /// exception of a rule opens no settings, and nothing opens keys.
-    fn is_exception(&self, path: &Path, origin: Origin) -> bool {
+    /// Returns true if a writable path lies only in directories that its own rule, or a guard that the user may open, has made read-only:
+    /// an exception of a rule opens no settings, and nothing opens keys.
+    fn is_exception(&self, path: &Path, origin: Origin, reason: &str) -> bool {
         let of_user = |origin| origin <= Origin::Agent;
         let mut above = path.ancestors().skip(1).filter_map(|directory| self.guards.get(directory));
+        let is_of_others = |(guarded, other): &(PathBuf, String)| path.starts_with(guarded) && other != reason;
+        if origin == Origin::Rule && self.by_rules.iter().any(is_of_others) {
+            return false;
+        }
         above.all(|(treatment, other, _)| {
             *treatment == Treatment::Writable || *other == origin || (of_user(*other) && of_user(origin))
         })
@@ -196,7 +213,7 @@ impl<'a> Draft<'a> {
 
     pub(crate) fn finish(mut self, network: NetworkAccess) -> Policy {
         let writable = self.guards.iter().filter(|(_, (treatment, ..))| *treatment == Treatment::Writable);
-        let refused = writable.filter(|(path, (_, origin, _))| !self.is_exception(path, *origin));
+        let refused = writable.filter(|(path, (_, origin, reason))| !self.is_exception(path, *origin, reason));
         for path in refused.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
             self.guards.remove(&path);
         }

@@ -40,6 +40,10 @@ pub(super) fn add(draft: &mut Draft<'_>, rules: &[RuleRow]) {
             }
             () => continue,
         };
+        if has(RuleOn::Read) && !has(RuleOn::Write) {
+            let sentence = "is about reading alone, and what the kernel hides cannot be written either";
+            draft.gap(&project, format!("the rule `{}` {sentence}", row.id));
+        }
         match condition(row) {
             Some(condition) => {
                 draft
@@ -169,7 +173,10 @@ fn guard(draft: &mut Draft<'_>, rule: &PathRule, path: &Path) {
     }
     let is_complete = walk(path, &mut |path, kind| {
         match (is_excepted(path), rule.treatment) {
-            (true, Treatment::ReadOnly) => draft.add_existing(path, Treatment::Writable, Origin::Rule, &rule.reason),
+            // A link could lead to any other guarded file.
+            (true, Treatment::ReadOnly) if !kind.is_symlink() => {
+                draft.add_existing(path, Treatment::Writable, Origin::Rule, &rule.reason);
+            }
             (false, Treatment::Hidden) if !kind.is_dir() => {
                 draft.add_existing(path, Treatment::Hidden, Origin::Rule, &rule.reason);
             }

@@ -313,6 +313,24 @@ fn an_exception_of_a_rule_opens_no_settings() {
 }
 
 #[test]
+fn an_exception_of_a_rule_opens_nothing_of_another_rule() {
+    let machine = Machine::new(&["work/infra/open/a", "work/infra/free/a", "work/other/a/b"]);
+    symlink("../../other/a", machine.path("work/infra/free/link")).unwrap();
+    let rules = r#"rule = [
+      { id = "x", on = "write", path = ["infra/**", "!infra/open", "!infra/free/link"], reject = "x" },
+      { id = "y", on = "write", path = ["other/**"], reject = "x" },
+    ]"#;
+    let policy = machine.policy("", rules);
+    let writable = |policy: &Policy| -> Vec<String> {
+        let guards = machine.guards(policy).into_iter().filter(|(_, treatment)| *treatment == Writable);
+        guards.map(|(path, _)| path).collect()
+    };
+    assert_eq!(writable(&policy), ["work/infra/open"]);
+    let policy = machine.policy("", &rules.replace("other/**", "infra/**"));
+    assert!(writable(&policy).is_empty());
+}
+
+#[test]
 fn hooks_that_the_configuration_names_are_guarded() {
     let machine = Machine::new(&["work/.husky/pre-commit", "home/me/hooks/a"]);
     fs::write(machine.path("work/.git/config"), "[core]\n\thooksPath = .husky/_ # husky\n").unwrap();
@@ -374,7 +392,7 @@ fn an_environment_tells_the_places() {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::test_runner::Config::with_cases(64))]
+    #![proptest_config(proptest::test_runner::Config::with_cases(32))]
 
     /// Whatever a rule and `write` name, hookhost's own files and keys stay guarded, and what is guarded exists.
     #[test]
