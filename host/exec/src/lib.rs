@@ -11,13 +11,20 @@
 //! Where the system has no namespaces for the user, Landlock enforces less, and a [`Notice`] says so. Where it has
 //! neither, the program is not started. [`probe`] finds out which it is.
 //!
-//! Data flows down this list of modules: `plan`, `error`, `failure` and `channel`, `ruleset` and `filter`, `session`,
-//! `namespace` and `confined`, `terminal`, `supervise`, `ability`; and `place` for the resident host.
+//! A [`policy::Policy`] says which paths these are. The agents' own sandboxes get the same policy ([`export`]), and so
+//! does macOS ([`seatbelt`]).
+//!
+//! Data flows down this list of modules: `plan`, [`policy`], [`export`] and [`seatbelt`], `error`, `failure` and
+//! `channel`, `ruleset` and `filter`, `session`, `namespace` and `confined`, `terminal`, `supervise`, `ability`; and
+//! `place` for the resident host.
 
 #![deny(missing_docs)]
 
 mod error;
+pub mod export;
 mod plan;
+pub mod policy;
+pub mod seatbelt;
 
 #[cfg(target_os = "linux")]
 mod ability;
