@@ -232,6 +232,13 @@ impl World {
         command
     }
 
+    /// Gives a path to the user.
+    pub(crate) fn give(&self, path: &Path) {
+        if let Some((uid, gid)) = self.user.uid {
+            give(path, uid, gid);
+        }
+    }
+
     /// Adds a line to the plan.
     pub(crate) fn plan_also(&self, line: &str) {
         let plan = self.scratch.path().join("plan");
