@@ -61,7 +61,7 @@ impl User {
         self.uid.is_none() && is_root()
     }
 
-    fn become_it(&self, command: &mut Command) {
+    pub(crate) fn become_it(&self, command: &mut Command) {
         if let Some((uid, gid)) = self.uid {
             command.uid(uid).gid(gid);
         }
