@@ -61,6 +61,11 @@ impl User {
         self.uid.is_none() && is_root()
     }
 
+    /// The identity of a user that was made.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.uid.map(|(uid, _)| uid)
+    }
+
     pub(crate) fn become_it(&self, command: &mut Command) {
         if let Some((uid, gid)) = self.uid {
             command.uid(uid).gid(gid);
