@@ -54,7 +54,12 @@ impl ExecError {
     #[cfg(target_os = "linux")]
     pub(crate) fn not_started(program: &OsStr, errno: i32) -> Self {
         let error = io::Error::from_raw_os_error(errno);
-        if error.kind() == io::ErrorKind::NotFound {
+        // Of a PATH with a directory that the user may not enter, the system says that it is not permitted.
+        let is_name = Path::new(program).components().count() == 1 && !program.as_encoded_bytes().contains(&b'/');
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let is_in_path = || std::env::split_paths(&path).any(|directory| directory.join(program).exists());
+        let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
+        if error.kind() == io::ErrorKind::NotFound || is_denied && is_name && !is_in_path() {
             return Self::NotFound(program.to_owned());
         }
         Self::NotExecutable { program: program.to_owned(), error }

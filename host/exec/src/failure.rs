@@ -1,6 +1,5 @@
 //! Failures of the steps that put a program inside, and the sentences for them.
 
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,23 +56,22 @@ impl Failure {
 
     /// The failure as the end of a sentence after "because".
     pub(crate) fn because(&self) -> String {
-        let errno = Errno::from_raw_os_error(self.errno);
         let path = self.path.as_ref().map(|KeptPath(path)| path.display().to_string()).unwrap_or_default();
-        match (self.step, errno) {
-            (Step::Unshare, Errno::NOSPC | Errno::USERS) => {
+        match (self.step, self.errno) {
+            (Step::Unshare, libc::ENOSPC | libc::EUSERS) => {
                 "this system allows no further user namespaces (sysctl user.max_user_namespaces)".to_owned()
             }
-            (Step::Unshare, Errno::PERM) => "this system forbids user namespaces to ordinary users (a container, or \
+            (Step::Unshare, libc::EPERM) => "this system forbids user namespaces to ordinary users (a container, or \
                  sysctl kernel.unprivileged_userns_clone)"
                 .to_owned(),
-            (Step::Unshare, Errno::INVAL | Errno::NOSYS) => "this kernel has no user namespaces".to_owned(),
+            (Step::Unshare, libc::EINVAL | libc::ENOSYS) => "this kernel has no user namespaces".to_owned(),
             (Step::Map, _) => format!("the user's identity cannot be mapped ({})", self.text),
-            (Step::Private | Step::Stage | Step::Seal, Errno::PERM | Errno::ACCESS) => {
+            (Step::Private | Step::Stage | Step::Seal, libc::EPERM | libc::EACCES) => {
                 "this system forbids mounts in user namespaces (AppArmor: sysctl \
                  kernel.apparmor_restrict_unprivileged_userns)"
                     .to_owned()
             }
-            (Step::Proc, Errno::PERM | Errno::ACCESS) => {
+            (Step::Proc, libc::EPERM | libc::EACCES) => {
                 "this container masks parts of /proc, so that no /proc can be mounted".to_owned()
             }
             (Step::Guard, _) => format!("{path} cannot be guarded ({})", self.text),

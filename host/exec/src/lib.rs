@@ -65,7 +65,7 @@ pub use {
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Serves as the helper program: `keep`, `init`, `confine` or `probe`, with the command after `--`. Only
+/// Serves as the helper program: `keep`, `init`, `confine`, `launch` or `probe`, with the command after `--`. Only
 /// `hookhost-exec` calls it, in a process with one thread.
 #[doc(hidden)]
 pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -78,6 +78,8 @@ pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some("init") => namespace::init::run(&command).into(),
         #[cfg(target_os = "linux")]
         Some("confine") => confined::run(&command).into(),
+        #[cfg(target_os = "linux")]
+        Some("launch") => session::launch(&command).into(),
         Some("probe") => ExitCode::SUCCESS,
         _ => {
             eprintln!("hookhost-exec is a part of hookhost: call hookhost exec -- PROGRAM instead");

@@ -1,7 +1,9 @@
 //! The process that starts the program: its session, terminal and restrictions, and the reports of its stops and end.
 
+use nix::sys::signal::SigSet;
 use rustix::process::{
-    Pid, Signal, WaitOptions, ioctl_tiocsctty, kill_process, kill_process_group, set_child_subreaper, setsid, wait,
+    Pid, Signal, WaitOptions, getpid, ioctl_tiocsctty, kill_process, kill_process_group, set_child_subreaper, setsid,
+    wait,
 };
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
@@ -17,6 +19,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
 use crate::channel::{Channel, Order, Report, Start, Target};
+use crate::error::ExecError;
 use crate::failure::{AtStep as _, Failure, Step};
 use crate::plan::MountPlan;
 use crate::{filter, ruleset};
@@ -72,7 +75,7 @@ pub(crate) fn serve(
     set_no_new_privs(true).step(Step::Capabilities)?;
     drop_capabilities().step(Step::Capabilities)?;
     if leftovers == Leftovers::AreEnded {
-        set_child_subreaper(Some(rustix::process::getpid())).step(Step::Capabilities)?;
+        set_child_subreaper(Some(getpid())).step(Step::Capabilities)?;
     }
     let lacks = ruleset::restrict(plan)?;
     filter::apply()?;
@@ -84,8 +87,17 @@ pub(crate) fn serve(
         (Some(terminal), true) => terminal.try_clone().map(Stdio::from),
         _ => Ok(plain.next().map_or_else(Stdio::null, Stdio::from)),
     });
-    let started = Command::new(program)
-        .args(arguments)
+    // A program expects to be in the foreground from its first instruction on, and only it can put itself there.
+    let mut program = if terminal.is_some() {
+        let mut launcher = Command::new("/proc/self/exe");
+        launcher.arg0("hookhost-exec").args(["launch", "--"]).args(command);
+        launcher
+    } else {
+        let mut program = Command::new(program);
+        program.args(arguments);
+        program
+    };
+    let started = program
         .process_group(0)
         .stdin(input.step(Step::Terminal)?)
         .stdout(output.step(Step::Terminal)?)
@@ -100,13 +112,10 @@ pub(crate) fn serve(
         }
     };
     drop(plain);
-    if let Some(terminal) = &terminal {
-        tcsetpgrp(terminal, child).step(Step::Terminal)?;
-    }
     supervisor.send(&Report::Started, &[]).step(Step::Message)?;
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            wait_for_end(supervisor, terminal.as_ref(), child);
+            wait_for_end(supervisor, child);
             if leftovers == Leftovers::AreEnded {
                 end_children();
             }
@@ -149,7 +158,7 @@ fn drop_capabilities() -> io::Result<()> {
 }
 
 /// Reports each stop of the program, until it has ended. Reaps all other processes.
-fn wait_for_end(supervisor: &Channel, terminal: Option<&OwnedFd>, child: Pid) {
+fn wait_for_end(supervisor: &Channel, child: Pid) {
     loop {
         let (pid, status) = match wait(WaitOptions::UNTRACED) {
             Ok(Some(changed)) => changed,
@@ -163,9 +172,6 @@ fn wait_for_end(supervisor: &Channel, terminal: Option<&OwnedFd>, child: Pid) {
             Report::Exited(u8::try_from(code & 0xff).unwrap_or(u8::MAX))
         } else if let Some(signal) = status.terminating_signal() {
             Report::Killed(signal)
-        } else if status.stopping_signal().is_some_and(|signal| has_raced_for_terminal(signal, terminal, child)) {
-            _ = kill_process_group(child, Signal::CONT);
-            continue;
         } else {
             Report::Stopped
         };
@@ -177,10 +183,26 @@ fn wait_for_end(supervisor: &Channel, terminal: Option<&OwnedFd>, child: Pid) {
     }
 }
 
-/// Returns true if the program has used its terminal before it was in the foreground, and is there now.
-fn has_raced_for_terminal(signal: i32, terminal: Option<&OwnedFd>, child: Pid) -> bool {
-    let is_about_terminal = [Signal::TTIN.as_raw(), Signal::TTOU.as_raw()].contains(&signal);
-    is_about_terminal && terminal.is_some_and(|terminal| tcgetpgrp(terminal) == Ok(child))
+/// Puts its process group into the foreground of the terminal, and becomes the program.
+pub(crate) fn launch(command: &[OsString]) -> u8 {
+    let Some((program, arguments)) = command.split_first() else { return 126 };
+    // Otherwise this would stop a process in the background. Programs start without blocked signals.
+    let stops = SigSet::from(nix::sys::signal::Signal::SIGTTOU);
+    let is_foreground = stops.thread_block().is_ok()
+        && fs::File::options()
+            .read(true)
+            .write(true)
+            .open("/dev/tty")
+            .is_ok_and(|tty| tcsetpgrp(tty, getpid()).is_ok());
+    _ = stops.thread_unblock();
+    if !is_foreground {
+        eprintln!("hookhost exec: the program's terminal cannot be used: run it again");
+        return 126;
+    }
+    let error = Command::new(program).args(arguments).exec();
+    let error = ExecError::not_started(program, error.raw_os_error().unwrap_or(0));
+    eprintln!("hookhost exec: {error}");
+    error.exit_code()
 }
 
 /// Sends signals as the supervisor orders, until it closes its end.
@@ -200,7 +222,7 @@ fn follow_orders(supervisor: &Channel, terminal: Option<&OwnedFd>, child: Pid) {
 
 /// Ends all children, and those that become children because their parents end.
 fn end_children() {
-    let list = format!("/proc/self/task/{}/children", rustix::process::getpid().as_raw_nonzero());
+    let list = format!("/proc/self/task/{}/children", getpid().as_raw_nonzero());
     loop {
         let children = fs::read_to_string(&list).unwrap_or_default();
         let mut is_any = false;

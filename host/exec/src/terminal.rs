@@ -4,8 +4,8 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{Errno, read, retry_on_intr, write};
 use rustix::process::getpgrp;
 use rustix::termios::{
-    LocalModes, OptionalActions, SpecialCodeIndex, Termios, isatty, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr,
-    tcsetwinsize,
+    LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, isatty, tcgetattr, tcgetpgrp, tcgetwinsize,
+    tcsetattr, tcsetwinsize,
 };
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -55,8 +55,9 @@ impl Terminal {
     pub(crate) fn connect(&mut self, master: OwnedFd) -> io::Result<()> {
         let mut settings = self.settings.clone();
         if !self.is_whole {
-            // The terminal outside shows already what is typed.
+            // The terminal outside shows already what is typed, and ends lines for the program.
             settings.local_modes.remove(LocalModes::ECHO);
+            settings.output_modes.remove(OutputModes::OPOST);
         }
         tcsetattr(&master, OptionalActions::Now, &settings)?;
         fcntl_setfl(&master, fcntl_getfl(&master)? | OFlags::NONBLOCK)?;

@@ -61,7 +61,12 @@ impl User {
         self.uid.is_none() && is_root()
     }
 
-    fn become_it(&self, command: &mut Command) {
+    /// The identity of a user that was made.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.uid.map(|(uid, _)| uid)
+    }
+
+    pub(crate) fn become_it(&self, command: &mut Command) {
         if let Some((uid, gid)) = self.uid {
             command.uid(uid).gid(gid);
         }
@@ -230,6 +235,13 @@ impl World {
             command.env("RUSTUP_HOME", directory);
         }
         command
+    }
+
+    /// Gives a path to the user.
+    pub(crate) fn give(&self, path: &Path) {
+        if let Some((uid, gid)) = self.user.uid {
+            give(path, uid, gid);
+        }
     }
 
     /// Adds a line to the plan.
