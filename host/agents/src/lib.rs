@@ -29,6 +29,7 @@
 //! | `claude_shape` | the format that several agents took over from Claude Code |
 //! | [`agents`] | the agents, one file each |
 //! | [`ancestry`] | detects that an agent has started a process |
+//! | [`guarded`] | the files that decide under which rules an agent runs |
 //! | [`proxies`] | the reply format of all proxies |
 //! | [`acp_proxy`] | the adapter of the proxy between an editor and an agent |
 //! | [`mcp_proxy`] | the adapter of the proxy in front of MCP servers |
@@ -48,6 +49,7 @@ mod claude_shape;
 pub mod clock;
 pub mod degrade;
 pub mod directories;
+pub mod guarded;
 pub mod hook_call;
 pub mod install;
 pub mod json;

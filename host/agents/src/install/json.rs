@@ -18,7 +18,7 @@ pub struct NotEditable(pub String);
 
 impl NotEditable {
     /// Returns the error for the file at `path`, which contains the text.
-    pub(crate) fn refused(&self, path: &Path) -> FileRefusal {
+    pub fn refused(&self, path: &Path) -> FileRefusal {
         FileRefusal::new(path, self.to_string(), "correct it, and try again")
     }
 }
@@ -335,7 +335,8 @@ fn has_nothing(node: &CstContainerNode) -> bool {
     node.children_exclude_trivia_and_tokens().is_empty() && !node.children().iter().any(CstNode::is_comment)
 }
 
-pub(crate) fn input(value: &Value) -> CstInputValue {
+/// Converts a value for an edit of a text.
+pub fn input(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
         Value::Bool(value) => CstInputValue::Bool(*value),

@@ -278,7 +278,7 @@ pub fn digest(content: &[u8]) -> String {
 }
 
 /// Removes the directories that were created and are now empty. Begins with the innermost directory.
-pub(crate) fn remove_directories(made: &[PathBuf]) {
+pub fn remove_directories(made: &[PathBuf]) {
     for directory in made.iter().rev() {
         // The directory contains another file, so it and the directories above are kept.
         if fs::remove_dir(directory).is_err() {

@@ -1,9 +1,10 @@
 //! The plugins that protect a session guard the files, variables and words that determine an agent's rules. These tests check that the
-//! plugins' table contains everything that the adapters install. Parts of the rules are generated from the table.
+//! plugins' table contains everything that the adapters install. Parts of the rules and the host's table are generated from the table.
 //!
 //! `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded` writes these parts.
 
 use hookhost_agents::agents;
+use hookhost_agents::guarded::{OWNERS, WrittenTreatment};
 use hookhost_agents::plan::{Context, OnFailure, Scope};
 use shell_reader::guarded::Reach;
 use shell_reader::path::{Normal, clean};
@@ -16,6 +17,7 @@ use toml_edit::{Document, Item, TableLike};
 const HOME: &str = "/home/me";
 const PROJECT: &str = "/work/project";
 const RULES: &str = "shell/rules/catalogues/self-defence.toml";
+const TABLE: &str = include_str!("../../../../example-plugins/shell/reader/guarded.toml");
 
 /// The variables, packages and words of one owner of the table.
 struct Owner {
@@ -42,7 +44,7 @@ fn owners() -> &'static [Owner] {
                 without_hooks: ["options", "operands", "word", "words"].map(|key| texts(without_hooks, key)),
             }
         };
-        let table = Document::parse(include_str!("../../../../example-plugins/shell/reader/guarded.toml")).unwrap();
+        let table = Document::parse(TABLE).unwrap();
         table["owner"].as_array_of_tables().unwrap().iter().map(owner).collect()
     });
     &ALL
@@ -193,6 +195,73 @@ fn the_rules_have_the_variables_and_words_of_the_table() {
         std::fs::write(&file, &rules).unwrap();
     }
     assert!(kept == rules, "{RULES} is stale: HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded");
+}
+
+/// Returns the source of the host's table.
+fn of_host() -> String {
+    let table = Document::parse(TABLE).unwrap();
+    let texts = |table: &dyn TableLike, key: &str| -> Vec<String> {
+        let list = table.get(key).and_then(Item::as_array);
+        list.into_iter().flatten().map(|text| text.as_str().unwrap().to_owned()).collect()
+    };
+    let text = |table: &dyn TableLike, key: &str| table.get(key).map_or("", |text| text.as_str().unwrap()).to_owned();
+    let mut source =
+        "//! Generated from `guarded.toml`: `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded`.\n\n\
+                      use super::{Owner, Written, WrittenTreatment as Treatment};\n\n\
+                      /// All owners of guarded files.\n#[rustfmt::skip]\npub const OWNERS: &[Owner] = &[\n"
+            .to_owned();
+    for owner in table["owner"].as_array_of_tables().unwrap() {
+        writeln!(source, "    Owner {{\n        name: {:?},", text(owner, "name")).unwrap();
+        for key in ["files", "in-home", "alone", "variables-in"] {
+            writeln!(source, "        {}: &{:?},", key.replace('-', "_"), texts(owner, key)).unwrap();
+        }
+        let variables = owner.get("variables").and_then(Item::as_table_like);
+        let variables = variables.iter().flat_map(|table| table.iter());
+        let variables: Vec<_> = variables.map(|(name, directory)| (name, directory.as_str().unwrap())).collect();
+        writeln!(source, "        variables: &{variables:?},").unwrap();
+        let written = owner.get("written").and_then(Item::as_array_of_tables);
+        source.push_str("        written: &[\n");
+        for written in written.into_iter().flatten() {
+            let treatment = match &*text(written, "treatment") {
+                "free" => "Free",
+                "restored" => "Restored",
+                "read-only" => "ReadOnly",
+                other => panic!("{other} is no treatment"),
+            };
+            let (file, keys, note) = (text(written, "file"), texts(written, "keys"), text(written, "note"));
+            writeln!(
+                source,
+                "            Written {{ file: {file:?}, treatment: Treatment::{treatment}, keys: &{keys:?}, note: {note:?} }},"
+            )
+            .unwrap();
+        }
+        source.push_str("        ],\n    },\n");
+    }
+    source + "];\n"
+}
+
+#[test]
+fn the_host_has_the_same_table() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/guarded/table.rs");
+    let (kept, table) = (std::fs::read_to_string(&file).unwrap_or_default(), of_host());
+    if std::env::var_os("HOOKHOST_WRITE_GOLDENS").is_some() {
+        std::fs::write(&file, &table).unwrap();
+    }
+    assert!(kept == table, "the host's table is stale: HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded");
+}
+
+#[test]
+fn each_file_that_its_owner_writes_is_a_guarded_one() {
+    for owner in OWNERS {
+        for written in owner.written {
+            let path = Normal::Absolute(clean(&format!("{HOME}/{}", written.file.trim_end_matches("/**"))));
+            let guarded = shell_reader::guarded::at(&path, Reach::default(), PROJECT);
+            assert!(!guarded.is_empty(), "{} of {}", written.file, owner.name);
+            let has_keys = !written.keys.is_empty();
+            assert!(has_keys || written.treatment != WrittenTreatment::Restored, "{} has no keys", written.file);
+            assert!(!has_keys || !written.file.contains('*'), "{} is not one file", written.file);
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,45 @@
+//! Runs a program inside, for tests and measurements: `inside PLAN -- PROGRAM ARGUMENT…`.
+//!
+//! Each line of the file PLAN is a treatment and a path, such as `read-only /home/me/.bashrc`; `kept PATH` names a
+//! socket that stays. The helper is `hookhost-exec` in the directory of this program.
+
+use hookhost_exec::{ExecError, Guard, MountPlan, Settings, Treatment, helper_beside, run};
+use std::error::Error;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    start().unwrap_or_else(|error| {
+        eprintln!("inside: {error}");
+        ExitCode::from(error.downcast_ref::<ExecError>().map_or(125, ExecError::exit_code))
+    })
+}
+
+fn start() -> Result<ExitCode, Box<dyn Error>> {
+    let mut arguments = std::env::args_os().skip(1);
+    let plan = PathBuf::from(arguments.next().ok_or("name a plan")?);
+    let command: Vec<OsString> = arguments.skip(1).collect();
+    let mut guards = Vec::new();
+    let mut kept = Vec::new();
+    for line in std::fs::read_to_string(plan)?.lines() {
+        let (treatment, path) = line.split_once(' ').ok_or("a line needs a treatment and a path")?;
+        let treatment = match treatment {
+            "read-only" => Treatment::ReadOnly,
+            "hidden" => Treatment::Hidden,
+            "masked" => Treatment::Masked,
+            "writable" => Treatment::Writable,
+            "kept" => {
+                kept.push(PathBuf::from(path));
+                continue;
+            }
+            other => return Err(format!("{other} is no treatment").into()),
+        };
+        guards.push(Guard { path: PathBuf::from(path), treatment, reason: String::new() });
+    }
+    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+    let plan = MountPlan::new(&guards, &std::env::current_dir()?, Path::new(&home))?;
+    let mut notify = |notice: &_| eprintln!("inside: {notice}");
+    let mut settings = Settings { helper: &helper_beside()?, kept: &kept, notify: &mut notify };
+    Ok(run(&plan, &command, &mut settings)?)
+}

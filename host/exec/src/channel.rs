@@ -1,0 +1,177 @@
+//! Messages between the supervisor, the keeper and the first process inside. A message is JSON in one packet, with
+//! descriptors beside it.
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::io::{self, IoSlice, IoSliceMut, Read as _, Seek as _, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+use crate::plan::{MountPlan, path_bytes};
+
+/// Maximum size of a message in bytes. A plan travels in a file of its own.
+const MAX_MESSAGE: usize = 64 << 10;
+
+/// What the keeper needs. It travels in a file in memory, because a plan has no maximum size.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct World {
+    pub(crate) plan: MountPlan,
+    /// Programs that gain privileges. A sentence is in their place.
+    pub(crate) refused_programs: Vec<KeptPath>,
+}
+
+/// A path that travels as its bytes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct KeptPath(#[serde(with = "path_bytes")] pub(crate) PathBuf);
+
+/// What the first process inside needs. The descriptors 0 to 2 that are not terminals travel beside it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Start {
+    #[serde(with = "path_bytes")]
+    pub(crate) directory: PathBuf,
+    /// The directory of the user's sockets, which is replaced by one with the paths of `kept` only.
+    pub(crate) runtime: Option<KeptPath>,
+    pub(crate) kept: Vec<KeptPath>,
+    /// Which of the descriptors 0 to 2 are the terminal.
+    pub(crate) terminals: [bool; 3],
+}
+
+/// A message of the supervisor.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// To the keeper, with the file of the [`World`] and the socket of the first process.
+    Keep,
+    Start(Start),
+    /// The identities of the namespace are mapped.
+    Mapped,
+    /// The terminal is set up.
+    Go,
+    /// Sends a signal.
+    Signal {
+        number: i32,
+        target: Target,
+    },
+}
+
+/// The processes that get a signal.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) enum Target {
+    Program,
+    /// The program's process group.
+    Group,
+    /// The foreground of the program's terminal, or its process group if it has none.
+    Foreground,
+}
+
+/// A message to the supervisor.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// The keeper is in its namespaces, and needs its identities.
+    Unshared,
+    /// The terminal's other end, as a descriptor beside the message.
+    Terminal,
+    /// The restrictions are in place. The text names what they lack.
+    Restricted {
+        lacks: Vec<String>,
+    },
+    Started,
+    Stopped,
+    Exited(u8),
+    Killed(i32),
+    /// The program cannot be started, with the error number.
+    NotStarted(i32),
+    Failed(Failure),
+    /// A guarded path was replaced from outside and is guarded again; `ended` processes could have changed it.
+    Replaced {
+        path: KeptPath,
+        ended: usize,
+    },
+    /// Nobody could have entered the directory, and its mode is as before.
+    ModeRestored(KeptPath),
+}
+
+/// One end of a socket for messages.
+#[derive(Debug)]
+pub(crate) struct Channel(OwnedFd);
+
+impl Channel {
+    /// Creates two connected ends. The second one is for another process.
+    pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
+        let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        Ok((Self(one), other))
+    }
+
+    pub(crate) fn new(socket: OwnedFd) -> Self {
+        Self(socket)
+    }
+
+    /// Takes the socket that a parent has passed as standard input.
+    pub(crate) fn of_standard_input() -> io::Result<Self> {
+        Ok(Self(io::stdin().as_fd().try_clone_to_owned()?))
+    }
+
+    pub(crate) fn send(&self, message: &impl Serialize, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let text = serde_json::to_vec(message)?;
+        if text.len() > MAX_MESSAGE {
+            return Err(io::Error::other("a message is too long"));
+        }
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+            return Err(io::Error::other("a message has too many descriptors"));
+        }
+        sendmsg(&self.0, &[IoSlice::new(&text)], &mut control, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+
+    /// Waits for the next message. Returns `None` if the other end is closed.
+    pub(crate) fn receive<T: DeserializeOwned>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+        let mut text = vec![0; MAX_MESSAGE];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let read = loop {
+            match recvmsg(&self.0, &mut [IoSliceMut::new(&mut text)], &mut control, RecvFlags::CMSG_CLOEXEC) {
+                Ok(received) => break received.bytes,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::CONNRESET) => break 0,
+                Err(error) => return Err(error.into()),
+            }
+        };
+        if read == 0 {
+            return Ok(None);
+        }
+        let descriptors = control.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        });
+        let descriptors = descriptors.flatten().collect();
+        Ok(Some((serde_json::from_slice(&text[..read])?, descriptors)))
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Writes a value into a file in memory.
+pub(crate) fn to_memory(value: &impl Serialize) -> io::Result<OwnedFd> {
+    let memory = rustix::fs::memfd_create("hookhost-exec", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = std::fs::File::from(memory);
+    file.write_all(&serde_json::to_vec(value)?)?;
+    file.rewind()?;
+    Ok(file.into())
+}
+
+/// Reads a value from a file in memory.
+pub(crate) fn from_memory<T: DeserializeOwned>(memory: OwnedFd) -> io::Result<T> {
+    let mut text = Vec::new();
+    std::fs::File::from(memory).read_to_end(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
+}

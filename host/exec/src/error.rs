@@ -1,0 +1,117 @@
+//! What a person gets to read: errors, and notices while a program runs.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The reason why a program is not run, or its end is not known.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExecError {
+    /// The system is not Linux.
+    #[error("a program cannot be guarded on this system, because it is not Linux: use the agent's own sandbox")]
+    NotAvailable,
+    /// The command is empty.
+    #[error("no program is named: put it after --, as in hookhost exec -- bash")]
+    NoProgram,
+    /// The helper program cannot be started.
+    #[error("{} cannot be started ({error}): install hookhost again", path.display())]
+    Helper {
+        /// The helper program.
+        path: PathBuf,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// The kernel cannot hold the plan, so the program is not started.
+    #[error("the program is not started, because {0}")]
+    Refused(String),
+    /// There is no such program.
+    #[error("{} is not found: check its name and PATH", Path::new(.0).display())]
+    NotFound(std::ffi::OsString),
+    /// The program exists and cannot be executed.
+    #[error("{} cannot be executed ({error}): check its permissions", Path::new(program).display())]
+    NotExecutable {
+        /// The program.
+        program: std::ffi::OsString,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// The helper has ended, and the program with it.
+    #[error("the program has ended, because hookhost-exec was ended from outside: start it again")]
+    Lost,
+    /// The system refuses something that the supervision needs.
+    #[error("the program cannot be supervised ({0}): check the limits of processes and open files")]
+    Io(#[from] io::Error),
+}
+
+impl ExecError {
+    /// The exit code that a shell expects: 127 if the program is not found, and 126 otherwise.
+    pub fn exit_code(&self) -> u8 {
+        if matches!(self, Self::NotFound(_)) { 127 } else { 126 }
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn not_started(program: &OsStr, errno: i32) -> Self {
+        let error = io::Error::from_raw_os_error(errno);
+        // Of a PATH with a directory that the user may not enter, the system says that it is not permitted.
+        let is_name = Path::new(program).components().count() == 1 && !program.as_encoded_bytes().contains(&b'/');
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let is_in_path = || std::env::split_paths(&path).any(|directory| directory.join(program).exists());
+        let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
+        if error.kind() == io::ErrorKind::NotFound || is_denied && is_name && !is_in_path() {
+            return Self::NotFound(program.to_owned());
+        }
+        Self::NotExecutable { program: program.to_owned(), error }
+    }
+}
+
+/// Something that a person should know about a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// The program runs with less protection.
+    Partly {
+        /// Why there are no namespaces; `None` if there are.
+        because: Option<String>,
+        /// What is not protected.
+        lacks: Vec<String>,
+    },
+    /// A guarded path was replaced from outside, and is guarded again.
+    Replaced {
+        /// The guarded path.
+        path: PathBuf,
+        /// The number of processes inside that were ended, because they could have changed the path.
+        ended: usize,
+    },
+    /// A directory on the way to a guarded path had lost the permissions of its owner, and has them again.
+    ModeRestored {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Partly { because, lacks } => {
+                formatter.write_str("second line: partly")?;
+                if let Some(because) = because {
+                    write!(formatter, ", because {because}")?;
+                }
+                write!(formatter, "; {}", lacks.join("; "))
+            }
+            Self::Replaced { path, ended } => {
+                write!(formatter, "{} was replaced from outside, and is guarded again", path.display())?;
+                match ended {
+                    0 => Ok(()),
+                    1 => formatter.write_str("; one process that could have changed it was ended"),
+                    ended => write!(formatter, "; {ended} processes that could have changed it were ended"),
+                }
+            }
+            Self::ModeRestored { path } => {
+                write!(formatter, "{} had lost its owner's permissions, and has them again", path.display())
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Runs a program where the kernel keeps guarded files, keys and processes out of its reach.
+//!
+//! A [`MountPlan`] says which paths are guarded. [`run`] starts three processes of the helper program
+//! `hookhost-exec`, so that nothing here needs `unsafe`:
+//!
+//! 1. This process, the supervisor, stays outside. It has the terminal, and passes signals and the exit code on.
+//! 2. The keeper has a mount namespace of its own, in which it mounts what the plan says, and repairs it.
+//! 3. The first process inside sees no process of outside. It seals the mounts in a second user namespace, filters
+//!    system calls, and starts the program.
+//!
+//! Where the system has no namespaces for the user, Landlock enforces less, and a [`Notice`] says so. Where it has
+//! neither, the program is not started. [`probe`] finds out which it is.
+//!
+//! A [`policy::Policy`] says which paths these are. The agents' own sandboxes get the same policy ([`export`]), and so
+//! does macOS ([`seatbelt`]).
+//!
+//! Data flows down this list of modules: `plan`, [`policy`], [`export`] and [`seatbelt`], `error`, `failure` and
+//! `channel`, `ruleset` and `filter`, `session`, `namespace` and `confined`, `terminal`, `supervise`, `ability`; and
+//! `place` for the resident host.
+
+#![deny(missing_docs)]
+
+mod error;
+pub mod export;
+mod plan;
+pub mod policy;
+pub mod seatbelt;
+
+#[cfg(target_os = "linux")]
+mod ability;
+#[cfg(target_os = "linux")]
+mod channel;
+#[cfg(target_os = "linux")]
+mod confined;
+#[cfg(target_os = "linux")]
+mod failure;
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod namespace;
+#[cfg(target_os = "linux")]
+mod place;
+#[cfg(target_os = "linux")]
+mod ruleset;
+#[cfg(target_os = "linux")]
+mod session;
+#[cfg(target_os = "linux")]
+mod supervise;
+#[cfg(target_os = "linux")]
+mod terminal;
+
+#[cfg(not(target_os = "linux"))]
+#[path = "elsewhere.rs"]
+mod supervise;
+
+pub use error::{ExecError, Notice};
+pub use plan::{Guard, MountPlan, PlanError, Treatment};
+pub use supervise::{INSIDE_VARIABLE, Settings, helper_beside, run};
+#[cfg(target_os = "linux")]
+pub use {
+    ability::{Ability, probe},
+    place::{PeerPlace, peer_place},
+};
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Serves as the helper program: `keep`, `init`, `confine`, `launch` or `probe`, with the command after `--`. Only
+/// `hookhost-exec` calls it, in a process with one thread.
+#[doc(hidden)]
+pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let mode = arguments.next().unwrap_or_default();
+    let command: Vec<OsString> = arguments.skip(1).collect();
+    match mode.to_str() {
+        #[cfg(target_os = "linux")]
+        Some("keep") => namespace::keeper::run(&command).into(),
+        #[cfg(target_os = "linux")]
+        Some("init") => namespace::init::run(&command).into(),
+        #[cfg(target_os = "linux")]
+        Some("confine") => confined::run(&command).into(),
+        #[cfg(target_os = "linux")]
+        Some("launch") => session::launch(&command).into(),
+        Some("probe") => ExitCode::SUCCESS,
+        _ => {
+            eprintln!("hookhost-exec is a part of hookhost: call hookhost exec -- PROGRAM instead");
+            ExitCode::from(2)
+        }
+    }
+}

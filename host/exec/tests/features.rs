@@ -1,0 +1,144 @@
+//! Kernel features are removed one at a time: a program runs guarded, or it is refused with a sentence.
+
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs;
+use std::process::Output;
+use support::{CANARY, User, World, finish, text};
+
+/// Tries to write a guarded file and to read a key, and shows that it has run.
+const HOSTILE: &str = "echo has run; echo evil > $SETTINGS; mv ~/.claude ~/c2; cat $KEY; kill -9 $VICTIM; prlimit -p $VICTIM -n3; cat /proc/$VICTIM/environ";
+
+/// Runs a hostile script inside, below a script that removes a feature and then executes its arguments.
+fn hostile(world: &mut World, remover: &[&str]) -> Output {
+    let inside = world.command(&["bash", "-c", HOSTILE]);
+    let program = inside.get_program().to_owned();
+    let mut command = std::process::Command::new(remover[0]);
+    command.args(&remover[1..]).arg(program).args(inside.get_args());
+    for (name, value) in inside.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command.current_dir(world.project());
+    world.user.become_it(&mut command);
+    let output = finish(command, "hostile");
+    assert!(!text(&output).contains(CANARY), "a key is read: {}", text(&output));
+    assert_eq!(world.damage(), Vec::<String>::new(), "{}", text(&output));
+    output
+}
+
+#[test]
+fn without_user_namespaces_landlock_serves_and_says_so() {
+    let mut world = World::new(User::ordinary("nouserns"));
+    let remover =
+        ["unshare", "-Ur", "bash", "-c", "echo 0 > /proc/sys/user/max_user_namespaces || exit 77; exec \"$@\"", "x"];
+    let output = hostile(&mut world, &remover);
+    if output.status.code() == Some(77) {
+        eprintln!("skipped, because the limit cannot be set here");
+        return;
+    }
+    let text = text(&output);
+    assert!(
+        text.contains("inside: second line: partly, because this system allows no further user namespaces (sysctl user.max_user_namespaces); "),
+        "{text}"
+    );
+    assert!(text.contains("has run"), "{text}");
+}
+
+#[test]
+fn without_landlock_the_namespaces_serve_and_say_what_they_lack() {
+    let mut world = World::new(User::ordinary("nolandlock"));
+    // A filter of system calls that refuses Landlock, as some containers have.
+    let Some(remover) = refuse_calls(&world, &["landlock_create_ruleset"]) else { return };
+    let output = hostile(&mut world, &[&remover]);
+    let text = text(&output);
+    assert!(text.contains("second line: partly; abstract sockets can be reached"), "{text}");
+    assert!(text.contains("has run"), "{text}");
+}
+
+#[test]
+fn without_both_nothing_is_run() {
+    let mut world = World::new(User::ordinary("neither"));
+    let Some(remover) = refuse_calls(&world, &["landlock_create_ruleset", "unshare"]) else { return };
+    let output = hostile(&mut world, &[&remover]);
+    let text = text(&output);
+    assert!(!text.contains("has run"), "{text}");
+    assert!(text.contains("inside: the program is not started, because "), "{text}");
+    assert_eq!(output.status.code(), Some(126), "{text}");
+}
+
+#[test]
+fn in_a_container_with_a_masked_proc_landlock_serves() {
+    let mut world = World::new(User::ordinary("masked"));
+    // Mounts over parts of /proc, which the user cannot remove, as a container has them.
+    let script = "mount -t tmpfs -o ro none /proc/acpi 2> /dev/null || mount -t tmpfs -o ro none /proc/scsi 2> /dev/null || exit 77; mount --bind /dev/null /proc/kcore; exec unshare -U --map-user=1000 --map-group=1000 -m \"$@\"";
+    let remover = ["unshare", "-Urm", "bash", "-c", script, "x"];
+    let output = hostile(&mut world, &remover);
+    let text = text(&output);
+    if output.status.code() == Some(77) {
+        eprintln!("skipped, because /proc cannot be masked here");
+        return;
+    }
+    assert!(text.contains("partly, because this container masks parts of /proc"), "{text}");
+}
+
+#[test]
+fn a_guard_that_cannot_be_mounted_is_a_refusal() {
+    let world = World::new(User::ordinary("refusal"));
+    if world.user.is_root() {
+        return;
+    }
+    // The directory can be looked up by root, who makes the plan in this test, and not by the user.
+    let locked = world.home().join("locked");
+    fs::create_dir(&locked).expect("a directory");
+    fs::write(locked.join("file"), "").expect("a file");
+    fs::set_permissions(&locked, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("it is ours");
+    world.plan_also(&format!("read-only {}", locked.join("file").display()));
+    let output = world.inside("echo has run");
+    let text = text(&output);
+    assert!(!text.contains("has run") && !output.status.success(), "{text}");
+    assert!(text.contains("cannot be found out what") && text.contains("so it cannot be guarded"), "{text}");
+}
+
+#[test]
+fn inside_of_a_run_another_run_works() {
+    for user in User::all("twice") {
+        let mut world = World::new(user);
+        let inner = world.command(&["bash", "-c", HOSTILE]);
+        let words: Vec<_> = [inner.get_program()].into_iter().chain(inner.get_args()).collect();
+        let output = text(&finish(world.command(&words), "twice"));
+        assert!(output.contains("has run") && !output.contains(CANARY), "{output}");
+        assert_eq!(world.damage(), Vec::<String>::new(), "{output}");
+    }
+}
+
+/// Makes a program that refuses system calls and then executes its arguments. `None` if it cannot be made here.
+fn refuse_calls(world: &World, names: &[&str]) -> Option<String> {
+    let number = |name: &str| match name {
+        "landlock_create_ruleset" => libc::SYS_landlock_create_ruleset,
+        "unshare" => libc::SYS_unshare,
+        other => panic!("no number of {other}"),
+    };
+    let rules = names.iter().map(|name| {
+        let number = number(name);
+        // Load the number; if it is this one, return EPERM.
+        format!("pack('SCCL', 0x15, 0, 1, {number}), pack('SCCL', 0x06, 0, 0, 0x00050001)")
+    });
+    let rules: Vec<_> = rules.collect();
+    let perl = format!(
+        "#!/usr/bin/perl\nmy @f = (pack('SCCL', 0x20, 0, 0, 0), {}, pack('SCCL', 0x06, 0, 0, 0x7fff0000));\nmy $p = join '', @f;\nmy $prog = pack('Sx6P', scalar @f, $p);\nsyscall({}, 38, 1, 0, 0, 0) == 0 or exit 77;\nsyscall({}, 1, 0, $prog) == 0 or exit 77;\nexec @ARGV;\n",
+        rules.join(", "),
+        libc::SYS_prctl,
+        libc::SYS_seccomp,
+    );
+    let path = world.home().join("refuse-calls");
+    fs::write(&path, perl).expect("a file");
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let tried = std::process::Command::new(&path).arg("true").status();
+    if tried.is_ok_and(|status| status.success()) {
+        return path.to_str().map(str::to_owned);
+    }
+    eprintln!("skipped, because system calls cannot be refused here");
+    None
+}
