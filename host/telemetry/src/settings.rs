@@ -273,7 +273,7 @@ impl WebhookSection {
 fn read(path: &Path) -> Result<Vec<u8>, TelemetryError> {
     files::read(path, Guard::OnlyMineToRead, Links::Refused, MAX_FILE).map_err(|error| match error {
         FileError::Io(error) => TelemetryError::Setting(format!("{} cannot be read: {error}", path.display())),
-        error => error.into(),
+        error @ FileError::Refused(_) => error.into(),
     })
 }
 
