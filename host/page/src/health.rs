@@ -3,6 +3,7 @@
 use crate::log_rows::{LogReader, agent};
 use crate::views::health::{AgentState, Failed};
 use hookhost::audit::{DeliveryKind, Record};
+use hookhost_agents::clock;
 use hookhost_agents::install::check::{Check, CheckState};
 use hookhost_telemetry::explained::newest_first;
 use hookhost_telemetry::tally::is_proof;
@@ -109,7 +110,7 @@ fn unseen(reader: &LogReader) -> Option<BTreeMap<&'static str, (u64, u64)>> {
     let since = SystemTime::now().checked_sub(WEEK)?;
     let mut sessions = HashSet::new();
     let log = reader.open().ok()?;
-    let cutoff = u64::try_from(since.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_millis()).ok()?;
+    let cutoff = clock::milliseconds(since);
     newest_first(&log, u64::MAX, |line| match line.entry() {
         Ok(record) if record.time() < cutoff => ControlFlow::Break(()),
         Ok(Record::Event(event)) => {

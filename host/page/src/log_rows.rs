@@ -5,7 +5,7 @@ use hookhost::config::Enforcement;
 use hookhost::contract::{OutcomeKind, Shape};
 use hookhost::store::Log;
 use hookhost_telemetry::explained::newest_first;
-use hookhost_telemetry::tally::{deciding_rules, is_proof};
+use hookhost_telemetry::tally::{agent_of_session, deciding_rules, is_proof};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::ops::ControlFlow;
@@ -136,7 +136,7 @@ impl EventRow {
 
 /// Returns the agent of a session, whose name begins the session's identifier. Only hookhost's own sessions have no name there.
 pub(crate) fn agent(session: &str) -> &str {
-    session.split_once(':').map_or("hookhost", |(agent, _)| agent)
+    agent_of_session(session).unwrap_or("hookhost")
 }
 
 /// Says on one line what a value is about.

@@ -40,6 +40,7 @@ use hookhost::passkey::{Challenge, NewPasskey, Passkeys};
 use hookhost::session::{QuestionGone, SessionSpec};
 use hookhost::store::{LogError, RuleTexts};
 use hookhost::{Engine, Host};
+use hookhost_agents::clock;
 use hookhost_agents::install::check::Check;
 use hookhost_resident::{RulePauses, Settler};
 use hookhost_telemetry::explained::{EventName, Explained, newest_first};
@@ -52,7 +53,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// The channel of the page's answers in the log.
 const VIA: &str = "page";
@@ -483,9 +484,7 @@ impl Site {
     async fn report(&self, period: Option<&str>) -> Result<View, String> {
         let chosen = PERIODS.iter().find(|(name, ..)| Some(*name) == period).or(PERIODS.get(1));
         let (period, hours) = chosen.map_or(("7d", 168), |(name, hours, _)| (*name, *hours));
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let since = now.saturating_sub(Duration::from_secs(hours * 3600));
-        let since = u64::try_from(since.as_millis()).unwrap_or_default();
+        let since = clock::before_now(Duration::from_secs(hours * 3600));
         let reader = self.reader.clone();
         let (tally, is_cut) = blocking(move || tally(&reader, since, MAX_REPORTED)).await?;
         Ok(ReportView { period, since, tally, is_cut }.render())
