@@ -31,7 +31,7 @@ pub(crate) fn page(view: &View, token: &str, path: &str, done: Option<&Markup>) 
         html lang="en" {
             (head(view.title))
             body {
-                form #plain method="post" action="/plain" {
+                form #plain hidden method="post" action="/plain" {
                     input type="hidden" name="token" value=(token);
                     input type="hidden" name="from" value=(path);
                 }
