@@ -7,6 +7,7 @@ use crate::output::{self, one_line, style::GOOD, time, truncate::counted};
 use crate::{audit_log, loading};
 use hookhost::{Config, Host};
 use hookhost_agents::clock::before_now;
+use hookhost_telemetry::Environment;
 use std::time::Duration;
 
 pub(super) async fn run(args: &ArchiveArgs) -> Result<Exit, CliError> {
@@ -78,5 +79,5 @@ struct UnsentRecord {
 /// Returns the first record that a sink has not taken.
 fn first_unsent() -> Result<Option<UnsentRecord>, CliError> {
     let unsent = |row: SinkRow| Some(UnsentRecord { time: row.waiting_since?, sink: row.name });
-    Ok(telemetry::rows()?.into_iter().filter_map(unsent).min_by_key(|unsent| unsent.time))
+    Ok(telemetry::rows(&Environment::of_process())?.into_iter().filter_map(unsent).min_by_key(|unsent| unsent.time))
 }

@@ -174,7 +174,9 @@ fn flush_all() -> Result<Exit, CliError> {
     let sinks = configured()?;
     known(&sinks, None)?;
     flush(sinks, &audit_log::path()?, FLUSH_TIME).map_err(failed)?;
-    let is_complete = rows()?.iter().all(|row| row.state.as_ref().is_none_or(|state| state.error.is_none()));
+    let is_complete = rows(&Environment::of_process())?
+        .iter()
+        .all(|row| row.state.as_ref().is_none_or(|state| state.error.is_none()));
     show(false)?;
     Ok(if is_complete { Exit::Done } else { Exit::Failed })
 }

@@ -4,11 +4,16 @@ use super::{configured, known, rows};
 use crate::exit::{CliError, Exit};
 use crate::telemetry::failed;
 use crate::{audit_log, inside_agent, output};
+use hookhost_telemetry::Environment;
 
 pub(super) fn run(sink: &str, is_confirmed: bool) -> Result<Exit, CliError> {
     inside_agent::refuse("gives up records of the log")?;
     known(&configured()?, Some(sink))?;
-    let behind = rows()?.into_iter().find(|row| row.name == sink).and_then(|row| row.behind).unwrap_or(0);
+    let behind = rows(&Environment::of_process())?
+        .into_iter()
+        .find(|row| row.name == sink)
+        .and_then(|row| row.behind)
+        .unwrap_or(0);
     if behind == 0 {
         output::print(&format!("{sink} has taken every record.\n"))?;
         return Ok(Exit::Done);
