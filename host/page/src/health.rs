@@ -14,6 +14,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+/// Makes checks that the page does not know itself.
+pub type FurtherChecks = Arc<dyn Fn() -> Vec<Check> + Send + Sync>;
+
 /// Maximum number of records in which last events and failures are looked for.
 const MAX_RECORDS: usize = 20_000;
 

@@ -37,5 +37,6 @@ mod server;
 mod shown_text;
 mod views;
 
+pub use health::FurtherChecks;
 pub use listeners::LoopbackListeners;
-pub use server::{FurtherChecks, Page, PageSettings};
+pub use server::{Page, PageSettings};

@@ -15,11 +15,10 @@
 //! | `POST /health/verify` | verifies the log |
 
 use crate::access::{Access, Grant};
-use crate::health::{self, Newest, UnseenCount, Verified};
+use crate::health::{self, FurtherChecks, Newest, UnseenCount, Verified};
 use crate::live::LiveFeed;
 use crate::log_rows::{EventRow, LogReader, Verdict};
 use crate::search::{Search, SearchQuery};
-use crate::server::FurtherChecks;
 use crate::shown_text::shown;
 use crate::views::approvals::{ApprovalsView, Waiting};
 use crate::views::event::{Again, EventView, answered};

@@ -3,6 +3,7 @@
 use crate::access::{Access, Grant, LINK_LIFETIME};
 use crate::assets::asset;
 use crate::guard::{MAX_BODY, PLAIN, RequestGuard};
+use crate::health::FurtherChecks;
 use crate::listeners::LoopbackListeners;
 use crate::live::LiveFeed;
 use crate::log_rows::LogReader;
@@ -13,7 +14,6 @@ use crate::views::layout::shell;
 use crate::views::plain::entrance;
 use futures_util::StreamExt as _;
 use hookhost::{Engine, Host};
-use hookhost_agents::install::check::Check;
 use hookhost_client::frame::LinkPurpose;
 use hookhost_resident::{PageLinks, Settler};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -66,9 +66,6 @@ static HEADERS: [(HeaderName, HeaderValue); 8] = [
     (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
     (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
 ];
-
-/// Makes checks that the page does not know itself.
-pub type FurtherChecks = Arc<dyn Fn() -> Vec<Check> + Send + Sync>;
 
 /// What a page needs.
 #[non_exhaustive]
