@@ -11,7 +11,7 @@
 //! Where the system has no namespaces for the user, Landlock enforces less, and a [`Notice`] says so. Where it has
 //! neither, the program is not started. [`probe`] finds out which it is.
 //!
-//! Data flows down this list of modules: `plan`, `error`, `failure` and `channel`, `ruleset` and `filter`, `session`,
+//! Data flows down this list of modules: `plan`, `error`, `machine`, `failure` and `channel`, `ruleset` and `filter`, `session`,
 //! `namespace` and `confined`, `terminal`, `supervise`, `ability`; and `place` for the resident host.
 
 #![deny(missing_docs)]
@@ -29,6 +29,8 @@ mod confined;
 mod failure;
 #[cfg(target_os = "linux")]
 mod filter;
+#[cfg(target_os = "linux")]
+mod machine;
 #[cfg(target_os = "linux")]
 mod namespace;
 #[cfg(target_os = "linux")]

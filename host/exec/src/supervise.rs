@@ -193,7 +193,8 @@ impl<'a, 'b> Run<'a, 'b> {
         while self.init.is_some() || self.keeper.is_some() {
             self.step(because)?;
         }
-        self.helper.wait()?;
+        // Nobody needs to wait for the helper, but a process that lives on must not keep its remains.
+        std::thread::spawn(move || self.helper.wait());
         // All processes inside have ended, so what they have written is there.
         if let Some(terminal) = &mut self.terminal {
             while terminal.copy_output() {}
@@ -265,8 +266,8 @@ impl<'a, 'b> Run<'a, 'b> {
                 (self.settings.notify)(&Notice::Replaced { path: path.0, ended });
             }
             Some((Report::ModeRestored(path), _)) => (self.settings.notify)(&Notice::ModeRestored { path: path.0 }),
+            Some((Report::Over, _)) | None => self.keeper = None,
             Some(_) => {}
-            None => self.keeper = None,
         }
         Ok(())
     }

@@ -76,10 +76,11 @@ fn keep(supervisor: &Channel, command: &[OsString]) -> Result<(), Failure> {
             _ = child.kill();
         }
         _ = child.wait();
-        return kept;
+        kept?;
+    } else {
+        _ = child.wait();
     }
-    _ = child.wait();
-    Ok(())
+    supervisor.send(&Report::Over, &[]).step(Step::Message)
 }
 
 /// Starts the first process of the process namespace, and returns the channel to it.

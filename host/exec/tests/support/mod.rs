@@ -17,6 +17,10 @@ use std::time::{Duration, Instant};
 /// The text of every key, which no program inside may read.
 pub(crate) const CANARY: &str = "canary-7f31c0";
 
+/// Leaves no user namespace to a program. It exits with 77 if that is not possible here.
+pub(crate) const NO_NAMESPACES: [&str; 6] =
+    ["unshare", "-Ur", "bash", "-c", "echo 0 > /proc/sys/user/max_user_namespaces || exit 77; exec \"$@\"", "x"];
+
 /// Maximum time of one program inside.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -254,6 +258,19 @@ impl World {
     /// Runs a script of bash inside.
     pub(crate) fn inside(&self, script: &str) -> Output {
         finish(self.command(&["bash", "-c", script]), script)
+    }
+
+    /// Runs a script of bash inside, below a program that removes a feature and then executes its arguments.
+    pub(crate) fn inside_below(&self, remover: &[&str], script: &str) -> Output {
+        let inside = self.command(&["bash", "-c", script]);
+        let mut command = Command::new(remover[0]);
+        command.args(&remover[1..]).arg(inside.get_program()).args(inside.get_args());
+        for (name, value) in inside.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        command.current_dir(self.project()).stdin(Stdio::null());
+        self.user.become_it(&mut command);
+        finish(command, script)
     }
 
     /// Runs a script of bash without protection.
