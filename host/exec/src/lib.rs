@@ -11,13 +11,14 @@
 //! Where the system has no namespaces for the user, Landlock enforces less, and a [`Notice`] says so. Where it has
 //! neither, the program is not started. [`probe`] finds out which it is.
 //!
-//! Data flows down this list of modules: `plan`, `error`, `machine`, `failure` and `channel`, `ruleset` and `filter`, `session`,
+//! Data flows down this list of modules: `plan`, `error` and `settings`, `machine`, `failure` and `channel`, `ruleset` and `filter`, `session`,
 //! `namespace` and `confined`, `terminal`, `supervise`, `ability`; and `place` for the resident host.
 
 #![deny(missing_docs)]
 
 mod error;
 mod plan;
+mod settings;
 
 #[cfg(target_os = "linux")]
 mod ability;
@@ -50,7 +51,8 @@ mod supervise;
 
 pub use error::{ExecError, Notice};
 pub use plan::{Guard, MountPlan, PlanError, Treatment};
-pub use supervise::{INSIDE_VARIABLE, Settings, helper_beside, run};
+pub use settings::{INSIDE_VARIABLE, Settings, helper_beside};
+pub use supervise::run;
 #[cfg(target_os = "linux")]
 pub use {
     ability::{Ability, probe},
@@ -65,6 +67,7 @@ use std::process::ExitCode;
 #[doc(hidden)]
 pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let mode = arguments.next().unwrap_or_default();
+    #[cfg(target_os = "linux")]
     let command: Vec<OsString> = arguments.skip(1).collect();
     match mode.to_str() {
         #[cfg(target_os = "linux")]

@@ -137,10 +137,12 @@ impl MountPlan {
         })
     }
 
+    #[cfg(target_os = "linux")]
     pub(crate) fn mounts(&self) -> &[PlannedMount] {
         &self.mounts
     }
 
+    #[cfg(target_os = "linux")]
     pub(crate) fn links(&self) -> &[PlannedLink] {
         &self.links
     }
@@ -280,5 +282,5 @@ pub(crate) mod path_bytes {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
