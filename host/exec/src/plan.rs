@@ -142,6 +142,12 @@ impl MountPlan {
         &self.mounts
     }
 
+    /// Adds mounts after all others.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn add(&mut self, mounts: Vec<PlannedMount>) {
+        self.mounts.extend(mounts);
+    }
+
     #[cfg(target_os = "linux")]
     pub(crate) fn links(&self) -> &[PlannedLink] {
         &self.links

@@ -51,7 +51,7 @@ fn keep(supervisor: &Channel, command: &[OsString]) -> Result<(), Failure> {
         return Err(unexpected());
     };
     let [memory, init_socket] = <[OwnedFd; 2]>::try_from(descriptors).map_err(|_| unexpected())?;
-    let world: World = from_memory(memory).step(Step::Message)?;
+    let mut world: World = from_memory(memory).step(Step::Message)?;
 
     let namespaces = CloneFlags::CLONE_NEWUSER
         | CloneFlags::CLONE_NEWNS
@@ -63,7 +63,7 @@ fn keep(supervisor: &Channel, command: &[OsString]) -> Result<(), Failure> {
     supervisor.send(&Report::Unshared, &[]).step(Step::Message)?;
     let Some((Order::Mapped, _)) = supervisor.receive().step(Step::Message)? else { return Err(unexpected()) };
 
-    mounts::make(&world)?;
+    mounts::make(&mut world)?;
     let watch = Watch::new(&world);
     let table = File::open("/proc/self/mountinfo").step(Step::Keep)?;
     let (init, mut child) = start_init(init_socket, command)?;

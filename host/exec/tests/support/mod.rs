@@ -93,6 +93,7 @@ fn is_root() -> bool {
 pub(crate) struct World {
     scratch: tempfile::TempDir,
     pub(crate) user: User,
+    _abstract_listener: UnixListener,
     listeners: Vec<UnixListener>,
     pub(crate) victim: Child,
     pub(crate) abstract_name: String,
@@ -150,7 +151,9 @@ impl World {
         fs::copy(helper.with_file_name("examples").join("inside"), bin.join("inside")).expect("the example is built");
         let victim = Command::new("sleep").arg("100000").spawn().expect("sleep is there");
         let abstract_name = format!("hookhost-exec-{}", scratch.path().display());
+        let address = SocketAddr::from_abstract_name(&abstract_name).expect("an address");
         let mut world = Self {
+            _abstract_listener: UnixListener::bind_addr(&address).expect("a socket"),
             scratch,
             user,
             listeners: Vec::new(),
@@ -188,8 +191,6 @@ impl World {
         }
         fs::write(home.join("project/notes.txt"), "free\n").expect("a file");
         fs::write(home.join(".claude/history"), "free\n").expect("a file");
-        let address = SocketAddr::from_abstract_name(&self.abstract_name).expect("an address");
-        self.listeners.push(UnixListener::bind_addr(&address).expect("a socket"));
         for socket in ["agent.sock", ".local/state/hookhost/host.sock"] {
             self.listeners.push(UnixListener::bind(home.join(socket)).expect("a socket"));
         }
