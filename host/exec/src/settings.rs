@@ -13,6 +13,7 @@ pub struct Settings<'a> {
     /// The program `hookhost-exec`. [`helper_beside`] finds it.
     pub helper: &'a Path,
     /// Sockets and directories below the user's runtime directory (`/run/user/UID`) that stay. All others are hidden.
+    /// Name the directory of a socket that may be replaced: inside, a socket alone stays the one of the start.
     pub kept: &'a [PathBuf],
     /// Is called with everything that a person should know, while the program runs.
     pub notify: &'a mut dyn FnMut(&Notice),

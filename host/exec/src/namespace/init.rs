@@ -2,7 +2,7 @@
 
 use nix::sched::{CloneFlags, unshare};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
-use rustix::process::{DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -47,8 +47,6 @@ fn enter(supervisor: &Channel, command: &[OsString]) -> Result<u8, Failure> {
     let Some((Order::Mapped, _)) = keeper.receive::<Order>().step(Step::Message)? else { return Err(lost()) };
     // Copies that a nested sandbox makes get the keeper's repairs too.
     mount_change("/", MountPropagationFlags::SHARED | MountPropagationFlags::REC).step(Step::Seal)?;
-    // Nothing inside may trace this process or open its descriptors.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).step(Step::Seal)?;
     set_parent_process_death_signal(Some(Signal::KILL)).step(Step::Seal)?;
     session::serve(supervisor, &start, descriptors, command, None)
 }
