@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd as _;
 
+use super::map::Identity;
 use super::{mounts, world};
 use crate::channel::{Channel, KeptPath, Order, Report};
 use crate::failure::{AtStep as _, Failure, Step};
@@ -42,9 +43,12 @@ fn enter(supervisor: &Channel, command: &[OsString]) -> Result<u8, Failure> {
         world::replace_runtime(runtime, &start.kept)?;
     }
     // In a second user namespace, all mounts of the first one are locked.
+    let identity = Identity::current().step(Step::Seal)?;
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS).step(Step::Seal)?;
-    keeper.send(&Report::Unshared, &[]).step(Step::Message)?;
-    let Some((Order::Mapped, _)) = keeper.receive::<Order>().step(Step::Message)? else { return Err(lost()) };
+    if !identity.map().step(Step::Map)? {
+        keeper.send(&Report::Unshared, &[]).step(Step::Message)?;
+        let Some((Order::Mapped, _)) = keeper.receive::<Order>().step(Step::Message)? else { return Err(lost()) };
+    }
     // Copies that a nested sandbox makes get the keeper's repairs too.
     mount_change("/", MountPropagationFlags::SHARED | MountPropagationFlags::REC).step(Step::Seal)?;
     set_parent_process_death_signal(Some(Signal::KILL)).step(Step::Seal)?;

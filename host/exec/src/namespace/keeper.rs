@@ -19,7 +19,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use super::{map_identities, mounts, nested};
+use super::map::{Identity, map_identities};
+use super::{mounts, nested};
 use crate::channel::{Channel, Order, Report, World, from_memory};
 use crate::failure::{AtStep as _, Failure, Step, kept};
 use crate::plan::MountKind;
@@ -58,28 +59,25 @@ fn keep(supervisor: &Channel, command: &[OsString]) -> Result<(), Failure> {
         | CloneFlags::CLONE_NEWPID
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWCGROUP;
+    let identity = Identity::current().step(Step::Unshare)?;
     unshare(namespaces).step(Step::Unshare)?;
     set_parent_process_death_signal(Some(Signal::KILL)).step(Step::Unshare)?;
-    supervisor.send(&Report::Unshared, &[]).step(Step::Message)?;
-    let Some((Order::Mapped, _)) = supervisor.receive().step(Step::Message)? else { return Err(unexpected()) };
+    if !identity.map().step(Step::Map)? {
+        supervisor.send(&Report::Unshared, &[]).step(Step::Message)?;
+        let Some((Order::Mapped, _)) = supervisor.receive().step(Step::Message)? else { return Err(unexpected()) };
+    }
 
     mounts::make(&mut world)?;
     let watch = Watch::new(&world);
     let table = File::open("/proc/self/mountinfo").step(Step::Keep)?;
     let (init, mut child) = start_init(init_socket, command)?;
     let pid = Pid::from_child(&child);
-    if init.receive::<Report>().step(Step::Message)?.is_some() {
-        map_identities(pid).step(Step::Map)?;
-        init.send(&Order::Mapped, &[]).step(Step::Message)?;
-        let kept = keep_mounts(supervisor, &init, &world, &watch, &table, pid);
-        if kept.is_err() {
-            _ = child.kill();
-        }
-        _ = child.wait();
-        kept?;
-    } else {
-        _ = child.wait();
+    let kept = keep_mounts(supervisor, &init, &world, &watch, &table, pid);
+    if kept.is_err() {
+        _ = child.kill();
     }
+    _ = child.wait();
+    kept?;
     supervisor.send(&Report::Over, &[]).step(Step::Message)
 }
 
@@ -126,8 +124,12 @@ fn keep_mounts(
         }
         let is_ready = |index: usize| polled.get(index).is_some_and(|polled| !polled.revents().is_empty());
         if is_ready(0) {
-            watch.restore_modes(supervisor);
-            return Ok(());
+            if init.receive::<Report>().step(Step::Message)?.is_none() {
+                watch.restore_modes(supervisor);
+                return Ok(());
+            }
+            map_identities(pid).step(Step::Map)?;
+            init.send(&Order::Mapped, &[]).step(Step::Message)?;
         }
         if is_ready(1) {
             return Err(unexpected());
