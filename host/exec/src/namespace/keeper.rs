@@ -62,7 +62,8 @@ fn keep(supervisor: &Channel, command: &[OsString]) -> Result<(), Failure> {
     let identity = Identity::current().step(Step::Unshare)?;
     unshare(namespaces).step(Step::Unshare)?;
     set_parent_process_death_signal(Some(Signal::KILL)).step(Step::Unshare)?;
-    if !identity.map().step(Step::Map)? {
+    let is_ordinary = identity.map().step(Step::Map)?;
+    if !is_ordinary {
         supervisor.send(&Report::Unshared, &[]).step(Step::Message)?;
         let Some((Order::Mapped, _)) = supervisor.receive().step(Step::Message)? else { return Err(unexpected()) };
     }
@@ -72,6 +73,10 @@ fn keep(supervisor: &Channel, command: &[OsString]) -> Result<(), Failure> {
     let table = File::open("/proc/self/mountinfo").step(Step::Keep)?;
     let (init, mut child) = start_init(init_socket, command)?;
     let pid = Pid::from_child(&child);
+    if !is_ordinary && init.receive::<Report>().step(Step::Message)?.is_some() {
+        map_identities(pid).step(Step::Map)?;
+        init.send(&Order::Mapped, &[]).step(Step::Message)?;
+    }
     let kept = keep_mounts(supervisor, &init, &world, &watch, &table, pid);
     if kept.is_err() {
         _ = child.kill();
@@ -110,6 +115,10 @@ fn keep_mounts(
     table: &File,
     pid: Pid,
 ) -> Result<(), Failure> {
+    // A directory with many names takes milliseconds, so the program starts meanwhile.
+    watch.add(world);
+    repair(supervisor, world, pid)?;
+    watch.restore_modes(supervisor);
     loop {
         let mut polled = [
             PollFd::new(init, PollFlags::IN),
@@ -124,12 +133,8 @@ fn keep_mounts(
         }
         let is_ready = |index: usize| polled.get(index).is_some_and(|polled| !polled.revents().is_empty());
         if is_ready(0) {
-            if init.receive::<Report>().step(Step::Message)?.is_none() {
-                watch.restore_modes(supervisor);
-                return Ok(());
-            }
-            map_identities(pid).step(Step::Map)?;
-            init.send(&Order::Mapped, &[]).step(Step::Message)?;
+            watch.restore_modes(supervisor);
+            return Ok(());
         }
         if is_ready(1) {
             return Err(unexpected());
@@ -193,13 +198,11 @@ impl Watch {
         let names = paths.chain(world.plan.links().iter().map(|link| &link.path)).filter_map(|path| path.file_name());
         let pins = world.plan.mounts().iter().filter(|mount| mount.kind == MountKind::Pin);
         let modes = pins.filter_map(|pin| Some((pin.path.clone(), mode(&pin.path)?)));
-        let watch = Self {
+        Self {
             inotify: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok(),
             names: names.map(OsStr::to_owned).collect(),
             modes: modes.collect(),
-        };
-        watch.add(world);
-        watch
+        }
     }
 
     /// Watches the directories at the planned paths, which may be other ones than before.
