@@ -6,7 +6,8 @@ use std::path::Path;
 
 use crate::error::{ExecError, Notice};
 use crate::plan::MountPlan;
-use crate::supervise::{Mechanism, Settings, run_with};
+use crate::settings::Settings;
+use crate::supervise::{Mechanism, run_with};
 
 /// What the kernel can enforce here, from best to worst.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub fn probe(helper: &Path) -> Result<Ability, ExecError> {
     let plan =
         MountPlan::new(&[], Path::new("/"), Path::new("/")).map_err(|error| ExecError::Refused(error.to_string()))?;
     let command = [helper.as_os_str().to_owned(), "probe".into()];
-    let result = run_with(&plan, &command, &mut settings, &[nothing.as_fd(); 3]);
+    let result = run_with(&plan, &command, &mut settings, &[nothing.as_fd(); 3], &[]);
     let (because, lacks) = match found {
         Some(Notice::Partly { because, lacks }) => (because.unwrap_or_default(), lacks),
         _ => Default::default(),

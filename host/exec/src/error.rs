@@ -1,6 +1,5 @@
 //! What a person gets to read: errors, and notices while a program runs.
 
-use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,6 +25,9 @@ pub enum ExecError {
     /// The kernel cannot hold the plan, so the program is not started.
     #[error("the program is not started, because {0}")]
     Refused(String),
+    /// The plan no longer holds, so the program was ended.
+    #[error("the program was ended, because {0}: start it again")]
+    Ended(String),
     /// There is no such program.
     #[error("{} is not found: check its name and PATH", Path::new(.0).display())]
     NotFound(std::ffi::OsString),
@@ -52,7 +54,7 @@ impl ExecError {
     }
 
     #[cfg(target_os = "linux")]
-    pub(crate) fn not_started(program: &OsStr, errno: i32) -> Self {
+    pub(crate) fn not_started(program: &std::ffi::OsStr, errno: i32) -> Self {
         let error = io::Error::from_raw_os_error(errno);
         // Of a PATH with a directory that the user may not enter, the system says that it is not permitted.
         let is_name = Path::new(program).components().count() == 1 && !program.as_encoded_bytes().contains(&b'/');

@@ -14,9 +14,9 @@
 //! A [`policy::Policy`] says which paths these are. The agents' own sandboxes get the same policy ([`export`]), and so
 //! does macOS ([`seatbelt`]).
 //!
-//! Data flows down this list of modules: `plan`, [`policy`], [`export`] and [`seatbelt`], `error`, `failure` and
-//! `channel`, `ruleset` and `filter`, `session`, `namespace` and `confined`, `terminal`, `supervise`, `ability`; and
-//! `place` for the resident host.
+//! Data flows down this list of modules: `plan`, [`policy`], [`export`] and [`seatbelt`], `error` and `settings`,
+//! `machine`, `failure` and `channel`, `ruleset` and `filter`, `session`, `namespace` and `confined`, `terminal`,
+//! `supervise`, `ability`; and `place` for the resident host.
 
 #![deny(missing_docs)]
 
@@ -25,6 +25,7 @@ pub mod export;
 mod plan;
 pub mod policy;
 pub mod seatbelt;
+mod settings;
 
 #[cfg(target_os = "linux")]
 mod ability;
@@ -36,6 +37,8 @@ mod confined;
 mod failure;
 #[cfg(target_os = "linux")]
 mod filter;
+#[cfg(target_os = "linux")]
+mod machine;
 #[cfg(target_os = "linux")]
 mod namespace;
 #[cfg(target_os = "linux")]
@@ -55,7 +58,8 @@ mod supervise;
 
 pub use error::{ExecError, Notice};
 pub use plan::{Guard, MountPlan, PlanError, Treatment};
-pub use supervise::{INSIDE_VARIABLE, Settings, helper_beside, run};
+pub use settings::{INSIDE_VARIABLE, Settings, helper_beside};
+pub use supervise::run;
 #[cfg(target_os = "linux")]
 pub use {
     ability::{Ability, probe},
@@ -70,6 +74,7 @@ use std::process::ExitCode;
 #[doc(hidden)]
 pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let mode = arguments.next().unwrap_or_default();
+    #[cfg(target_os = "linux")]
     let command: Vec<OsString> = arguments.skip(1).collect();
     match mode.to_str() {
         #[cfg(target_os = "linux")]

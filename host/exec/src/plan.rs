@@ -137,10 +137,18 @@ impl MountPlan {
         })
     }
 
+    #[cfg(target_os = "linux")]
     pub(crate) fn mounts(&self) -> &[PlannedMount] {
         &self.mounts
     }
 
+    /// Adds mounts after all others.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn add(&mut self, mounts: Vec<PlannedMount>) {
+        self.mounts.extend(mounts);
+    }
+
+    #[cfg(target_os = "linux")]
     pub(crate) fn links(&self) -> &[PlannedLink] {
         &self.links
     }
@@ -280,5 +288,5 @@ pub(crate) mod path_bytes {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;

@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{AtStep as _, Failure, Step};
+use crate::machine::{DEVICES, MACHINE_WIDE, is_graphics_processor};
 use crate::plan::{MountPlan, Treatment};
 
 /// The first version that separates signals and abstract sockets.
@@ -39,7 +40,9 @@ pub(crate) fn restrict(plan: Option<&MountPlan>) -> Result<Vec<String>, Failure>
         .map_err(|error| failed(&error))
         .step(Step::Landlock)?;
     let mut granted = BTreeMap::<PathBuf, BitFlags<AccessFs>>::new();
-    let treatments: BTreeMap<&Path, Treatment> = plan.guarded().collect();
+    let machine = machine_guards();
+    let machine = machine.iter().map(|(path, treatment)| (path.as_path(), *treatment));
+    let treatments: BTreeMap<&Path, Treatment> = machine.chain(plan.guarded()).collect();
     let is_open_to_write = |treatment| treatment == Treatment::Writable;
     for path in open_paths(&treatments, is_open_to_write) {
         *granted.entry(path).or_default() |= write;
@@ -63,9 +66,25 @@ pub(crate) fn restrict(plan: Option<&MountPlan>) -> Result<Vec<String>, Failure>
         "nothing new can be made directly in a directory that contains a guarded path".to_owned(),
         "sockets at paths can be reached".to_owned(),
         "names in hidden directories can be listed".to_owned(),
+        "modes and times of guarded paths can be changed".to_owned(),
         "processes outside can be seen".to_owned(),
         "a sandbox inside that mounts something fails".to_owned(),
     ])
+}
+
+/// What belongs to the machine, of which root could write everything.
+fn machine_guards() -> BTreeMap<PathBuf, Treatment> {
+    let dev = Path::new("/dev");
+    let mut guards =
+        BTreeMap::from([(PathBuf::from("/sys"), Treatment::ReadOnly), (dev.to_owned(), Treatment::Hidden)]);
+    guards.extend(MACHINE_WIDE.map(|path| (PathBuf::from(path), Treatment::ReadOnly)));
+    let entries = fs::read_dir(dev).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_open = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        DEVICES.contains(&name) || ["pts", "ptmx", "mqueue"].contains(&name) || is_graphics_processor(name)
+    };
+    guards.extend(entries.filter(is_open).map(|path| (path, Treatment::Writable)));
+    guards
 }
 
 /// The shallowest paths that contain nothing closed. Landlock can only grant, so the way to each closed path is walked,

@@ -2,8 +2,8 @@
 
 use nix::sys::signal::SigSet;
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, ioctl_tiocsctty, kill_process, kill_process_group, set_child_subreaper, setsid,
-    wait,
+    DumpableBehavior, Pid, Signal, WaitOptions, getpid, ioctl_tiocsctty, kill_process, kill_process_group,
+    set_child_subreaper, set_dumpable_behavior, setsid, wait,
 };
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
@@ -62,6 +62,8 @@ pub(crate) fn serve(
 ) -> Result<u8, Failure> {
     let leftovers = if plan.is_some() { Leftovers::AreEnded } else { Leftovers::EndWithNamespace };
     let lost = || Failure::new(Step::Message, io::Error::other("the supervisor has ended"));
+    // Nothing inside may trace this process or open its descriptors.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).step(Step::Capabilities)?;
     std::env::set_current_dir(&start.directory).step_at(Step::Directory, &start.directory)?;
     setsid().step(Step::Terminal)?;
     let terminal = if start.terminals.contains(&true) {

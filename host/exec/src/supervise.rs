@@ -19,44 +19,14 @@ use crate::error::{ExecError, Notice};
 use crate::failure::{Failure, Step, kept};
 use crate::namespace::map_identities;
 use crate::plan::MountPlan;
+use crate::settings::{INSIDE_VARIABLE, Settings};
 use crate::terminal::Terminal;
-
-/// The variable by which a program can tell that it runs inside. Its value is `1`. Anybody can set it, so it is a hint.
-pub const INSIDE_VARIABLE: &str = "HOOKHOST_INSIDE";
 
 /// Programs that gain privileges, of which each one is replaced by a sentence.
 const REFUSED_PROGRAMS: [&str; 3] = ["sudo", "doas", "pkexec"];
 
 /// Signals that go on to the program.
 const SIGNALS: [i32; 9] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH];
-
-/// Settings of a run.
-pub struct Settings<'a> {
-    /// The program `hookhost-exec`. [`helper_beside`] finds it.
-    pub helper: &'a Path,
-    /// Sockets and directories below the user's runtime directory (`/run/user/UID`) that stay. All others are hidden.
-    pub kept: &'a [PathBuf],
-    /// Is called with everything that a person should know, while the program runs.
-    pub notify: &'a mut dyn FnMut(&Notice),
-}
-
-impl std::fmt::Debug for Settings<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Settings")
-            .field("helper", &self.helper)
-            .field("kept", &self.kept)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Returns the path of `hookhost-exec` in the directory of this program.
-///
-/// # Errors
-/// Fails if the system does not tell where this program is.
-pub fn helper_beside() -> io::Result<PathBuf> {
-    Ok(std::env::current_exe()?.with_file_name("hookhost-exec"))
-}
 
 /// Runs a program with its arguments where the plan holds, and waits for its end. Its descriptors, its environment and
 /// its place in the shell's job control are those of this process.
@@ -74,7 +44,7 @@ pub fn helper_beside() -> io::Result<PathBuf> {
 pub fn run(plan: &MountPlan, command: &[OsString], settings: &mut Settings<'_>) -> Result<ExitCode, ExecError> {
     let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
     let descriptors = [input.as_fd(), output.as_fd(), errors.as_fd()];
-    run_with(plan, command, settings, &descriptors).map(|(_, code)| ExitCode::from(code))
+    run_with(plan, command, settings, &descriptors, &heeded_signals()).map(|(_, code)| ExitCode::from(code))
 }
 
 /// The means that enforce a plan.
@@ -90,18 +60,20 @@ pub(crate) fn run_with(
     command: &[OsString],
     settings: &mut Settings<'_>,
     descriptors: &[BorrowedFd<'_>; 3],
+    signals: &[i32],
 ) -> Result<(Mechanism, u8), ExecError> {
     let Some(program) = command.first() else { return Err(ExecError::NoProgram) };
-    let failure =
-        match Run::start(Mechanism::Namespaces, plan, command, settings, descriptors)?.finish(program, None)? {
-            End::Code(code) => return Ok((Mechanism::Namespaces, code)),
-            End::Failed(failure) => failure,
-        };
+    let failure = match Run::start(Mechanism::Namespaces, plan, command, settings, descriptors, signals)?
+        .finish(program, None)?
+    {
+        End::Code(code) => return Ok((Mechanism::Namespaces, code)),
+        End::Failed(failure) => failure,
+    };
     if !failure.step.is_ability() {
         return Err(ExecError::Refused(failure.because()));
     }
     let because = failure.because();
-    let run = Run::start(Mechanism::Landlock, plan, command, settings, descriptors)?;
+    let run = Run::start(Mechanism::Landlock, plan, command, settings, descriptors, signals)?;
     match run.finish(program, Some(&because))? {
         End::Code(code) => Ok((Mechanism::Landlock, code)),
         End::Failed(failure) => Err(ExecError::Refused(format!("{because}, and {}", failure.because()))),
@@ -147,9 +119,10 @@ impl<'a, 'b> Run<'a, 'b> {
         command: &[OsString],
         settings: &'a mut Settings<'b>,
         descriptors: &[BorrowedFd<'_>; 3],
+        signals: &[i32],
     ) -> Result<Self, ExecError> {
         let (read, write) = UnixStream::pair()?;
-        let signals = SignalDelivery::with_pipe(read, write, SignalOnly, heeded_signals())?;
+        let signals = SignalDelivery::with_pipe(read, write, SignalOnly, signals)?;
         let (terminals, terminal) = Terminal::of_descriptors(descriptors)?;
         let runtime = runtime_directory();
         let start = Start {
@@ -193,7 +166,9 @@ impl<'a, 'b> Run<'a, 'b> {
         while self.init.is_some() || self.keeper.is_some() {
             self.step(because)?;
         }
-        self.helper.wait()?;
+        let has_started = self.early.is_none();
+        // Nobody needs to wait for the helper, but a process that lives on must not keep its remains.
+        std::thread::spawn(move || self.helper.wait());
         // All processes inside have ended, so what they have written is there.
         if let Some(terminal) = &mut self.terminal {
             while terminal.copy_output() {}
@@ -202,7 +177,11 @@ impl<'a, 'b> Run<'a, 'b> {
         if let Some(errno) = self.not_started {
             return Err(ExecError::not_started(program, errno));
         }
-        self.end.ok_or(ExecError::Lost)
+        match self.end {
+            // Another mechanism must not run the program a second time.
+            Some(End::Failed(failure)) if has_started => Err(ExecError::Ended(failure.because())),
+            end => end.ok_or(ExecError::Lost),
+        }
     }
 
     /// Waits for events, and handles them.
@@ -265,8 +244,8 @@ impl<'a, 'b> Run<'a, 'b> {
                 (self.settings.notify)(&Notice::Replaced { path: path.0, ended });
             }
             Some((Report::ModeRestored(path), _)) => (self.settings.notify)(&Notice::ModeRestored { path: path.0 }),
+            Some((Report::Over, _)) | None => self.keeper = None,
             Some(_) => {}
-            None => self.keeper = None,
         }
         Ok(())
     }

@@ -6,23 +6,14 @@ mod support;
 
 use std::fs;
 use std::process::Output;
-use support::{CANARY, User, World, finish, text};
+use support::{CANARY, NO_NAMESPACES, User, World, finish, text};
 
 /// Tries to write a guarded file and to read a key, and shows that it has run.
 const HOSTILE: &str = "echo has run; echo evil > $SETTINGS; mv ~/.claude ~/c2; cat $KEY; kill -9 $VICTIM; prlimit -p $VICTIM -n3; cat /proc/$VICTIM/environ";
 
 /// Runs a hostile script inside, below a script that removes a feature and then executes its arguments.
 fn hostile(world: &mut World, remover: &[&str]) -> Output {
-    let inside = world.command(&["bash", "-c", HOSTILE]);
-    let program = inside.get_program().to_owned();
-    let mut command = std::process::Command::new(remover[0]);
-    command.args(&remover[1..]).arg(program).args(inside.get_args());
-    for (name, value) in inside.get_envs() {
-        command.env(name, value.unwrap_or_default());
-    }
-    command.current_dir(world.project());
-    world.user.become_it(&mut command);
-    let output = finish(command, "hostile");
+    let output = world.inside_below(remover, HOSTILE);
     assert!(!text(&output).contains(CANARY), "a key is read: {}", text(&output));
     assert_eq!(world.damage(), Vec::<String>::new(), "{}", text(&output));
     output
@@ -30,20 +21,18 @@ fn hostile(world: &mut World, remover: &[&str]) -> Output {
 
 #[test]
 fn without_user_namespaces_landlock_serves_and_says_so() {
-    let mut world = World::new(User::ordinary("nouserns"));
-    let remover =
-        ["unshare", "-Ur", "bash", "-c", "echo 0 > /proc/sys/user/max_user_namespaces || exit 77; exec \"$@\"", "x"];
-    let output = hostile(&mut world, &remover);
-    if output.status.code() == Some(77) {
-        eprintln!("skipped, because the limit cannot be set here");
-        return;
+    for user in User::all("nouserns") {
+        let mut world = World::new(user);
+        let output = hostile(&mut world, &NO_NAMESPACES);
+        if output.status.code() == Some(77) {
+            eprintln!("skipped, because the limit cannot be set here");
+            return;
+        }
+        let text = text(&output);
+        let because = "this system allows no further user namespaces (sysctl user.max_user_namespaces); ";
+        assert!(text.contains(&format!("inside: second line: partly, because {because}")), "{text}");
+        assert!(text.contains("has run"), "{text}");
     }
-    let text = text(&output);
-    assert!(
-        text.contains("inside: second line: partly, because this system allows no further user namespaces (sysctl user.max_user_namespaces); "),
-        "{text}"
-    );
-    assert!(text.contains("has run"), "{text}");
 }
 
 #[test]

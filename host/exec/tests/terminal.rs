@@ -126,7 +126,8 @@ fn a_program_has_a_terminal_of_its_own_with_size_and_keys() {
 fn a_change_of_the_size_arrives() {
     let world = World::new(User::ordinary("size"));
     let mut shell = Shell::bash(&world);
-    shell.press("$INSIDE $PLAN -- bash -c 'trap \"stty size\" WINCH; echo ready; while :; do sleep .01; done'\n");
+    let program = "$| = 1; $SIG{WINCH} = sub { print `stty size` }; print \"ready\\n\"; sleep 1 while 1";
+    shell.press(&format!("$INSIDE $PLAN -- perl -e '{program}'\n"));
     shell.expect("\r\nready\r\n");
     tcsetwinsize(&shell.master, Winsize { ws_row: 44, ws_col: 55, ws_xpixel: 0, ws_ypixel: 0 }).expect("a size");
     shell.expect("44 55\r\n");

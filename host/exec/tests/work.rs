@@ -250,6 +250,76 @@ fn a_path_that_is_replaced_from_outside_is_guarded_again() {
 }
 
 #[test]
+fn who_opens_a_file_between_its_replacement_and_the_repair_cannot_go_on() {
+    let world = World::new(User::ordinary("window"));
+    let settings = world.home().join(".claude/settings.json");
+    let program = "$| = 1; print qq(ready\\n); while (1) { if (open F, '>>', $ENV{SETTINGS}) { print qq(open\\n); while (1) { syswrite F, qq(evil\\n); select undef, undef, undef, .001 } } }";
+    let (mut child, mut lines) = converse(&world, &["perl", "-e", program]);
+    lines.read_line(&mut String::new()).expect("it starts");
+    let has_ended = (0..100).any(|_| {
+        let new = world.home().join(".claude/new");
+        fs::write(&new, "outside\n").expect("it is free");
+        world.give(&new);
+        fs::rename(&new, &settings).expect("outside may");
+        std::thread::sleep(Duration::from_millis(30));
+        child.try_wait().expect("it is a child").is_some()
+    });
+    // It has ended, it was never fast enough, or it has a file that was replaced again meanwhile.
+    let length = || fs::metadata(&settings).expect("it is there").len();
+    let mut last = length();
+    eventually("nobody writes the file", || {
+        std::thread::sleep(Duration::from_millis(100));
+        std::mem::replace(&mut last, length()) == last
+    });
+    _ = child.kill();
+    let code = child.wait().expect("it ends").code();
+    assert!(!has_ended || code == Some(137), "{code:?}");
+    let mut shown = String::new();
+    lines.read_to_string(&mut shown).expect("it has ended");
+    eprintln!("it has ended: {has_ended}; it has shown {shown:?}; the file has {last} bytes");
+}
+
+#[test]
+fn an_exception_inside_a_guarded_directory_is_writable() {
+    for user in User::all("exception") {
+        let world = World::new(user);
+        let cache = world.home().join(".config/hookhost/cache");
+        fs::create_dir_all(cache.join("strict")).expect("a directory");
+        world.give(&cache);
+        world.plan_also(&format!("writable {}", cache.display()));
+        world.plan_also(&format!("read-only {}", cache.join("strict").display()));
+        let script = "cd ~/.config/hookhost; echo x > cache/f && mv cache/f cache/g && rm cache/g && echo one; for f in new cache/strict/new; do touch $f 2> /dev/null || echo no; done; mv cache/strict cache/away 2> /dev/null || echo no; mv cache away 2> /dev/null || echo no";
+        assert_eq!(text(&world.inside(script)), "one\nno\nno\nno\nno\n");
+    }
+}
+
+#[test]
+fn what_is_mounted_below_a_guarded_directory_is_guarded_too() {
+    let world = World::new(User::ordinary("below"));
+    fs::create_dir(world.home().join(".local/bin/more")).expect("a directory");
+    world.give(&world.home().join(".local/bin/more"));
+    let mount = "mount -t tmpfs t ~/.local/bin/more && touch ~/.local/bin/more/there && exec \"$@\"";
+    let script = "ls ~/.local/bin/more; touch ~/.local/bin/more/new 2> /dev/null || echo no";
+    let output = world.inside_below(&["unshare", "-Urm", "bash", "-c", mount, "x"], script);
+    assert_eq!(text(&output), "there\nno\n");
+}
+
+#[test]
+fn a_guarded_path_is_guarded_at_its_other_paths_too() {
+    for user in User::all("alias") {
+        let mut world = World::new(user);
+        // The first mount has the home again, and the second one a directory of it.
+        let mount = "mount --rbind ~ /mnt && mount --bind ~/.ssh /media && exec \"$@\"";
+        let script = "echo evil > /mnt/.claude/settings.json; rm -rf /mnt/.claude /mnt/.local; mv /mnt/.codex /mnt/c2; rm /mnt/.gemini; cat /mnt/.ssh/id* /mnt/.keys/* /media/id*; echo evil > /media/config; echo evil > /mnt/.local/bin/new; chmod 777 /mnt/.bashrc; echo has run";
+        let output = text(&world.inside_below(&["unshare", "-Urm", "bash", "-c", mount, "x"], script));
+        assert!(output.contains("has run") && !output.contains(support::CANARY), "{output}");
+        assert!(!output.contains("second line: partly"), "{output}");
+        assert_eq!(world.damage(), Vec::<String>::new(), "{output}");
+        assert!(!world.home().join(".local/bin/new").exists());
+    }
+}
+
+#[test]
 fn a_program_that_gains_privileges_says_why_it_does_not() {
     let world = World::new(User::ordinary("sudo"));
     if world.user.is_root() {

@@ -2,11 +2,12 @@
 
 use nix::sched::{CloneFlags, unshare};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
-use rustix::process::{DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd as _;
 
+use super::map::Identity;
 use super::{mounts, world};
 use crate::channel::{Channel, KeptPath, Order, Report};
 use crate::failure::{AtStep as _, Failure, Step};
@@ -42,13 +43,14 @@ fn enter(supervisor: &Channel, command: &[OsString]) -> Result<u8, Failure> {
         world::replace_runtime(runtime, &start.kept)?;
     }
     // In a second user namespace, all mounts of the first one are locked.
+    let identity = Identity::current().step(Step::Seal)?;
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS).step(Step::Seal)?;
-    keeper.send(&Report::Unshared, &[]).step(Step::Message)?;
-    let Some((Order::Mapped, _)) = keeper.receive::<Order>().step(Step::Message)? else { return Err(lost()) };
+    if !identity.map().step(Step::Map)? {
+        keeper.send(&Report::Unshared, &[]).step(Step::Message)?;
+        let Some((Order::Mapped, _)) = keeper.receive::<Order>().step(Step::Message)? else { return Err(lost()) };
+    }
     // Copies that a nested sandbox makes get the keeper's repairs too.
     mount_change("/", MountPropagationFlags::SHARED | MountPropagationFlags::REC).step(Step::Seal)?;
-    // Nothing inside may trace this process or open its descriptors.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).step(Step::Seal)?;
     set_parent_process_death_signal(Some(Signal::KILL)).step(Step::Seal)?;
     session::serve(supervisor, &start, descriptors, command, None)
 }

@@ -19,7 +19,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use super::{map_identities, mounts, nested};
+use super::map::{Identity, map_identities};
+use super::{mounts, nested};
 use crate::channel::{Channel, Order, Report, World, from_memory};
 use crate::failure::{AtStep as _, Failure, Step, kept};
 use crate::plan::MountKind;
@@ -51,35 +52,38 @@ fn keep(supervisor: &Channel, command: &[OsString]) -> Result<(), Failure> {
         return Err(unexpected());
     };
     let [memory, init_socket] = <[OwnedFd; 2]>::try_from(descriptors).map_err(|_| unexpected())?;
-    let world: World = from_memory(memory).step(Step::Message)?;
+    let mut world: World = from_memory(memory).step(Step::Message)?;
 
     let namespaces = CloneFlags::CLONE_NEWUSER
         | CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWPID
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWCGROUP;
+    let identity = Identity::current().step(Step::Unshare)?;
     unshare(namespaces).step(Step::Unshare)?;
     set_parent_process_death_signal(Some(Signal::KILL)).step(Step::Unshare)?;
-    supervisor.send(&Report::Unshared, &[]).step(Step::Message)?;
-    let Some((Order::Mapped, _)) = supervisor.receive().step(Step::Message)? else { return Err(unexpected()) };
+    let is_ordinary = identity.map().step(Step::Map)?;
+    if !is_ordinary {
+        supervisor.send(&Report::Unshared, &[]).step(Step::Message)?;
+        let Some((Order::Mapped, _)) = supervisor.receive().step(Step::Message)? else { return Err(unexpected()) };
+    }
 
-    mounts::make(&world)?;
+    mounts::make(&mut world)?;
     let watch = Watch::new(&world);
     let table = File::open("/proc/self/mountinfo").step(Step::Keep)?;
     let (init, mut child) = start_init(init_socket, command)?;
     let pid = Pid::from_child(&child);
-    if init.receive::<Report>().step(Step::Message)?.is_some() {
+    if !is_ordinary && init.receive::<Report>().step(Step::Message)?.is_some() {
         map_identities(pid).step(Step::Map)?;
         init.send(&Order::Mapped, &[]).step(Step::Message)?;
-        let kept = keep_mounts(supervisor, &init, &world, &watch, &table, pid);
-        if kept.is_err() {
-            _ = child.kill();
-        }
-        _ = child.wait();
-        return kept;
+    }
+    let kept = keep_mounts(supervisor, &init, &world, &watch, &table, pid);
+    if kept.is_err() {
+        _ = child.kill();
     }
     _ = child.wait();
-    Ok(())
+    kept?;
+    supervisor.send(&Report::Over, &[]).step(Step::Message)
 }
 
 /// Starts the first process of the process namespace, and returns the channel to it.
@@ -111,6 +115,10 @@ fn keep_mounts(
     table: &File,
     pid: Pid,
 ) -> Result<(), Failure> {
+    // A directory with many names takes milliseconds, so the program starts meanwhile.
+    watch.add(world);
+    repair(supervisor, world, pid)?;
+    watch.restore_modes(supervisor);
     loop {
         let mut polled = [
             PollFd::new(init, PollFlags::IN),
@@ -190,13 +198,11 @@ impl Watch {
         let names = paths.chain(world.plan.links().iter().map(|link| &link.path)).filter_map(|path| path.file_name());
         let pins = world.plan.mounts().iter().filter(|mount| mount.kind == MountKind::Pin);
         let modes = pins.filter_map(|pin| Some((pin.path.clone(), mode(&pin.path)?)));
-        let watch = Self {
+        Self {
             inotify: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok(),
             names: names.map(OsStr::to_owned).collect(),
             modes: modes.collect(),
-        };
-        watch.add(world);
-        watch
+        }
     }
 
     /// Watches the directories at the planned paths, which may be other ones than before.

@@ -1,27 +1,44 @@
 //! Maps of user and group identities.
 
-use rustix::process::{Pid, getegid, geteuid};
+use rustix::process::{Gid, Pid, Uid, getegid, geteuid};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::io;
 
-/// Maps the identities of the new user namespace of a child to themselves. A process with `CAP_SETUID` maps all that
-/// it has; an ordinary user can map only its own.
-pub(crate) fn map_identities(child: Pid) -> io::Result<()> {
-    let directory = format!("/proc/{}", child.as_raw_nonzero());
-    let may_map_all = capabilities(None)?.effective.contains(CapabilitySet::SETUID | CapabilitySet::SETGID);
-    if may_map_all {
-        for name in ["uid_map", "gid_map"] {
-            std::fs::write(
-                format!("{directory}/{name}"),
-                identity(&std::fs::read_to_string(format!("/proc/self/{name}"))?),
-            )?;
-        }
-        return Ok(());
+/// The identity of a process before it takes a new user namespace, where it has none until it is mapped.
+pub(crate) struct Identity {
+    uid: Uid,
+    gid: Gid,
+    may_map_all: bool,
+}
+
+impl Identity {
+    pub(crate) fn current() -> io::Result<Self> {
+        let may_map_all = capabilities(None)?.effective.contains(CapabilitySet::SETUID | CapabilitySet::SETGID);
+        Ok(Self { uid: geteuid(), gid: getegid(), may_map_all })
     }
-    std::fs::write(format!("{directory}/uid_map"), format!("{0} {0} 1", geteuid().as_raw()))?;
-    // Otherwise a process could leave a group whose members a file excludes.
-    std::fs::write(format!("{directory}/setgroups"), "deny")?;
-    std::fs::write(format!("{directory}/gid_map"), format!("{0} {0} 1", getegid().as_raw()))
+
+    /// Maps the identity of an ordinary user to itself, in this process. Returns false if there are more identities,
+    /// which only a process outside of the new namespace can map.
+    pub(crate) fn map(&self) -> io::Result<bool> {
+        if self.may_map_all {
+            return Ok(false);
+        }
+        std::fs::write("/proc/self/uid_map", format!("{0} {0} 1", self.uid.as_raw()))?;
+        // Otherwise a process could leave a group whose members a file excludes.
+        std::fs::write("/proc/self/setgroups", "deny")?;
+        std::fs::write("/proc/self/gid_map", format!("{0} {0} 1", self.gid.as_raw()))?;
+        Ok(true)
+    }
+}
+
+/// Maps all identities that this process has to themselves, in the new user namespace of a child. It needs
+/// `CAP_SETUID` and `CAP_SETGID`.
+pub(crate) fn map_identities(child: Pid) -> io::Result<()> {
+    for name in ["uid_map", "gid_map"] {
+        let own = std::fs::read_to_string(format!("/proc/self/{name}"))?;
+        std::fs::write(format!("/proc/{}/{name}", child.as_raw_nonzero()), identity(&own))?;
+    }
+    Ok(())
 }
 
 /// Maps each identity of a map to itself.

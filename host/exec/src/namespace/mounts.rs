@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::channel::{KeptPath, World};
@@ -34,9 +34,12 @@ exit 126
 
 /// Makes all mounts of the keeper. The mounts are private while they are made, because a mount of a shared directory
 /// on itself would multiply; then each one is shared, so that a repair reaches the program.
-pub(crate) fn make(world: &World) -> Result<(), Failure> {
+pub(crate) fn make(world: &mut World) -> Result<(), Failure> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).step(Step::Private)?;
-    let existing = mount_points().step(Step::Private)?;
+    let table = mount_table().step(Step::Private)?;
+    let aliases = aliases(world.plan.mounts(), &table);
+    world.plan.add(aliases);
+    let existing: Vec<PathBuf> = table.into_iter().map(|entry| entry.point).collect();
     make_stage().step(Step::Stage)?;
     for planned in world.plan.mounts() {
         attach(planned, &existing).step_at(Step::Guard, &planned.path)?;
@@ -146,16 +149,52 @@ fn make_stage() -> io::Result<()> {
     Ok(())
 }
 
-/// The paths at which something is mounted.
-fn mount_points() -> io::Result<Vec<PathBuf>> {
+/// A line of the mount table.
+struct MountEntry {
+    device: Vec<u8>,
+    /// The directory of the file system that is mounted.
+    root: PathBuf,
+    point: PathBuf,
+}
+
+fn mount_table() -> io::Result<Vec<MountEntry>> {
     let table = fs::read("/proc/self/mountinfo")?;
-    let mut points: Vec<PathBuf> = table
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
-        .map(unescape)
-        .collect();
-    points.dedup();
-    Ok(points)
+    let entry = |line: &[u8]| {
+        let mut fields = line.split(|byte| *byte == b' ').skip(2);
+        let (device, root, point) = (fields.next()?, fields.next()?, fields.next()?);
+        Some(MountEntry { device: device.to_owned(), root: unescape(root), point: unescape(point) })
+    };
+    Ok(table.split(|byte| *byte == b'\n').filter_map(entry).collect())
+}
+
+/// Finds the other paths of guarded files, where their file system is mounted twice. Pins need none: the kernel does
+/// not rename a directory with a mount, whatever the path.
+fn aliases(planned: &[PlannedMount], table: &[MountEntry]) -> Vec<PlannedMount> {
+    let mut found: Vec<PlannedMount> = Vec::new();
+    for guard in planned.iter().filter(|planned| planned.kind != MountKind::Pin) {
+        let depth = |entry: &&MountEntry| entry.point.components().count();
+        let above = table.iter().filter(|entry| guard.path.starts_with(&entry.point)).max_by_key(depth);
+        let Some((own, below)) = above.and_then(|own| Some((own, guard.path.strip_prefix(&own.point).ok()?))) else {
+            continue;
+        };
+        let inner = own.root.join(below);
+        for other in table.iter().filter(|other| other.device == own.device) {
+            let Ok(below) = inner.strip_prefix(&other.root) else { continue };
+            // Through its components, because an empty path would leave a slash at the end.
+            let path: PathBuf = other.point.components().chain(below.components()).collect();
+            let is_known = planned.iter().chain(&found).any(|known| known.path == path);
+            if !is_known && identity(&path).is_some_and(|file| Some(file) == identity(&guard.path)) {
+                found.push(PlannedMount { path, ..guard.clone() });
+            }
+        }
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found
+}
+
+/// The device and the number of a file.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// Reads a path of the mount table, where `\040` is a space.
@@ -190,6 +229,6 @@ mod tests {
     fn paths_of_the_mount_table_are_read() {
         assert_eq!(unescape(br"/a\040b\134c"), Path::new(r"/a b\c"));
         assert_eq!(unescape(br"/a\04"), Path::new(r"/a\04"));
-        assert!(mount_points().unwrap().contains(&PathBuf::from("/")));
+        assert!(mount_table().unwrap().iter().any(|entry| entry.point == Path::new("/")));
     }
 }

@@ -30,8 +30,18 @@ pub(super) fn end_processes_with_access(init: Pid, path: &Path) -> io::Result<us
     Ok(ended)
 }
 
-/// Returns true if a process has opened the file for writing, or holds a mount namespace.
+/// Returns true if a process has opened or mapped the file for writing, or holds a mount namespace.
 fn has_access(directory: &str, file: Option<(u64, u64)>) -> bool {
+    // A mapped file is written without a descriptor.
+    let maps = fs::read_to_string(format!("{directory}/maps")).unwrap_or_default();
+    let is_mapped = |line: &str| {
+        let mut fields = line.split_whitespace();
+        let is_shared = fields.nth(1).is_some_and(|mode| mode.contains('w') && mode.ends_with('s'));
+        is_shared && fields.nth(2).and_then(|inode| inode.parse().ok()) == file.map(|(_, inode)| inode)
+    };
+    if maps.lines().any(is_mapped) {
+        return true;
+    }
     let entries = fs::read_dir(format!("{directory}/fd")).into_iter().flatten().flatten();
     entries.into_iter().any(|entry| {
         if fs::read_link(entry.path()).is_ok_and(|target| target.as_os_str().as_encoded_bytes().starts_with(b"mnt:[")) {

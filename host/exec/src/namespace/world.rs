@@ -15,15 +15,7 @@ use std::path::Path;
 use super::mounts::make_read_only;
 use crate::channel::KeptPath;
 use crate::failure::{AtStep as _, Failure, Step};
-
-/// Parts of `/proc` that change the whole machine if root writes them. The kernel compares the identity there, and
-/// not the capabilities.
-const MACHINE_WIDE: [&str; 6] =
-    ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/scsi"];
-
-/// The devices inside, if they exist. No disks, memory, terminals of others or input devices.
-const DEVICES: [&str; 12] =
-    ["null", "zero", "full", "random", "urandom", "tty", "fuse", "kvm", "dri", "net", "shm", "log"];
+use crate::machine::{DEVICES, MACHINE_WIDE, is_graphics_processor};
 
 /// Mounts a `/proc` of the new process namespace.
 pub(super) fn mount_proc() -> Result<(), Failure> {
@@ -47,15 +39,9 @@ pub(super) fn mount_devices() -> Result<(), Failure> {
     // Otherwise the end of this mount would end its copy's mounts too.
     mount_change(stage, MountPropagationFlags::PRIVATE).step_at(Step::Devices, dev)?;
     let mut names: Vec<String> = DEVICES.map(str::to_owned).into();
-    let is_nvidia = |name: &String| name.starts_with("nvidia");
-    names.extend(
-        fs::read_dir(dev)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter(is_nvidia),
-    );
+    let entries = fs::read_dir(dev).into_iter().flatten().flatten();
+    let found = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.extend(found.filter(|name| is_graphics_processor(name)));
     for name in names {
         let from = dev.join(&name);
         let Ok(metadata) = fs::metadata(&from) else { continue };

@@ -5,8 +5,8 @@ use std::os::unix::fs::symlink;
 /// Arranges guards below `/`, with the working directory `/work`.
 fn arranged(guards: &[(&str, Treatment)]) -> Vec<(String, MountKind)> {
     let guards: Vec<_> = guards.iter().map(|(path, treatment)| (PathBuf::from(path), *treatment, true)).collect();
-    let plan = arrange(&guards, BTreeSet::new(), Path::new("/work"), None).unwrap();
-    plan.mounts.into_iter().map(|mount| (mount.path.to_str().unwrap().to_owned(), mount.kind)).collect()
+    let plan = arrange(&guards, BTreeSet::new(), Path::new("/work"), None).expect("a plan");
+    plan.mounts.into_iter().map(|mount| (mount.path.display().to_string(), mount.kind)).collect()
 }
 
 fn guard(path: &Path, treatment: Treatment) -> Guard {

@@ -17,6 +17,10 @@ use std::time::{Duration, Instant};
 /// The text of every key, which no program inside may read.
 pub(crate) const CANARY: &str = "canary-7f31c0";
 
+/// Leaves no user namespace to a program. It exits with 77 if that is not possible here.
+pub(crate) const NO_NAMESPACES: [&str; 6] =
+    ["unshare", "-Ur", "bash", "-c", "echo 0 > /proc/sys/user/max_user_namespaces || exit 77; exec \"$@\"", "x"];
+
 /// Maximum time of one program inside.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -89,6 +93,7 @@ fn is_root() -> bool {
 pub(crate) struct World {
     scratch: tempfile::TempDir,
     pub(crate) user: User,
+    _abstract_listener: UnixListener,
     listeners: Vec<UnixListener>,
     pub(crate) victim: Child,
     pub(crate) abstract_name: String,
@@ -146,7 +151,9 @@ impl World {
         fs::copy(helper.with_file_name("examples").join("inside"), bin.join("inside")).expect("the example is built");
         let victim = Command::new("sleep").arg("100000").spawn().expect("sleep is there");
         let abstract_name = format!("hookhost-exec-{}", scratch.path().display());
+        let address = SocketAddr::from_abstract_name(&abstract_name).expect("an address");
         let mut world = Self {
+            _abstract_listener: UnixListener::bind_addr(&address).expect("a socket"),
             scratch,
             user,
             listeners: Vec::new(),
@@ -184,8 +191,6 @@ impl World {
         }
         fs::write(home.join("project/notes.txt"), "free\n").expect("a file");
         fs::write(home.join(".claude/history"), "free\n").expect("a file");
-        let address = SocketAddr::from_abstract_name(&self.abstract_name).expect("an address");
-        self.listeners.push(UnixListener::bind_addr(&address).expect("a socket"));
         for socket in ["agent.sock", ".local/state/hookhost/host.sock"] {
             self.listeners.push(UnixListener::bind(home.join(socket)).expect("a socket"));
         }
@@ -254,6 +259,19 @@ impl World {
     /// Runs a script of bash inside.
     pub(crate) fn inside(&self, script: &str) -> Output {
         finish(self.command(&["bash", "-c", script]), script)
+    }
+
+    /// Runs a script of bash inside, below a program that removes a feature and then executes its arguments.
+    pub(crate) fn inside_below(&self, remover: &[&str], script: &str) -> Output {
+        let inside = self.command(&["bash", "-c", script]);
+        let mut command = Command::new(remover[0]);
+        command.args(&remover[1..]).arg(inside.get_program()).args(inside.get_args());
+        for (name, value) in inside.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        command.current_dir(self.project()).stdin(Stdio::null());
+        self.user.become_it(&mut command);
+        finish(command, script)
     }
 
     /// Runs a script of bash without protection.
