@@ -148,23 +148,23 @@ pub(crate) fn subject(value: &RawValue) -> String {
         let arguments = call.get("arguments").unwrap_or(&Value::Null);
         // Some agents pass the arguments as JSON text.
         let parsed = arguments.as_str().and_then(|text| serde_json::from_str(text).ok());
-        return format!("{name} {}", telling(parsed.as_ref().unwrap_or(arguments)));
+        let arguments = parsed.as_ref().unwrap_or(arguments);
+        return format!("{name} {}", telling(arguments).unwrap_or_else(|| arguments.to_string()));
     }
-    telling(&value)
+    // The end of a session, for example, is about nothing.
+    telling(&value).unwrap_or_default()
 }
 
-/// Returns the argument that tells most about a call, or all of them.
-fn telling(arguments: &Value) -> String {
+/// Returns the argument that tells most about a call, if one of them does.
+fn telling(arguments: &Value) -> Option<String> {
     const KEYS: &[&str] =
         &["command", "cmd", "file_path", "path", "url", "prompt", "text", "query", "pattern", "content"];
     match arguments {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Object(fields) => KEYS
-            .iter()
-            .find_map(|key| fields.get(*key)?.as_str().map(str::to_owned))
-            .unwrap_or_else(|| if fields.is_empty() { String::new() } else { arguments.to_string() }),
-        other => other.to_string(),
+        Value::Null => Some(String::new()),
+        Value::String(text) => Some(text.clone()),
+        Value::Object(fields) if fields.is_empty() => Some(String::new()),
+        Value::Object(fields) => KEYS.iter().find_map(|key| fields.get(*key)?.as_str().map(str::to_owned)),
+        other => Some(other.to_string()),
     }
 }
 
@@ -230,6 +230,7 @@ mod tests {
             (r#"{"name":"other","arguments":{"n":1}}"#, r#"other {"n":1}"#),
             (r#""a prompt""#, "a prompt"),
             (r#"{"prompt":"do it"}"#, "do it"),
+            (r#"{"provider":"","input-tokens":0}"#, ""),
             ("null", ""),
             ("[1]", "[1]"),
         ] {

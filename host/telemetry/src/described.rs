@@ -108,9 +108,10 @@ pub(crate) fn machine_id(log: &Digest) -> String {
     hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the identifier of a session without the name of its agent, as the agent itself writes it.
+/// Returns the identifier of a session as the agent itself writes it: without the name of the agent, and of a sub-agent only its own.
 pub(crate) fn conversation<'a>(session: &'a str, agent: &str) -> &'a str {
-    session.strip_prefix(agent).and_then(|rest| rest.strip_prefix(':')).unwrap_or(session)
+    let Some(own) = session.strip_prefix(agent).and_then(|rest| rest.strip_prefix(':')) else { return session };
+    own.rsplit(':').next().unwrap_or(own)
 }
 
 /// Returns the identifier that Claude Code gives to everything that follows from one prompt.

@@ -164,7 +164,7 @@ fn an_agent_with_the_plugin_of_the_marketplace_has_the_hook() {
 fn off_ends_the_rules_of_a_profile_that_somebody_has_removed() {
     let owner = Owner::new(&AGENTS[..1]);
     let on = owner.run(&["on"]);
-    assert_eq!(row(on.expect(0, &[]), "next"), "use your agents as before     (what your rules did: hookhost report)");
+    assert_eq!(row(on.expect(0, &[]), "next"), "use your agents as before     (what your rules do: hookhost ui)");
     fs::remove_file(owner.path("config/profile.toml")).unwrap();
     let noted = || fs::read_to_string(owner.path("state/run/users-file")).unwrap_or_default();
     assert!(noted().contains("profile.toml"));

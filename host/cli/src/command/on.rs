@@ -109,7 +109,7 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
     }
     let has_failure = table.has_failure();
     if table.is_complete() {
-        table.push(Row::note("next", "use your agents as before").next("what your rules did: hookhost report"));
+        table.push(Row::note("next", "use your agents as before").next("what your rules do: hookhost ui"));
     }
     table.print()?;
     Ok(if has_failure { Exit::Failed } else { Exit::Done })

@@ -169,10 +169,13 @@ fn makes_span(event: &EventRecord) -> bool {
     matches!(event.event.shape(), Shape::Gate | Shape::Transform)
 }
 
-/// Returns the identifier of the trace: everything that follows from one prompt of a session.
+/// Returns the identifier of the trace: everything that follows from one prompt, also in sub-agents. Without the identifier of the prompt,
+/// everything in one turn of a session.
 fn trace_id(event: &EventRecord, agent: &str) -> Vec<u8> {
-    let turn = prompt_id(event).unwrap_or_else(|| event.turn.to_string());
-    hash(&[agent, &event.header.session, &turn], 16)
+    match prompt_id(event) {
+        Some(prompt) => hash(&[agent, &prompt], 16),
+        None => hash(&[agent, &event.header.session, &event.turn.to_string()], 16),
+    }
 }
 
 /// Returns the identifier of the span of a record.
