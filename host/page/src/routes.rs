@@ -2,7 +2,7 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /page.css`, `/page.js`, `/icon.svg` | an asset |
+//! | `GET /page.css`, `/page.js`, `/live.js`, `/passkey.js`, `/icon.svg` | an asset |
 //! | `GET` any other path, without a token | the shell, which contains no data |
 //! | `GET /`, `/approvals`, `/search`, `/event/SEQ`, `/rules`, `/health`, `/report`, `/passkeys` | a view |
 //! | `GET /live` | a stream of new rows and questions |

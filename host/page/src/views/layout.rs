@@ -36,6 +36,7 @@ pub(crate) fn shell() -> Markup {
                 p #status.status role="status" {}
                 noscript { p.notice { "This page needs its script. Without one: hookhost ui --plain" } }
                 script src="/passkey.js" {}
+                script src="/live.js" {}
                 script src="/page.js" {}
             }
         }
