@@ -126,7 +126,7 @@ fn log() -> Result<Finding, CliError> {
 fn rewritten() -> Result<usize, CliError> {
     let places = configuration::places()?;
     let file = places.user_file();
-    let can_write = !AgentSign::of_this_process().is_some() && file.exists();
+    let can_write = AgentSign::of_this_process().is_none() && file.exists();
     Ok(if can_write { replace_audit_modes(&file, &places, SECTIONS).unwrap_or_default() } else { 0 })
 }
 
