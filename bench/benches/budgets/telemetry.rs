@@ -86,7 +86,9 @@ fn start(log: &Path, address: &str) -> Readers {
     settings.otlp = Some(address.to_owned());
     settings.from = FirstRecord::Beginning;
     let directories = Directories { config: Path::new("/"), home: None };
-    Readers::start(settings.sinks(&Environment::default(), directories).unwrap(), log).unwrap()
+    let (sinks, problems) = settings.sinks(&Environment::default(), directories);
+    assert!(problems.is_empty(), "{problems:?}");
+    Readers::start(sinks, log, None).unwrap()
 }
 
 /// Starts a receiver that accepts everything. Returns its address.
