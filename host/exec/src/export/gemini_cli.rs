@@ -1,4 +1,4 @@
-//! Settings of Gemini CLI's sandbox. Sources: google-gemini/gemini-cli `sandbox.md` and `docs/reference/configuration.md`, read for
+//! Settings of Gemini CLI's sandbox. Sources: google-gemini/gemini-cli `sandbox.md` and `configuration.md`, read for
 //! 0.61 and 0.70: `tools.sandboxNetworkAccess` switches the network, `tools.sandboxAllowedPaths` adds paths, and no setting denies one.
 
 use super::{Export, Setting, file, guards};
