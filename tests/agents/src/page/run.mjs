@@ -527,9 +527,11 @@ await check("a program of the same user gives no yes: not with curl, not with th
   const opening = JSON.stringify({ code });
   const { token } = JSON.parse((await raw(port, { method: "POST", target: "/session", headers: { ...good, ...json(opening) }, body: opening })).text);
   const proof = { credential: "AAAA", "client-data": "e30", "authenticator-data": "AAAA", signature: "AAAA" };
-  for (const answer of [{ answer: "yes" }, { answer: "yes-for-session" }, { answer: "yes", proof }]) {
+  const mine = { ...good, Authorization: `Bearer ${token}` };
+  const shown = (await raw(port, { target: "/approvals", headers: mine })).text.match(/data-shown="(\w{64})"/)[1];
+  for (const [answer, status] of [[{ answer: "yes", shown }, 403], [{ answer: "yes-for-session", shown }, 403], [{ answer: "yes", shown, proof }, 403], [{ answer: "yes", proof }, 409]]) {
     const body = JSON.stringify(answer);
-    is((await raw(port, { method: "POST", target: `/approvals/${question.code}`, headers: { ...good, Authorization: `Bearer ${token}`, ...json(body) }, body })).status, 403);
+    is((await raw(port, { method: "POST", target: `/approvals/${question.code}`, headers: { ...mine, ...json(body) }, body })).status, status);
   }
   if (hookhost("approvals", "yes", question.code).status === 0) throw new Error("the command said yes");
   const own = await opened();
