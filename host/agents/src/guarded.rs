@@ -30,7 +30,7 @@ pub struct Owner {
 pub struct Written {
     /// The path, spelled as in [`Owner::files`] and [`Owner::in_home`].
     pub file: &'static str,
-    /// What happens to it while the agent runs.
+    /// Treatment of the file while the agent runs.
     pub treatment: WrittenTreatment,
     /// The keys that are restored, each as a path joined by dots. `*` stands for any key.
     pub keys: &'static [&'static str],

@@ -88,7 +88,7 @@ pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some("launch") => session::launch(&command).into(),
         Some("probe") => ExitCode::SUCCESS,
         _ => {
-            eprintln!("hookhost-exec is a part of hookhost: call hookhost exec -- PROGRAM instead");
+            eprintln!("hookhost-exec is a part of hookhost, and is not called by itself");
             ExitCode::from(2)
         }
     }

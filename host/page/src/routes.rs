@@ -72,7 +72,7 @@ const EXPLAIN_TIMEOUT: Duration = Duration::from_millis(700);
 /// Maximum number of records that a report counts.
 const MAX_REPORTED: usize = 200_000;
 
-/// Maximum number of records in which the first answer to a question is looked for.
+/// Maximum number of records that are searched for the first answer to a question.
 const MAX_MATCHED: usize = 20_000;
 
 /// Time to wait until the log says who gave the first answer to a question.

@@ -7,7 +7,7 @@ use hookhost::store::{Log, LogError};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// Number of records, from the newest, in which last decisions are looked for.
+/// Number of records, from the newest, that are searched for last decisions.
 const MAX_RECORDS: usize = 20_000;
 
 /// A decision: its time, and the number of its record.

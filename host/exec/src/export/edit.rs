@@ -10,7 +10,7 @@ use serde_json::Value;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 /// A text with settings.
-pub(crate) struct Added {
+pub(crate) struct EditedSettings {
     pub(crate) text: String,
     /// The settings that were not there before.
     pub(crate) settings: Vec<Setting>,
@@ -48,7 +48,7 @@ pub(crate) fn has(value: &Value, setting: &Setting) -> bool {
 ///
 /// # Errors
 /// If the text is not in its format.
-pub(crate) fn added(format: FileFormat, text: &str, settings: &[Setting]) -> Result<Added, NotEditable> {
+pub(crate) fn added(format: FileFormat, text: &str, settings: &[Setting]) -> Result<EditedSettings, NotEditable> {
     let before = value(format, text)?;
     let new: Vec<&Setting> = settings.iter().filter(|setting| !has(&before, setting)).collect();
     let text = match format {
@@ -61,7 +61,7 @@ pub(crate) fn added(format: FileFormat, text: &str, settings: &[Setting]) -> Res
     };
     let after = value(format, &text)?;
     let (settings, refused) = new.into_iter().cloned().partition(|setting| has(&after, setting));
-    Ok(Added { text, settings, refused })
+    Ok(EditedSettings { text, settings, refused })
 }
 
 /// Removes settings, and the arrays, objects and tables that are empty then and are not in `before`.
