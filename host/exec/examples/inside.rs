@@ -6,6 +6,7 @@
 use hookhost_exec::{ExecError, Guard, MountPlan, Settings, Treatment, helper_beside, run};
 use std::error::Error;
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -39,7 +40,8 @@ fn start() -> Result<ExitCode, Box<dyn Error>> {
     }
     let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
     let plan = MountPlan::new(&guards, &std::env::current_dir()?, Path::new(&home))?;
-    let mut notify = |notice: &_| eprintln!("inside: {notice}");
+    // One write, so that what the program prints at the same time cannot part a line.
+    let mut notify = |notice: &_| _ = std::io::stderr().write_all(format!("inside: {notice}\n").as_bytes());
     let mut settings = Settings { helper: &helper_beside()?, kept: &kept, notify: &mut notify };
     Ok(run(&plan, &command, &mut settings)?)
 }

@@ -210,8 +210,9 @@ fn a_path_that_is_replaced_from_outside_is_guarded_again() {
                 lines.read_line(&mut line).expect("it ends");
                 assert_eq!(line.trim_end(), "nested ended", "a nested sandbox could unmount the new mount");
             }
+            // A subshell writes, because the repair ends a process that holds the new file open.
             eventually("the new file is guarded", || {
-                ask(&mut child, &mut lines, "{ echo evil >> \"$SETTINGS\"; } 2> /dev/null && echo open || echo closed")
+                ask(&mut child, &mut lines, "{ (echo evil >> \"$SETTINGS\"); } 2> /dev/null && echo open || echo closed")
                     == "closed"
             });
             // What was written in between is of the inside. From here on nothing is.
@@ -219,7 +220,7 @@ fn a_path_that_is_replaced_from_outside_is_guarded_again() {
             let answer = ask(
                 &mut child,
                 &mut lines,
-                "{ echo evil > $SETTINGS; rm -f $SETTINGS; mv ~/.claude ~/c; } 2> /dev/null; cat $SETTINGS || echo none",
+                "{ (echo evil > $SETTINGS); rm -f $SETTINGS; mv ~/.claude ~/c; } 2> /dev/null; cat $SETTINGS || echo none",
             );
             assert_eq!(answer, "outside");
         }
@@ -229,7 +230,7 @@ fn a_path_that_is_replaced_from_outside_is_guarded_again() {
         fs::write(world.home().join(".codex/hooks.json"), "outside\n").expect("outside may");
         world.give(&world.home().join(".codex"));
         eventually("the new directory is guarded", || {
-            let script = "{ mv ~/.codex ~/c3 && mv ~/c3 ~/.codex; : >> ~/.codex/hooks.json; } 2> /dev/null && echo open || echo closed";
+            let script = "{ mv ~/.codex ~/c3 && mv ~/c3 ~/.codex; (: >> ~/.codex/hooks.json); } 2> /dev/null && echo open || echo closed";
             ask(&mut child, &mut lines, script) == "closed"
         });
         // So is a link.
