@@ -6,8 +6,12 @@
 use std::fmt;
 use std::path::Path;
 
+/// The variable that `hookhost exec` sets for the program inside. Any program can set it, so it is only a hint.
+pub const INSIDE_VARIABLE: &str = "HOOKHOST_INSIDE";
+
 /// Variables that agents set for their child processes, each with the agent's name.
 const MARKS: &[(&str, &str)] = &[
+    (INSIDE_VARIABLE, "hookhost exec"),
     ("AI_AGENT", "an agent"),
     ("CLAUDECODE", "Claude Code"),
     ("CLINE_ACTIVE", "Cline"),

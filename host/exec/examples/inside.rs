@@ -1,9 +1,9 @@
 //! Runs a program inside, for tests and measurements: `inside PLAN -- PROGRAM ARGUMENT…`.
 //!
 //! Each line of the file PLAN is a treatment and a path, such as `read-only /home/me/.bashrc`; `kept PATH` names a
-//! socket that stays. The helper is `hookhost-exec` in the directory of this program.
+//! socket that stays. This program is its own helper.
 
-use hookhost_exec::{ExecError, Guard, MountPlan, Settings, Treatment, helper_beside, run};
+use hookhost_exec::{ExecError, Guard, MountPlan, Settings, Treatment, helper_exit, run};
 use std::error::Error;
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(exit) = helper_exit() {
+        return exit;
+    }
     start().unwrap_or_else(|error| {
         eprintln!("inside: {error}");
         ExitCode::from(error.downcast_ref::<ExecError>().map_or(125, ExecError::exit_code))
@@ -42,6 +45,6 @@ fn start() -> Result<ExitCode, Box<dyn Error>> {
     let plan = MountPlan::new(&guards, &std::env::current_dir()?, Path::new(&home))?;
     // One write, so that what the program prints at the same time cannot part a line.
     let mut notify = |notice: &_| _ = std::io::stderr().write_all(format!("inside: {notice}\n").as_bytes());
-    let mut settings = Settings { helper: &helper_beside()?, kept: &kept, notify: &mut notify };
+    let mut settings = Settings { helper: &std::env::current_exe()?, kept: &kept, notify: &mut notify };
     Ok(run(&plan, &command, &mut settings)?)
 }

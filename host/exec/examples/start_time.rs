@@ -1,7 +1,7 @@
 //! Measures how long `true` takes inside and outside: `cargo run --release -p hookhost-exec --example start_time`.
 //!
-//! Both take turns, so that a busy machine slows both. Build the helper and the example `inside` in the same profile
-//! first: `cargo build --release -p hookhost-exec --bins --examples`.
+//! Both take turns, so that a busy machine slows both. Build the example `inside` in the same profile
+//! first: `cargo build --release -p hookhost-exec --examples`.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -15,11 +15,9 @@ const STARTS: usize = 50;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let examples = std::env::current_exe()?.with_file_name("inside");
-    let helper = std::env::current_exe()?.with_file_name("../hookhost-exec");
     let scratch = tempfile::tempdir()?;
     let inside = scratch.path().join("inside");
     fs::copy(examples, &inside)?;
-    fs::copy(helper, scratch.path().join("hookhost-exec"))?;
     let mut plan = String::new();
     let mut plans = Vec::new();
     for count in 0..=30 {

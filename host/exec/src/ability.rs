@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::{ExecError, Notice};
 use crate::plan::MountPlan;
-use crate::settings::Settings;
+use crate::settings::{HELPER_WORD, Settings};
 use crate::supervise::{Mechanism, run_with};
 
 /// What the kernel can enforce here, from best to worst.
@@ -43,7 +43,7 @@ pub fn probe(helper: &Path) -> Result<Ability, ExecError> {
     let mut settings = Settings { helper, kept: &[], notify: &mut notify };
     let plan =
         MountPlan::new(&[], Path::new("/"), Path::new("/")).map_err(|error| ExecError::Refused(error.to_string()))?;
-    let command = [helper.as_os_str().to_owned(), "probe".into()];
+    let command = [helper.as_os_str().to_owned(), HELPER_WORD.into(), "probe".into()];
     let result = run_with(&plan, &command, &mut settings, &[nothing.as_fd(); 3], &[]);
     let (because, lacks) = match found {
         Some(Notice::Partly { because, lacks }) => (because.unwrap_or_default(), lacks),

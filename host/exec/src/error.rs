@@ -40,7 +40,7 @@ pub enum ExecError {
         error: io::Error,
     },
     /// The helper has ended, and the program with it.
-    #[error("the program has ended, because hookhost-exec was ended from outside: start it again")]
+    #[error("the program has ended, because a process of hookhost exec was ended from outside: start it again")]
     Lost,
     /// The system refuses something that the supervision needs.
     #[error("the program cannot be supervised ({0}): check the limits of processes and open files")]

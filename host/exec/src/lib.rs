@@ -1,7 +1,7 @@
 //! Runs a program where the kernel keeps guarded files, keys and processes out of its reach.
 //!
-//! A [`MountPlan`] says which paths are guarded. [`run`] starts three processes of the helper program
-//! `hookhost-exec`, so that nothing here needs `unsafe`:
+//! A [`MountPlan`] says which paths are guarded. [`run`] starts three processes of a helper, which is the calling program
+//! itself with another command line ([`helper_exit`]), so that nothing here needs `unsafe`:
 //!
 //! 1. This process, the supervisor, stays outside. It has the terminal, and passes signals and the exit code on.
 //! 2. The keeper has a mount namespace of its own, in which it mounts what the plan says, and repairs it.
@@ -59,7 +59,7 @@ mod supervise;
 
 pub use error::{ExecError, Notice};
 pub use plan::{Guard, MountPlan, PlanError, Treatment};
-pub use settings::{INSIDE_VARIABLE, Settings, helper_beside};
+pub use settings::Settings;
 pub use supervise::run;
 #[cfg(target_os = "linux")]
 pub use {
@@ -70,14 +70,18 @@ pub use {
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Serves as the helper program: `keep`, `init`, `confine`, `launch` or `probe`, with the command after `--`. Only
-/// `hookhost-exec` calls it, in a process with one thread.
-#[doc(hidden)]
-pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+/// Serves as the helper if the command line says so, and returns the exit code then. Call it first in `main`, while the
+/// process has one thread, in each program that calls [`run`] with itself as the helper.
+pub fn helper_exit() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next()? != settings::HELPER_WORD {
+        return None;
+    }
+    // The mode, `--` and the command.
     let mode = arguments.next().unwrap_or_default();
     #[cfg(target_os = "linux")]
     let command: Vec<OsString> = arguments.skip(1).collect();
-    match mode.to_str() {
+    Some(match mode.to_str() {
         #[cfg(target_os = "linux")]
         Some("keep") => namespace::keeper::run(&command).into(),
         #[cfg(target_os = "linux")]
@@ -88,8 +92,8 @@ pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some("launch") => session::launch(&command).into(),
         Some("probe") => ExitCode::SUCCESS,
         _ => {
-            eprintln!("hookhost-exec is a part of hookhost, and is not called by itself");
+            eprintln!("exec-helper is a part of `hookhost exec`, and is not called by itself: run hookhost exec --help");
             ExitCode::from(2)
         }
-    }
+    })
 }

@@ -22,6 +22,7 @@ use crate::channel::{Channel, Order, Report, Start, Target};
 use crate::error::ExecError;
 use crate::failure::{AtStep as _, Failure, Step};
 use crate::plan::MountPlan;
+use crate::settings::HELPER_WORD;
 use crate::{filter, ruleset};
 
 /// What ends the processes that the program leaves behind.
@@ -92,7 +93,7 @@ pub(crate) fn serve(
     // A program expects to be in the foreground from its first instruction on, and only it can put itself there.
     let mut program = if terminal.is_some() {
         let mut launcher = Command::new("/proc/self/exe");
-        launcher.arg0("hookhost-exec").args(["launch", "--"]).args(command);
+        launcher.arg0("hookhost-exec").args([HELPER_WORD, "launch", "--"]).args(command);
         launcher
     } else {
         let mut program = Command::new(program);

@@ -1,16 +1,15 @@
 //! Settings of a run.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::Notice;
 
-/// The variable by which a program can tell that it runs inside. Its value is `1`. Anybody can set it, so it is a hint.
-pub const INSIDE_VARIABLE: &str = "HOOKHOST_INSIDE";
+/// The first word of the helper's command line.
+pub(crate) const HELPER_WORD: &str = "exec-helper";
 
 /// Settings of a run.
 pub struct Settings<'a> {
-    /// The program `hookhost-exec`. [`helper_beside`] finds it.
+    /// The program that serves as the helper, by [`helper_exit`](crate::helper_exit).
     pub helper: &'a Path,
     /// Sockets and directories below the user's runtime directory (`/run/user/UID`) that stay. All others are hidden.
     /// Name the directory of a socket that may be replaced: inside, a socket alone stays the one of the start.
@@ -27,12 +26,4 @@ impl std::fmt::Debug for Settings<'_> {
             .field("kept", &self.kept)
             .finish_non_exhaustive()
     }
-}
-
-/// Returns the path of `hookhost-exec` in the directory of this program.
-///
-/// # Errors
-/// Fails if the system does not tell where this program is.
-pub fn helper_beside() -> io::Result<PathBuf> {
-    Ok(std::env::current_exe()?.with_file_name("hookhost-exec"))
 }

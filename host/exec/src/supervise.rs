@@ -1,5 +1,6 @@
 //! The life of a program inside, from outside: its start, terminal, signals and end.
 
+use hookhost_agents::ancestry::INSIDE_VARIABLE;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, kill_process};
@@ -19,7 +20,7 @@ use crate::error::{ExecError, Notice};
 use crate::failure::{Failure, Step, kept};
 use crate::namespace::map_identities;
 use crate::plan::MountPlan;
-use crate::settings::{INSIDE_VARIABLE, Settings};
+use crate::settings::{HELPER_WORD, Settings};
 use crate::terminal::Terminal;
 
 /// Programs that gain privileges, of which each one is replaced by a sentence.
@@ -324,7 +325,7 @@ impl<'a, 'b> Run<'a, 'b> {
 /// Starts the helper with a socket as its standard input. It gets no other descriptor.
 fn spawn(helper: &Path, mode: &str, socket: OwnedFd, command: &[OsString]) -> Result<Child, ExecError> {
     Command::new(helper)
-        .args([mode, "--"])
+        .args([HELPER_WORD, mode, "--"])
         .args(command)
         .env(INSIDE_VARIABLE, "1")
         .stdin(Stdio::from(socket))

@@ -404,7 +404,7 @@ fn the_host_sees_where_a_peer_is() {
 
 #[test]
 fn the_ability_is_found_out() {
-    let ability = probe(Path::new(env!("CARGO_BIN_EXE_hookhost-exec"))).expect("the helper starts");
+    let ability = probe(&support::inside()).expect("the helper starts");
     let world = World::new(User::current());
     let is_partly = text(&world.inside("true")).contains("second line: partly");
     assert_eq!(is_partly, ability != (Ability::Namespaces { lacks: Vec::new() }), "{ability:?}");

@@ -24,6 +24,7 @@ use super::{mounts, nested};
 use crate::channel::{Channel, Order, Report, World, from_memory};
 use crate::failure::{AtStep as _, Failure, Step, kept};
 use crate::plan::MountKind;
+use crate::settings::HELPER_WORD;
 
 /// How often the mounts are checked where the kernel cannot watch directories.
 const CHECK_INTERVAL: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
@@ -96,7 +97,7 @@ fn start_init(socket: OwnedFd, command: &[OsString]) -> Result<(Channel, Child),
     configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true).step(Step::Capabilities)?;
     let child = Command::new("/proc/self/exe")
         .arg0("hookhost-exec")
-        .args(["init", "--"])
+        .args([HELPER_WORD, "init", "--"])
         .args(command)
         .stdin(Stdio::from(socket))
         .stdout(Stdio::from(other))

@@ -89,6 +89,12 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
+/// The example that runs programs inside. Tests lie in the directory `deps`, beside the directory of examples.
+pub(crate) fn inside() -> PathBuf {
+    let test = std::env::current_exe().expect("the test's program");
+    test.parent().and_then(Path::parent).expect("a directory of the build").join("examples/inside")
+}
+
 /// A home with files that are guarded, files that are free, sockets and a process outside.
 pub(crate) struct World {
     scratch: tempfile::TempDir,
@@ -146,9 +152,7 @@ impl World {
         let scratch = scratch.expect("a scratch directory");
         let bin = scratch.path().join("bin");
         fs::create_dir(&bin).expect("a directory");
-        let helper = Path::new(env!("CARGO_BIN_EXE_hookhost-exec"));
-        fs::copy(helper, bin.join("hookhost-exec")).expect("the helper is built");
-        fs::copy(helper.with_file_name("examples").join("inside"), bin.join("inside")).expect("the example is built");
+        fs::copy(inside(), bin.join("inside")).expect("the example is built");
         let victim = Command::new("sleep").arg("100000").spawn().expect("sleep is there");
         let abstract_name = format!("hookhost-exec-{}", scratch.path().display());
         let address = SocketAddr::from_abstract_name(&abstract_name).expect("an address");
