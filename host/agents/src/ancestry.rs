@@ -114,6 +114,11 @@ impl AgentSign {
     }
 }
 
+/// Returns the parent processes of a process, nearest first.
+pub fn ancestors(pid: u32) -> impl Iterator<Item = u32> {
+    std::iter::successors(parent_of(pid), |pid| parent_of(*pid)).take_while(|pid| *pid > 1).take(MAX_PARENTS)
+}
+
 /// Returns false if a process has no terminal. Only Linux says so; on other systems, returns true.
 #[must_use]
 pub fn has_terminal(pid: u32) -> bool {

@@ -29,6 +29,8 @@ pub struct Message<'a> {
     pub variables: &'a [(String, String)],
     /// The process that waits for the reply, if it is known. The agent has started it, so it has the agent's environment.
     pub process: Option<u32>,
+    /// True if that process runs in `hookhost exec`.
+    pub is_sandboxed: bool,
     /// Time that the sender waits for the reply, if the agent's own settings do not determine it. If this is `None`,
     /// the timeout of the agent's hook point applies.
     pub within: Option<Duration>,
@@ -37,7 +39,7 @@ pub struct Message<'a> {
 impl<'a> Message<'a> {
     /// Creates a message without a hook point, variables, a process or a waiting time.
     pub fn new(bytes: &'a [u8], directory: &'a Path) -> Self {
-        Self { bytes, point: None, directory, variables: &[], process: None, within: None }
+        Self { bytes, point: None, directory, variables: &[], process: None, is_sandboxed: false, within: None }
     }
 
     /// Returns the value of a variable that is set and not empty.

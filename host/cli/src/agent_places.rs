@@ -94,6 +94,11 @@ impl AgentPlaces {
         }
     }
 
+    /// Returns the hook program.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Returns true if the settings of an agent contain a hook of hookhost.
     pub(crate) fn any_agent_asks(&self) -> bool {
         let mut unreadable = Vec::new();

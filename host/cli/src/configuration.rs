@@ -14,6 +14,7 @@ use hookhost::config::{
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::config::SentVariable;
 use hookhost_agent::mcp::McpSection;
+use hookhost_exec::policy::SandboxSettings;
 use hookhost_models::Keys;
 use hookhost_proxy::mcp::policy::Section;
 use hookhost_resident::RulePauses;
@@ -21,7 +22,7 @@ use hookhost_telemetry::TelemetrySettings;
 use std::path::{Path, PathBuf};
 
 /// The sections of `hookhost.toml` that do not belong to the engine.
-pub(crate) const SECTIONS: &[&str] = &["agent", "agents", "evidence", "mcp", "mcp-proxy", "profile", "telemetry"];
+pub(crate) const SECTIONS: &[&str] = &["agent", "agents", "evidence", "mcp", "mcp-proxy", "profile", "sandbox", "telemetry"];
 
 /// Returns the directories of the user's own files.
 pub(crate) fn places() -> Result<UserDirectories, CliError> {
@@ -109,6 +110,7 @@ pub(crate) fn check_sections(config: &Config) -> Result<(), CliError> {
     evidence(config)?;
     mcp(config)?;
     mcp_proxy(config)?;
+    sandbox(config)?;
     sent_variables(config)?;
     telemetry(config)?;
     Ok(())
@@ -175,6 +177,15 @@ pub(crate) fn mcp_proxy(config: &Config) -> Result<Section, CliError> {
     let section: Section = config.section("mcp-proxy").map_err(CliError::not_loaded)?.unwrap_or_default();
     section.check().map_err(|why| CliError::not_loaded(anyhow!(why)))?;
     Ok(section)
+}
+
+/// Reads the section `[sandbox]`, which only the user's own file can have.
+pub(crate) fn sandbox(config: &Config) -> Result<SandboxSettings, CliError> {
+    let section: SandboxSettings = config.section("sandbox").map_err(CliError::not_loaded)?.unwrap_or_default();
+    match section.mistakes().as_slice() {
+        [] => Ok(section),
+        mistakes => Err(CliError::not_loaded(anyhow!(mistakes.join("; ")))),
+    }
 }
 
 /// Reads the section `[telemetry]`, which only the user's own file can have.

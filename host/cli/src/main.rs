@@ -36,6 +36,9 @@ use std::process::ExitCode;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
+    if let Some(exit) = hookhost_exec::helper_exit() {
+        return exit;
+    }
     hookhost_client::program::survive_limits();
     if std::env::args_os().nth(1).is_some_and(|command| command == "hook") {
         // Signals are handled as early as possible, so that a hook that receives a signal denies the call before it ends.
@@ -44,13 +47,14 @@ fn main() -> ExitCode {
     keep_to_ourselves();
     let cli = args::Cli::typed();
     warnings::say();
-    match command::run(cli) {
-        Ok(exit) => exit.into(),
-        Err(stop) => {
-            stop.print();
-            stop.exit.into()
-        }
-    }
+    let ended = match &cli.command {
+        Some(args::Command::Exec(args)) => command::exec::run(args),
+        _ => command::run(cli).map(ExitCode::from),
+    };
+    ended.unwrap_or_else(|stop| {
+        stop.print();
+        stop.exit.into()
+    })
 }
 
 /// Protects the keys in this process's environment and memory. On Linux, a child process of the same user can no longer read them through

@@ -36,6 +36,9 @@ pub enum Request {
     /// with a number, written as eight bytes in little-endian order. The number identifies the message that the host answers. The response
     /// follows the number.
     Keep,
+    /// Register the sender as the supervisor of a program in `hookhost exec`, until the connection is closed. The host sends
+    /// [`Response::Waiting`] at once and then each second.
+    Supervise,
 }
 
 /// What a user wants to do on the page.
@@ -133,6 +136,7 @@ impl Request {
             }
             Self::Stop => body.push(3),
             Self::Keep => body.push(4),
+            Self::Supervise => body.push(6),
             Self::Page { directory, purpose } => {
                 body.extend_from_slice(&[5, *purpose as u8]);
                 put(&mut body, bytes_of(directory));
@@ -157,6 +161,7 @@ impl Request {
             3 => Self::Stop,
             4 => Self::Keep,
             5 => Self::Page { purpose: LinkPurpose::of(reader.byte()?)?, directory: reader.path()? },
+            6 => Self::Supervise,
             _ => return Err(FrameError::Garbage),
         };
         reader.end(request)

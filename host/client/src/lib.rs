@@ -13,6 +13,7 @@
 //! | [`connection`] | a connection, with a deadline for each step |
 //! | [`unanswered_calls`] | calls that no resident host answered, which are stored for the next resident host |
 //! | [`start`] | starts the resident host and connects to it, and ends a resident host that is stuck |
+//! | [`kept_host`] | a resident host that is kept alive for programs that cannot start one |
 //! | [`control`] | asks the resident host for its status, and stops it |
 //! | [`hook`] | the hook, from its message to its reply |
 //! | [`async_client`] | a connection that carries events concurrently, for programs with an async runtime |
@@ -27,6 +28,7 @@ pub mod control;
 pub mod frame;
 pub mod hook;
 mod json_end;
+pub mod kept_host;
 pub mod paths;
 pub mod program;
 pub mod start;

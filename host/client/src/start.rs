@@ -2,6 +2,7 @@
 
 use crate::connection::{self, CONNECT_TIMEOUT, ConnectionError, Deadline, SILENCE_TIMEOUT};
 use crate::paths::HostPaths;
+use hookhost_agents::ancestry::INSIDE_VARIABLE;
 use hookhost_agents::directories::Directories;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
@@ -42,6 +43,8 @@ pub fn program() -> io::Result<PathBuf> {
 /// Connects to a resident host that this process or another process starts, and returns the non-blocking socket. Ignores the process
 /// `stuck`, which does not respond. Blocks the thread.
 ///
+/// A process in `hookhost exec` starts no host, because its host would be inside, too. The supervisor outside starts one.
+///
 /// # Errors
 /// If no host can be started, or if no host listens before the deadline.
 pub(crate) fn connect(
@@ -52,6 +55,7 @@ pub(crate) fn connect(
     deadline: Deadline<'_>,
 ) -> Result<UnixStream, ConnectionError> {
     let [mut interval, longest] = START_INTERVALS;
+    let is_inside = std::env::var_os(INSIDE_VARIABLE).is_some();
     let mut host: Option<StartingHost> = None;
     loop {
         match connection::open(paths, deadline.at_most(CONNECT_TIMEOUT)) {
@@ -60,6 +64,7 @@ pub(crate) fn connect(
             Err(error) => return Err(error),
         }
         match host.take() {
+            None if is_inside => {}
             None => host = StartingHost::spawn(program, fixed, paths)?,
             Some(mut starting) => host = if starting.has_yielded()? { None } else { Some(starting) },
         }

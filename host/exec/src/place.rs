@@ -1,10 +1,12 @@
 //! Where the peer of a socket is: inside a run, or outside.
 
+use nix::errno::Errno;
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::{PeerCredentials, PeerPidfd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs;
-use std::os::unix::net::UnixStream;
+use std::os::fd::AsFd;
 
 /// The namespaces that a program inside has for itself.
 const NAMESPACES: [&str; 3] = ["user", "mnt", "pid"];
@@ -21,16 +23,21 @@ pub enum PeerPlace {
 
 /// Finds out where the process is that has connected to this end, which is the one that called `connect`. It asks the
 /// kernel, so the peer cannot pretend. A peer that has ended or cannot be read counts as inside.
-pub fn peer_place(stream: &UnixStream) -> PeerPlace {
+pub fn peer_place(stream: &impl AsFd) -> PeerPlace {
     match is_outside(stream) {
         Some(true) => PeerPlace::Outside,
         Some(false) | None => PeerPlace::Inside,
     }
 }
 
-fn is_outside(stream: &UnixStream) -> Option<bool> {
-    let process = getsockopt(stream, PeerPidfd).ok()?;
-    let peer = format!("/proc/{}", getsockopt(stream, PeerCredentials).ok()?.pid());
+fn is_outside(stream: &impl AsFd) -> Option<bool> {
+    let number = getsockopt(stream, PeerCredentials).ok()?.pid();
+    let process = match getsockopt(stream, PeerPidfd) {
+        // Before Linux 6.5, a number that is given to another process in this moment would not be noticed.
+        Err(Errno::ENOPROTOOPT) => pidfd_open(Pid::from_raw(number)?, PidfdFlags::empty()).ok()?,
+        process => process.ok()?,
+    };
+    let peer = format!("/proc/{number}");
     for name in NAMESPACES {
         if fs::read_link(format!("{peer}/ns/{name}")).ok()? != fs::read_link(format!("/proc/self/ns/{name}")).ok()? {
             return Some(false);

@@ -3,11 +3,12 @@
 
 use crate::deadlines::WaitCallback;
 use crate::page_links::PageLinks;
+use crate::peer::{Peer, Supervisors};
 use crate::settler::{Settler, proxy};
 use hookhost_agents::ancestry::{AgentSign, has_terminal};
 use hookhost_agents::directories::DIRECTORY_VARIABLES;
 use hookhost_agents::{Message, by_name};
-use hookhost_client::connection::{is_trusted, peer, peer_process};
+use hookhost_client::connection::{is_trusted, peer};
 use hookhost_client::frame::{HookRequest, LinkPurpose, MAX_FRAME, NumberedRequest, Request, Response};
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -50,6 +51,8 @@ const MAX_KEPT_CAPACITY: usize = 64 * 1024;
 /// The state that all connections share.
 pub(crate) struct HostState {
     pub(crate) settler: Arc<Settler>,
+    /// The supervisors of programs in `hookhost exec`.
+    pub(crate) supervisors: Supervisors,
     /// The environment variables of this process that name the directories of hookhost's files.
     pub(crate) directories: Vec<(String, String)>,
     pub(crate) is_on_demand: bool,
@@ -105,7 +108,7 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
         tracing::warn!("a process of another user has connected, and gets no answer");
         return Ok(());
     }
-    let process = peer_process(&stream);
+    let peer = Peer::of(&stream);
     let (input, mut output) = stream.into_split();
     let mut input = Input { stream: input, bytes: Vec::new() };
     let body = match tokio::time::timeout(REQUEST_TIMEOUT, input.frame()).await {
@@ -114,6 +117,10 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
     };
     match Request::from_body(&body) {
         Err(error) => send(&mut output, &Response::Refused(error.to_string())).await,
+        Ok(Request::Stop | Request::Page { .. } | Request::Supervise) if peer.is_confined => {
+            let why = "the program that asks runs in hookhost exec, or in another sandbox or container: ask in a terminal outside";
+            send(&mut output, &Response::Refused(why.to_owned())).await
+        }
         Ok(Request::Stop) => {
             let ended = shared.place_freed.notified();
             tokio::pin!(ended);
@@ -138,18 +145,47 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
         }
         Ok(Request::Page { directory, purpose }) => {
             let link = match &shared.page {
-                Some(page) => may_open(process, purpose).and_then(|()| page.link(&directory, purpose)),
+                Some(page) => may_open(peer.process, purpose).and_then(|()| page.link(&directory, purpose)),
                 None => Err("this host has no page".to_owned()),
             };
             send(&mut output, &link.map_or_else(Response::Refused, Response::Link)).await
         }
-        Ok(Request::Hook(request)) => hook(&shared, input, output, &request, process).await,
+        Ok(Request::Hook(request)) => hook(&shared, input, output, &request, peer).await,
         Ok(Request::Keep) => {
             // A kept connection counts as active only while one of its messages is pending.
             drop(active);
-            keep(&shared, input, output, process).await
+            keep(&shared, input, output, peer).await
+        }
+        Ok(Request::Supervise) => {
+            drop(active);
+            supervise(&shared, input, output, peer).await
         }
     }
+}
+
+/// Registers the supervisor of a program in `hookhost exec` until it closes the connection or this process ends. The frames show the
+/// supervisor that this process is alive.
+async fn supervise(
+    shared: &HostState,
+    mut input: Input,
+    mut output: OwnedWriteHalf,
+    peer: Peer,
+) -> io::Result<()> {
+    let Some(process) = peer.process else { return Ok(()) };
+    let _registration = shared.supervisors.register(process);
+    let mut ending = shared.ending.subscribe();
+    let mut interval = waiting_interval();
+    let (mut is_over, mut byte) = (false, [0]);
+    while !is_over {
+        send(&mut output, &Response::Waiting { seconds: 0 }).await?;
+        is_over = tokio::select! {
+            _ = ending.wait_for(|ending| *ending) => true,
+            // The supervisor sends nothing more.
+            _ = input.stream.read(&mut byte) => true,
+            _ = interval.tick() => false,
+        };
+    }
+    Ok(())
 }
 
 /// Refuses a tab that may register the first passkey, unless a person's terminal asks for it.
@@ -178,7 +214,7 @@ async fn hook(
     mut input: Input,
     mut output: OwnedWriteHalf,
     request: &HookRequest,
-    process: Option<u32>,
+    peer: Peer,
 ) -> io::Result<()> {
     let (sender, mut waits) = mpsc::unbounded_channel();
     let on_wait = |seconds| _ = sender.send(seconds);
@@ -187,7 +223,7 @@ async fn hook(
         // protocol.
         let _ = input.stream.read(&mut [0]).await;
     };
-    let mut settled = pin!(respond(shared, request, process, &on_wait, gone));
+    let mut settled = pin!(respond(shared, request, peer, &on_wait, gone));
     let mut interval = waiting_interval();
     loop {
         tokio::select! {
@@ -224,7 +260,7 @@ async fn keep(
     shared: &Arc<HostState>,
     mut input: Input,
     output: OwnedWriteHalf,
-    process: Option<u32>,
+    peer: Peer,
 ) -> io::Result<()> {
     let (sender, mut outgoing) = mpsc::unbounded_channel();
     // `Some` as long as new messages are accepted.
@@ -296,7 +332,7 @@ async fn keep(
                         let frame = Response::Waiting { seconds }.to_numbered_frame(number);
                         let _ = sender.send(OutgoingFrame { frame, active: None });
                     };
-                    let response = respond(&shared, &request, process, &on_wait, gone).await;
+                    let response = respond(&shared, &request, peer, &on_wait, gone).await;
                     pending.end(number);
                     let outgoing = |response: Response| OutgoingFrame {
                         frame: response.to_numbered_frame(number),
@@ -473,7 +509,7 @@ impl Input {
 async fn respond(
     shared: &HostState,
     request: &HookRequest,
-    process: Option<u32>,
+    peer: Peer,
     on_wait: WaitCallback<'_>,
     gone: impl Future<Output = ()>,
 ) -> Option<Response> {
@@ -489,7 +525,8 @@ async fn respond(
     let mut sent = Message::new(message, directory);
     sent.point = (!point.is_empty()).then_some(point.as_str());
     sent.variables = variables;
-    sent.process = process;
+    sent.process = peer.process;
+    sent.is_sandboxed = shared.supervisors.confine(peer);
     tokio::select! {
         biased;
         reply = shared.settler.reply(adapter, &sent, on_wait) => Some(Response::Reply(reply)),

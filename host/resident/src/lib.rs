@@ -19,6 +19,7 @@
 //! | `mcp` | the tool by which agents send events without starting a process |
 //! | [`http`] | hooks, gateways and the MCP endpoint over HTTP |
 //! | `page_links` | makes links to the page of another crate |
+//! | `peer` | the process at the other end of a connection |
 //! | `connection` | a connection to the socket, with its messages and responses |
 //! | `successor` | detects that another version has replaced the program's file |
 //! | [`resident`] | the socket, and the beginning and end of the process |
@@ -36,6 +37,7 @@ mod mcp;
 mod outcome_cache;
 mod page_links;
 pub mod pause;
+mod peer;
 pub mod resident;
 pub mod rule_pauses;
 pub mod rules;

@@ -8,6 +8,7 @@
 use crate::connection::{HostState, serve};
 use crate::http::{self, Endpoints, Token};
 use crate::page_links::PageLinks;
+use crate::peer::Supervisors;
 use crate::settler::Settler;
 use crate::successor::ProgramWatch;
 use crate::unanswered_calls;
@@ -177,6 +178,7 @@ impl ResidentHost {
             socket: self.socket_path.clone(),
             http_address: self.http.as_ref().and_then(|http| http.listener.local_addr().ok()),
             settler,
+            supervisors: Supervisors::default(),
             page: self.page.clone(),
             stop_requested: Notify::new(),
             active: AtomicUsize::new(0),
@@ -223,7 +225,9 @@ impl ResidentHost {
                         recording = record();
                     }
                     let page = self.page.as_ref().map_or(Duration::MAX, |page| page.unused());
-                    self.reason_to_end(shared.settler.idle().min(page), idle).await
+                    let is_supervised = !shared.supervisors.is_empty();
+                    let unused = if is_supervised { Duration::ZERO } else { shared.settler.idle().min(page) };
+                    self.reason_to_end(unused, idle).await
                 }
                 () = shared.stop_requested.notified() => Some(EndReason::Stopped),
                 () = &mut stop, if ended != Some(EndReason::Stopped) => Some(EndReason::Stopped),

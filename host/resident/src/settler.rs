@@ -184,7 +184,7 @@ impl Settler {
             return self.unsettled(adapter, &call, &call.session.cwd, &why);
         }
         let deadlines = ReplyDeadlines::new(adapter, &call.point, message.within);
-        let process = waiting_process(message.process);
+        let process = waiting_process(message);
         let work = async {
             let rules = self.rules_of(&call).await?;
             let (deadline, process) = (deadlines.decision, &process);
@@ -386,10 +386,10 @@ impl std::fmt::Debug for Settler {
 }
 
 /// Describes the process that waits for a reply.
-fn waiting_process(process: Option<u32>) -> Arc<dyn AgentProcess> {
-    match process {
+fn waiting_process(message: &Message<'_>) -> Arc<dyn AgentProcess> {
+    match message.process {
         #[cfg(target_os = "linux")]
-        Some(process) => Arc::new(OtherProcess::new(process)),
+        Some(process) => Arc::new(OtherProcess::new(process, message.is_sandboxed)),
         _ => Arc::new(UnknownProcess),
     }
 }

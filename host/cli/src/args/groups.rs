@@ -14,7 +14,7 @@ struct CommandGroup {
 
 /// All groups, in the order of the help.
 const GROUPS: &[CommandGroup] = &[
-    CommandGroup { title: "Start here", commands: &["on", "off", "doctor", "update"], is_first: true },
+    CommandGroup { title: "Start here", commands: &["on", "exec", "off", "doctor", "update"], is_first: true },
     CommandGroup {
         title: "Rules",
         commands: &["profile", "rule", "add", "trust", "approvals", "allow-once"],

@@ -4,6 +4,7 @@ mod acp;
 mod agents;
 mod cases;
 mod check;
+mod exec;
 mod generated;
 mod groups;
 mod import;
@@ -21,6 +22,7 @@ pub(crate) use acp::AcpArgs;
 pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
 pub(crate) use cases::{RecordArgs, TestArgs};
 pub(crate) use check::CheckArgs;
+pub(crate) use exec::ExecArgs;
 pub(crate) use generated::{CompletionsArgs, ManArgs};
 pub(crate) use import::{ExportArgs, ImportArgs, SuggestArgs};
 pub(crate) use log::{
@@ -129,6 +131,7 @@ pub(crate) struct ReplArgs {
 pub(crate) enum Command {
     On(OnArgs),
     Off(OffArgs),
+    Exec(ExecArgs),
     Run(RunArgs),
     Session(SessionArgs),
     Allow(AllowArgs),

@@ -13,6 +13,7 @@ mod check;
 mod dispatch;
 mod doctor;
 mod evidence;
+pub(crate) mod exec;
 mod external;
 mod generated;
 mod hook;
@@ -83,6 +84,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Uninstall(args) => uninstall::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Ui(args) => ui::run(&args),
+        // `main` runs it, because its exit code is that of the program.
+        Command::Exec(_) => Ok(Exit::Usage),
         Command::Agents(args) => agents::run(&args),
         Command::Inspect(args) => wait_for(inspect::run(&args)),
         Command::Hooks(args) => wait_for(hooks::run(&args)),

@@ -191,6 +191,9 @@ pub struct EventRecord {
     /// `None` in records of versions before 0.3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micros: Option<u64>,
+    /// True if the hook of the agent ran in `hookhost exec`, where the kernel guards files. Absent in the log otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sandboxed: bool,
     /// Every call of a plugin, in order.
     pub calls: Vec<CallRecord>,
     /// Plugins that subscribe to this event but were not called, because their entries exclude every form that the
@@ -628,6 +631,7 @@ impl EventRecord {
             kept: Vec::new(),
             approved_by: None,
             micros: None,
+            sandboxed: false,
             calls: Vec::new(),
             not_matched: Vec::new(),
             not_replayable: Vec::new(),

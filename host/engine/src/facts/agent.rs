@@ -57,9 +57,9 @@ pub trait AgentProcess: Debug + Send + Sync {
     /// Returns the reason if the user cannot be found.
     fn user(&self) -> Result<Option<String>, String>;
 
-    /// Returns true if the kernel isolates the process from this process with namespaces; `None` if this is not known.
+    /// Returns true if the process runs in `hookhost exec`, where the kernel guards files; `None` if this is not known.
     ///
     /// # Errors
-    /// Returns the reason if the namespaces cannot be read.
+    /// Returns the reason if this cannot be found out.
     fn is_sandboxed(&self) -> Result<Option<bool>, String>;
 }

@@ -114,6 +114,7 @@ impl<'a> Dispatch<'a> {
             enforcement: rules.enforcement(),
             calls: Vec::with_capacity(chain.len()),
             raw: facts.raw.as_deref().map(str::to_owned),
+            sandboxed: facts.world.process().is_sandboxed() == Ok(Some(true)),
             ..EventRecord::new(event, original)
         });
         Box::new(Self {

@@ -104,6 +104,7 @@ fn full() -> EventRecord {
         }],
         approved_by: None,
         micros: None,
+        sandboxed: false,
         calls: vec![call],
         not_matched: vec![],
         not_replayable: vec![],

@@ -1,0 +1,28 @@
+//! The command line of `hookhost exec`.
+
+use clap::Args;
+use std::ffi::OsString;
+
+const EXEC_EXAMPLES: &str = "\
+Examples:
+  hookhost exec -- claude
+  hookhost exec -- bash
+  hookhost exec --list
+
+The exit code is that of the program; 126 if it is not started, and 127 if there is no such program.";
+
+/// Run a program where the kernel guards files, keys and processes
+///
+/// Inside, hookhost's own files, the settings of agents, keys, and what your rules protect cannot be changed or read, whatever a command is
+/// called. Everything else works as outside. It needs no root. docs/security.md says what it does not protect.
+#[derive(Debug, Args)]
+#[command(after_help = EXEC_EXAMPLES)]
+pub(crate) struct ExecArgs {
+    /// Show what is guarded here, and why, and start nothing
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// The program and its arguments
+    #[arg(last = true, value_name = "PROGRAM", required_unless_present = "list")]
+    pub(crate) program: Vec<OsString>,
+}

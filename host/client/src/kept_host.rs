@@ -1,0 +1,75 @@
+//! A resident host that is kept alive for programs that cannot start one, because they run in `hookhost exec`.
+
+use crate::connection::{Connection, ConnectionError, Deadline};
+use crate::frame::{FrameError, Request, Response};
+use crate::paths::HostPaths;
+use crate::start::{self, START_TIMEOUT};
+use hookhost_agents::directories::Directories;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Pause after an attempt to start a host that has failed.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A connection that registers this process at the resident host as the supervisor of a program. The host sends a frame each second.
+#[derive(Debug)]
+pub struct KeptHost {
+    paths: HostPaths,
+    program: PathBuf,
+    connection: Connection,
+}
+
+impl KeptHost {
+    /// Registers this process, and starts the resident host, which is `program`, if none runs.
+    ///
+    /// # Errors
+    /// If no host can be started, or if it does not accept the registration.
+    pub fn start(paths: HostPaths, program: PathBuf) -> Result<Self, ConnectionError> {
+        let connection = registered(&paths, &program, None)?;
+        Ok(Self { paths, program, connection })
+    }
+
+    /// Starts the next host each time that the present one has ended or does not respond. Calls `tell` with the first error of each time in
+    /// which there is no host.
+    pub fn keep(mut self, mut tell: impl FnMut(&ConnectionError)) -> ! {
+        loop {
+            let stuck = match response(&mut self.connection) {
+                Ok(()) => continue,
+                Err(ConnectionError::Silent { process }) => process,
+                Err(ConnectionError::Frame(_)) => self.connection.process(),
+                Err(_) => None,
+            };
+            start::end_stuck(stuck, &self.paths);
+            let mut is_told = false;
+            self.connection = loop {
+                match registered(&self.paths, &self.program, stuck) {
+                    Ok(connection) => break connection,
+                    Err(error) if !is_told => tell(&error),
+                    Err(_) => {}
+                }
+                is_told = true;
+                std::thread::sleep(RETRY_INTERVAL);
+            };
+        }
+    }
+}
+
+/// Connects to a host other than the process `stuck`, and registers this process.
+fn registered(paths: &HostPaths, program: &std::path::Path, stuck: Option<u32>) -> Result<Connection, ConnectionError> {
+    let deadline = Deadline::within(START_TIMEOUT, None);
+    let stream = start::connect(program, &Directories::default(), paths, stuck, deadline)?;
+    let mut connection = Connection::from(stream);
+    connection.send(&Request::Supervise, deadline)?;
+    response(&mut connection)?;
+    Ok(connection)
+}
+
+/// Waits for the frame that the host sends each second.
+fn response(connection: &mut Connection) -> Result<(), ConnectionError> {
+    match connection.receive_at_work(Deadline::within(START_TIMEOUT, None))? {
+        Response::Waiting { .. } => Ok(()),
+        Response::Refused(why) => Err(io::Error::other(why).into()),
+        _ => Err(FrameError::Garbage.into()),
+    }
+}
