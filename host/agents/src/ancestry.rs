@@ -9,6 +9,12 @@ use std::path::Path;
 /// The variable that `hookhost exec` sets for the program inside. Any program can set it, so it is only a hint.
 pub const INSIDE_VARIABLE: &str = "HOOKHOST_INSIDE";
 
+/// Returns true if this process seems to run in `hookhost exec`.
+#[must_use]
+pub fn is_inside() -> bool {
+    std::env::var_os(INSIDE_VARIABLE).is_some()
+}
+
 /// Variables that agents set for their child processes, each with the agent's name.
 const MARKS: &[(&str, &str)] = &[
     (INSIDE_VARIABLE, "hookhost exec"),

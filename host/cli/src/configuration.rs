@@ -22,7 +22,8 @@ use hookhost_telemetry::TelemetrySettings;
 use std::path::{Path, PathBuf};
 
 /// The sections of `hookhost.toml` that do not belong to the engine.
-pub(crate) const SECTIONS: &[&str] = &["agent", "agents", "evidence", "mcp", "mcp-proxy", "profile", "sandbox", "telemetry"];
+pub(crate) const SECTIONS: &[&str] =
+    &["agent", "agents", "evidence", "mcp", "mcp-proxy", "profile", "sandbox", "telemetry"];
 
 /// Returns the directories of the user's own files.
 pub(crate) fn places() -> Result<UserDirectories, CliError> {

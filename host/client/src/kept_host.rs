@@ -9,8 +9,11 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Pause after an attempt to start a host that has failed.
-const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// The first and the longest pause after an attempt to start a host that has failed. Each pause is twice as long as the previous one.
+const RETRY_INTERVALS: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
+
+/// Number of failed attempts after which somebody is told. The first ones can meet the host that is ending.
+const TOLD_ATTEMPT: u32 = 5;
 
 /// A connection that registers this process at the resident host as the supervisor of a program. The host sends a frame each second.
 #[derive(Debug)]
@@ -30,8 +33,8 @@ impl KeptHost {
         Ok(Self { paths, program, connection })
     }
 
-    /// Starts the next host each time that the present one has ended or does not respond. Calls `tell` with the first error of each time in
-    /// which there is no host.
+    /// Starts the next host each time that the present one has ended or does not respond. Calls `tell` with an error once in each time in
+    /// which no host can be started.
     pub fn keep(mut self, mut tell: impl FnMut(&ConnectionError)) -> ! {
         loop {
             let stuck = match response(&mut self.connection) {
@@ -41,15 +44,16 @@ impl KeptHost {
                 Err(_) => None,
             };
             start::end_stuck(stuck, &self.paths);
-            let mut is_told = false;
+            let ([mut pause, longest], mut attempt) = (RETRY_INTERVALS, 0);
             self.connection = loop {
                 match registered(&self.paths, &self.program, stuck) {
                     Ok(connection) => break connection,
-                    Err(error) if !is_told => tell(&error),
+                    Err(error) if attempt == TOLD_ATTEMPT => tell(&error),
                     Err(_) => {}
                 }
-                is_told = true;
-                std::thread::sleep(RETRY_INTERVAL);
+                attempt += 1;
+                std::thread::sleep(pause);
+                pause = longest.min(pause * 2);
             };
         }
     }

@@ -19,6 +19,9 @@ pub fn variables() -> Vec<(String, String)> {
 /// is NUL.
 pub const MAX_SOCKET_PATH: usize = 103;
 
+/// Beginning of the names of the sockets of supervisors.
+const NOTES_PREFIX: &str = "exec-";
+
 /// Maximum length of a path, in bytes. This is `PATH_MAX` of Linux.
 const MAX_PATH: u64 = 4096;
 
@@ -76,6 +79,19 @@ impl HostPaths {
     /// Returns the path of the file that lists the user's own configuration files that were active before, one per line.
     pub fn users_file(&self) -> PathBuf {
         self.directory.join("users-file")
+    }
+
+    /// Returns the path of a socket to which hooks in `hookhost exec` send the calls that no resident host answered. `process` is the
+    /// supervisor that listens there.
+    pub fn notes(&self, process: u32) -> PathBuf {
+        self.directory.join(format!("{NOTES_PREFIX}{process}.sock"))
+    }
+
+    /// Returns the paths of the sockets that [`Self::notes`] names, also those of supervisors that have ended.
+    pub fn all_notes(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let is_socket = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(NOTES_PREFIX.as_bytes());
+        entries.filter(|entry| is_socket(&entry.file_name())).map(|entry| entry.path()).collect()
     }
 
     /// Returns the path of the file that lists the calls that no resident host answered, one per line.

@@ -2,7 +2,7 @@
 
 use crate::connection::{self, CONNECT_TIMEOUT, ConnectionError, Deadline, SILENCE_TIMEOUT};
 use crate::paths::HostPaths;
-use hookhost_agents::ancestry::INSIDE_VARIABLE;
+use hookhost_agents::ancestry::is_inside;
 use hookhost_agents::directories::Directories;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
@@ -55,7 +55,6 @@ pub(crate) fn connect(
     deadline: Deadline<'_>,
 ) -> Result<UnixStream, ConnectionError> {
     let [mut interval, longest] = START_INTERVALS;
-    let is_inside = std::env::var_os(INSIDE_VARIABLE).is_some();
     let mut host: Option<StartingHost> = None;
     loop {
         match connection::open(paths, deadline.at_most(CONNECT_TIMEOUT)) {
@@ -64,7 +63,7 @@ pub(crate) fn connect(
             Err(error) => return Err(error),
         }
         match host.take() {
-            None if is_inside => {}
+            None if is_inside() => {}
             None => host = StartingHost::spawn(program, fixed, paths)?,
             Some(mut starting) => host = if starting.has_yielded()? { None } else { Some(starting) },
         }

@@ -1,13 +1,16 @@
 //! Calls that no resident host answered. The hook writes a line for each such call, and the next resident host records them.
 
 use crate::paths::HostPaths;
+use hookhost_agents::ancestry::is_inside;
 use hookhost_agents::clock::now;
 use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Maximum size of the file with the calls, in bytes: 1 MiB. If the file is larger, the hook does not write the call into the file, and
 /// prints an error.
@@ -15,6 +18,15 @@ const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Maximum number of attempts to open the file, if a resident host renames it at the same time.
 const MAX_OPEN_ATTEMPTS: u32 = 10;
+
+/// Maximum size of a call that a hook sends to a supervisor, in bytes.
+const MAX_NOTE: u64 = 64 * 1024;
+
+/// Time that a hook may take to send a call.
+const NOTE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Pause after a call that could not be written down.
+const NOTE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A call that no resident host answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,18 +50,76 @@ impl UnansweredCall {
         Self { agent: agent.to_owned(), point: point.to_owned(), time: now(), why: why.to_owned(), was_allowed }
     }
 
-    /// Appends the call to the file, as one line.
+    /// Appends the call to the file, as one line. In `hookhost exec`, where the file cannot be written, a supervisor does.
     ///
     /// # Errors
     /// If the file cannot be written. In this case, the log will not contain the call, and the hook can report the error only to
     /// the agent.
     pub fn note(&self, paths: &HostPaths) -> io::Result<()> {
+        if is_inside() { self.hand_over(paths) } else { self.append(paths) }
+    }
+
+    fn hand_over(&self, paths: &HostPaths) -> io::Result<()> {
+        let mut listening = paths.all_notes().into_iter().filter_map(|socket| UnixStream::connect(socket).ok());
+        let Some(mut supervisor) = listening.next() else {
+            return Err(io::Error::other("no supervisor of hookhost exec listens"));
+        };
+        supervisor.write_all(&serde_json::to_vec(self)?)
+    }
+
+    fn append(&self, paths: &HostPaths) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(paths.directory())?;
         let mut file = open_for_appending(&paths.unanswered())?;
         if file.metadata()?.len() >= MAX_BYTES {
             return Err(io::Error::other(format!("the file has more than {MAX_BYTES} bytes already")));
         }
         file.write_all(&[&serde_json::to_vec(self)?, b"\n".as_slice()].concat())
+    }
+}
+
+/// The socket at which a supervisor of `hookhost exec` takes the calls of hooks inside.
+#[derive(Debug)]
+pub struct NoteListener {
+    listener: UnixListener,
+    paths: HostPaths,
+}
+
+impl NoteListener {
+    /// Listens, and removes the sockets of supervisors that have ended.
+    ///
+    /// # Errors
+    /// If the socket cannot be made, for example because its path is too long.
+    pub fn bind(paths: &HostPaths) -> io::Result<Self> {
+        for socket in paths.all_notes() {
+            if UnixStream::connect(&socket).is_err() {
+                // Another supervisor may remove it at the same time.
+                let _ = fs::remove_file(&socket);
+            }
+        }
+        let listener = UnixListener::bind(paths.notes(std::process::id()))?;
+        Ok(Self { listener, paths: paths.clone() })
+    }
+
+    /// Writes down each call that arrives. Calls `tell` with the error of each that cannot be written down.
+    pub fn serve(self, mut tell: impl FnMut(&io::Error)) -> ! {
+        loop {
+            if let Err(error) = self.take() {
+                tell(&error);
+                std::thread::sleep(NOTE_INTERVAL);
+            }
+        }
+    }
+
+    fn take(&self) -> io::Result<()> {
+        let (hook, _) = self.listener.accept()?;
+        hook.set_read_timeout(Some(NOTE_TIMEOUT))?;
+        let mut text = Vec::new();
+        hook.take(MAX_NOTE).read_to_end(&mut text)?;
+        match serde_json::from_slice::<UnansweredCall>(&text) {
+            Ok(call) => call.append(&self.paths),
+            // A program inside can send anything. Another supervisor connects and sends nothing, to see whether this one lives.
+            Err(_) => Ok(()),
+        }
     }
 }
 

@@ -92,7 +92,9 @@ pub fn helper_exit() -> Option<ExitCode> {
         Some("launch") => session::launch(&command).into(),
         Some("probe") => ExitCode::SUCCESS,
         _ => {
-            eprintln!("exec-helper is a part of `hookhost exec`, and is not called by itself: run hookhost exec --help");
+            eprintln!(
+                "exec-helper is a part of `hookhost exec`, and is not called by itself: run hookhost exec --help"
+            );
             ExitCode::from(2)
         }
     })

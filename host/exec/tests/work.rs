@@ -212,8 +212,11 @@ fn a_path_that_is_replaced_from_outside_is_guarded_again() {
             }
             // A subshell writes, because the repair ends a process that holds the new file open.
             eventually("the new file is guarded", || {
-                ask(&mut child, &mut lines, "{ (echo evil >> \"$SETTINGS\"); } 2> /dev/null && echo open || echo closed")
-                    == "closed"
+                ask(
+                    &mut child,
+                    &mut lines,
+                    "{ (echo evil >> \"$SETTINGS\"); } 2> /dev/null && echo open || echo closed",
+                ) == "closed"
             });
             // What was written in between is of the inside. From here on nothing is.
             fs::write(&settings, "outside\n").expect("outside may");

@@ -165,12 +165,7 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
 
 /// Registers the supervisor of a program in `hookhost exec` until it closes the connection or this process ends. The frames show the
 /// supervisor that this process is alive.
-async fn supervise(
-    shared: &HostState,
-    mut input: Input,
-    mut output: OwnedWriteHalf,
-    peer: Peer,
-) -> io::Result<()> {
+async fn supervise(shared: &HostState, mut input: Input, mut output: OwnedWriteHalf, peer: Peer) -> io::Result<()> {
     let Some(process) = peer.process else { return Ok(()) };
     let _registration = shared.supervisors.register(process);
     let mut ending = shared.ending.subscribe();
@@ -256,12 +251,7 @@ type MessageFuture =
     Pin<Box<dyn Future<Output = (Option<OutgoingFrame>, mpsc::UnboundedSender<OutgoingFrame>)> + Send>>;
 
 /// Processes the messages of a kept connection concurrently, until the other side closes the connection or this process ends.
-async fn keep(
-    shared: &Arc<HostState>,
-    mut input: Input,
-    output: OwnedWriteHalf,
-    peer: Peer,
-) -> io::Result<()> {
+async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf, peer: Peer) -> io::Result<()> {
     let (sender, mut outgoing) = mpsc::unbounded_channel();
     // `Some` as long as new messages are accepted.
     let mut sender = Some(sender);

@@ -6,10 +6,12 @@ use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::output::{self, wrap::wrapped};
 use anyhow::anyhow;
-use hookhost_agents::ancestry::INSIDE_VARIABLE;
+use hookhost_agents::ancestry::is_inside;
+use hookhost_client::connection::ConnectionError;
 use hookhost_client::kept_host::KeptHost;
 use hookhost_client::paths::HostPaths;
 use hookhost_client::start;
+use hookhost_client::unanswered_calls::NoteListener;
 use hookhost_exec::policy::{Places, Policy};
 use hookhost_exec::{ExecError, MountPlan, Settings, Treatment};
 use std::ffi::OsString;
@@ -40,12 +42,8 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode, CliError> {
     }
     let state = &own.directories.state;
     // The host inside another run is kept by the supervisor of that run.
-    if variable(INSIDE_VARIABLE).is_none() {
-        // The directory of the socket must exist before it is guarded.
-        let program = start::program().map_err(CliError::not_loaded)?;
-        let host = KeptHost::start(HostPaths::below(state), program)
-            .map_err(|error| CliError::not_loaded(error).advise("hookhost doctor"))?;
-        std::thread::spawn(|| host.keep(|error| tell(&format!("each call of an agent is denied: {error}"))));
+    if !is_inside() {
+        keep_host(&HostPaths::below(state))?;
     }
     // What is guarded is looked up again, because the start of the host can create it.
     let policy = Policy::new(&places, &settings, &rows);
@@ -54,6 +52,17 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode, CliError> {
         CliError::from(anyhow!(error)).print();
         Ok(code.into())
     })
+}
+
+/// Keeps a resident host alive, and writes down the calls that it did not answer, because a hook inside can do neither.
+fn keep_host(paths: &HostPaths) -> Result<(), CliError> {
+    let not_kept = |error: ConnectionError| CliError::not_loaded(error).advise("hookhost doctor");
+    let program = start::program().map_err(CliError::not_loaded)?;
+    let host = KeptHost::start(paths.clone(), program).map_err(not_kept)?;
+    std::thread::spawn(|| host.keep(|error| tell(&format!("each call of an agent is denied: {error}"))));
+    let notes = NoteListener::bind(paths).map_err(|error| not_kept(error.into()))?;
+    std::thread::spawn(|| notes.serve(|error| tell(&format!("a call cannot be noted for the audit log: {error}"))));
+    Ok(())
 }
 
 fn started(policy: &Policy, directory: &Path, program: &[OsString], state: &Path) -> Result<ExitCode, ExecError> {
@@ -103,7 +112,10 @@ fn list(policy: &Policy, places: &Places<'_>) -> String {
     section("Keys that get their value back", restored.collect());
     let absent = policy.absent.iter().map(|absent| format!("  {}  ({})", shown(places, &absent.path), absent.reason));
     section("Taken away if they appear", absent.collect());
-    section("Not guarded", policy.gaps.iter().map(|gap| format!("  {}", wrapped(&output::printable(&gap.sentence), 2))).collect());
+    section(
+        "Not guarded",
+        policy.gaps.iter().map(|gap| format!("  {}", wrapped(&output::printable(&gap.sentence), 2))).collect(),
+    );
     text.trim_end().to_owned() + "\n"
 }
 

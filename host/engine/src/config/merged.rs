@@ -365,7 +365,8 @@ impl Config {
 const ADDED_UP: &[&str] = &["agent.hidden-variables"];
 
 /// Sections and keys that only the user's own file may have, because they weaken the user's protection.
-const USERS_ALONE: &[&str] = &["agent.passed-variables", "agents", "evidence", "mcp-proxy", "profile", "sandbox", "telemetry"];
+const USERS_ALONE: &[&str] =
+    &["agent.passed-variables", "agents", "evidence", "mcp-proxy", "profile", "sandbox", "telemetry"];
 
 /// The files combined so far.
 #[derive(Default)]
