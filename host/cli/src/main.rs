@@ -22,6 +22,7 @@ mod profile;
 mod proposals;
 mod ready;
 mod rows;
+mod sandbox;
 mod telemetry;
 mod terminal_approver;
 mod toolbox;

@@ -33,6 +33,8 @@ pub struct Counts {
     pub masked: u64,
     /// Results and texts that were kept back.
     pub withheld: u64,
+    /// Events of hooks that ran in `hookhost exec`. Only the counts of an agent have it.
+    pub sandboxed: u64,
 }
 
 impl Counts {
@@ -203,7 +205,9 @@ impl Tally {
         if record.asked_again.is_none() {
             self.total.events += 1;
             self.observed.events += u64::from(is_observed);
-            self.by_agent.entry(agent.clone()).or_default().events += 1;
+            let counts = self.by_agent.entry(agent.clone()).or_default();
+            counts.events += 1;
+            counts.sandboxed += u64::from(record.sandboxed);
         }
         if !record.calls.is_empty() {
             self.times.push(record.wall_micros());
@@ -442,7 +446,7 @@ mod tests {
                 json!({ "session": "codex:hookhost-doctor-denied", "by": ["hookhost-canary"], "cause": "verdict" }),
             ),
         ]);
-        let counts = Counts { events: 6, rejected: 2, asked: 0, changed: 1, masked: 1, withheld: 1 };
+        let counts = Counts { events: 6, rejected: 2, changed: 1, masked: 1, withheld: 1, ..Counts::default() };
         assert_eq!((tally.total, tally.failed), (counts, 1));
         assert_eq!(tally.by_agent["pi"], Counts { events: 1, changed: 1, ..Counts::default() });
         let rule = RuleName { by: "guard".into(), code: Some("git.force-push".into()) };

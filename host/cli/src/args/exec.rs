@@ -22,6 +22,14 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     pub(crate) list: bool,
 
+    /// The program is a tool of hookhost's own agent: no resident host is kept, and there are no notices
+    #[arg(long = "tool", hide = true)]
+    pub(crate) is_tool: bool,
+
+    /// The first word is the name of a shim, and its program lies behind the shim on the PATH
+    #[arg(long = "shim", hide = true)]
+    pub(crate) is_shim: bool,
+
     /// The program and its arguments
     #[arg(last = true, value_name = "PROGRAM", required_unless_present = "list")]
     pub(crate) program: Vec<OsString>,

@@ -4,7 +4,8 @@ use super::LogArgs;
 use super::period::period;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use hookhost_imports::{FORMATS, exporters};
+use hookhost_exec::export::EXPORTERS;
+use hookhost_imports::FORMATS;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,17 +37,27 @@ pub(crate) struct ImportArgs {
 const EXPORT_EXAMPLES: &str = "\
 Examples:
   hookhost rule export claude-code
-  hookhost rule export codex >> ~/.codex/rules/hookhost.rules";
+  hookhost rule export codex >> ~/.codex/rules/hookhost.rules
+  hookhost rule export cursor --sandbox";
 
-/// Print your rules in words as rules of an agent itself
+/// Print your rules in words as rules of an agent itself, or as settings of its sandbox
 ///
-/// Names each rule that the agent's own rules cannot express exactly.
+/// Names each rule or path that the agent cannot express exactly. `hookhost on` writes the settings of the sandbox into your files of the
+/// agent.
 #[derive(Debug, Args)]
 #[command(after_help = EXPORT_EXAMPLES)]
 pub(crate) struct ExportArgs {
     /// The agent
-    #[arg(value_name = "AGENT", value_parser = PossibleValuesParser::new(exporters().iter().map(|(name, _)| *name)))]
+    #[arg(value_name = "AGENT", value_parser = PossibleValuesParser::new(EXPORTERS.iter().map(|(name, _)| *name)))]
     pub(crate) agent: String,
+
+    /// Print settings of the agent's own sandbox, with the paths that `hookhost exec` guards
+    #[arg(long)]
+    pub(crate) sandbox: bool,
+
+    /// With --sandbox: the paths in this project, for the project's file
+    #[arg(long, requires = "sandbox")]
+    pub(crate) project: bool,
 }
 
 const SUGGEST_EXAMPLES: &str = "\

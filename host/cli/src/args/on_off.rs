@@ -27,6 +27,10 @@ pub(crate) struct OnArgs {
     #[arg(long, value_name = "NAME", value_enum, hide_possible_values = true)]
     pub(crate) profile: Option<Profile>,
 
+    /// Also make shims, by which the agents start in `hookhost exec`
+    #[arg(long)]
+    pub(crate) sandbox: bool,
+
     /// Only record what the rules decide, and block nothing
     #[arg(long)]
     pub(crate) observe: bool,

@@ -2,9 +2,9 @@
 
 use crate::agent_places::AgentPlaces;
 use crate::args::ExecArgs;
-use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::output::{self, wrap::wrapped};
+use crate::sandbox::{Sandbox, Shims};
 use anyhow::anyhow;
 use hookhost_agents::ancestry::is_inside;
 use hookhost_client::connection::ConnectionError;
@@ -12,11 +12,12 @@ use hookhost_client::kept_host::KeptHost;
 use hookhost_client::paths::HostPaths;
 use hookhost_client::start;
 use hookhost_client::unanswered_calls::NoteListener;
-use hookhost_exec::policy::{Places, Policy};
+use hookhost_exec::policy::Places;
 use hookhost_exec::{ExecError, MountPlan, Settings, Treatment};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -25,33 +26,50 @@ const RUNTIME_DIRECTORIES: &str = "/run/user";
 
 /// Runs the command. Must be called from the main thread, before the process has others.
 pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode, CliError> {
-    let directory = configuration::cwd()?;
     let own = AgentPlaces::here()?.with_settings()?;
-    let config = configuration::find(None, &directory)?.config;
-    let settings = configuration::sandbox(&config)?;
-    let rows: Vec<_> = config.rules().iter().map(|rule| rule.row.clone()).collect();
-    let programs = vec![std::env::current_exe().map_err(|error| anyhow!("{error}"))?, own.program().to_owned()];
-    let variable = |name: &str| std::env::var_os(name);
-    let user = rustix::process::geteuid().as_raw();
-    let places = Places::of_environment(&variable, &own.project, &directory, programs, user)
-        .ok_or_else(|| CliError::usage("your home directory cannot be found: set the variable HOME"))?;
-    let policy = Policy::new(&places, &settings, &rows);
+    let mut program = args.program.clone();
+    if args.is_shim {
+        program = behind_shim(&own, program)?;
+        if is_inside() {
+            return Err(in_its_place(&program));
+        }
+    }
+    let mut sandbox = Sandbox::here(&own)?;
     if args.list {
-        output::print(&list(&policy, &places))?;
+        output::print(&list(&sandbox))?;
         return Ok(Exit::Done.into());
     }
-    let state = &own.directories.state;
+    let host = HostPaths::below(&own.directories.state);
     // The host inside another run is kept by the supervisor of that run.
-    if !is_inside() {
-        keep_host(&HostPaths::below(state))?;
+    if !is_inside() && !args.is_tool {
+        keep_host(&host)?;
+        // The start of the host can have made what is to be guarded.
+        sandbox.look_again();
     }
-    // What is guarded is looked up again, because the start of the host can create it.
-    let policy = Policy::new(&places, &settings, &rows);
-    started(&policy, &directory, &args.program, state).or_else(|error| {
+    started(&sandbox, &program, &host, args.is_tool).or_else(|error| {
         let code = error.exit_code();
         CliError::from(anyhow!(error)).print();
         Ok(code.into())
     })
+}
+
+/// Returns a command with the program that the shim of its name stands for.
+fn behind_shim(own: &AgentPlaces, mut command: Vec<OsString>) -> Result<Vec<OsString>, CliError> {
+    let shims = Shims::of(own);
+    if let Some(name) = command.first_mut() {
+        let text = name.to_string_lossy().into_owned();
+        let found = shims.program(&text, &std::env::var_os("PATH").unwrap_or_default());
+        let why = || CliError::usage(format!("the program `{text}` is not on the PATH behind its shim in {}", shims.directory().display()));
+        *name = found.ok_or_else(|| why().advise("hookhost on --sandbox, to make the shims again"))?.into_os_string();
+    }
+    Ok(command)
+}
+
+/// Replaces this process by a program. Returns only the error.
+fn in_its_place(command: &[OsString]) -> CliError {
+    let Some((program, arguments)) = command.split_first() else { return CliError::usage("no program is named") };
+    let error = std::process::Command::new(program).args(arguments).exec();
+    anyhow!("{} cannot be started: {error}", program.display()).into()
 }
 
 /// Keeps a resident host alive, and writes down the calls that it did not answer, because a hook inside can do neither.
@@ -65,20 +83,24 @@ fn keep_host(paths: &HostPaths) -> Result<(), CliError> {
     Ok(())
 }
 
-fn started(policy: &Policy, directory: &Path, program: &[OsString], state: &Path) -> Result<ExitCode, ExecError> {
-    let plan = MountPlan::new(&policy.guards, directory, &policy.home)
+fn started(sandbox: &Sandbox, program: &[OsString], host: &HostPaths, is_quiet: bool) -> Result<ExitCode, ExecError> {
+    let Sandbox { policy, places, .. } = sandbox;
+    let plan = MountPlan::new(&policy.guards, &places.directory, &policy.home)
         .map_err(|error| ExecError::Refused(error.to_string()))?;
     let helper = std::env::current_exe()?;
-    let kept = kept_sockets(state);
-    let mut notify = |notice: &_| tell(&format!("{notice}"));
+    let kept = kept_sockets(host);
+    let mut notify = |notice: &_| {
+        if !is_quiet {
+            tell(&format!("{notice}"));
+        }
+    };
     hookhost_exec::run(&plan, program, &mut Settings { helper: &helper, kept: &kept, notify: &mut notify })
 }
 
 /// Returns the sockets in the user's runtime directory that stay reachable: those of the resident host and of ssh-agent.
-fn kept_sockets(state: &Path) -> Vec<PathBuf> {
-    let host = HostPaths::below(state).other_socket();
+fn kept_sockets(host: &HostPaths) -> Vec<PathBuf> {
     let ssh = std::env::var_os("SSH_AUTH_SOCK").map(PathBuf::from);
-    host.into_iter().chain(ssh).filter(|path| path.starts_with(RUNTIME_DIRECTORIES)).collect()
+    host.other_socket().into_iter().chain(ssh).filter(|path| path.starts_with(RUNTIME_DIRECTORIES)).collect()
 }
 
 /// Prints a notice. While a program runs, the terminal does not move to the first column by itself.
@@ -91,7 +113,7 @@ fn tell(text: &str) {
 }
 
 /// Returns the guarded paths with their reasons, and what is not guarded.
-fn list(policy: &Policy, places: &Places<'_>) -> String {
+fn list(Sandbox { policy, places, .. }: &Sandbox) -> String {
     let mut text = String::new();
     let mut section = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {

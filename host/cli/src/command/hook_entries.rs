@@ -4,6 +4,7 @@
 use crate::agent_places::AgentPlaces;
 use crate::exit::{CliError, Exit};
 use crate::output::difference;
+use crate::sandbox;
 use anyhow::anyhow;
 use hookhost::files::Lock;
 use hookhost_agents::Adapter;
@@ -73,7 +74,7 @@ fn check_projects_own(adapter: &Adapter, context: &Context<'_>) -> Result<(), Cl
     Err(failed(adapter, &why).advise("the same command without --project"))
 }
 
-/// Takes the hook out of the agent's files. Returns `None` if the agent has no files in this scope. If `is_dry`, changes nothing.
+/// Takes the hook and the settings of the agent's own sandbox out of the agent's files. Returns `None` if the agent has no files in this scope. If `is_dry`, changes nothing.
 pub(super) fn take_out(
     places: &AgentPlaces,
     adapter: &Adapter,
@@ -96,6 +97,10 @@ pub(super) fn take_out(
         return Ok(Some(found));
     }
     let _lock = lock(places)?;
+    if scope == Scope::User {
+        // They come first, because they were written after the hook.
+        sandbox::remove_export(places, agent)?;
+    }
     let taken = look()?;
     uninstall::apply(&taken.undoings).map_err(|error| failed(adapter, &error))?;
     if taken.is_whole() {

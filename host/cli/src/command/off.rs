@@ -11,6 +11,7 @@ use crate::exit::{CliError, Exit};
 use crate::interrupt::Signals;
 use crate::output::{self, one_line};
 use crate::profile::{self, Profile, RemovedProfile};
+use crate::sandbox::Shims;
 use crate::{audit_log, inside_agent};
 use anyhow::anyhow;
 use hookhost::audit::{OperatorAction, OperatorActionKind};
@@ -117,6 +118,12 @@ async fn remove(args: &OffArgs) -> Result<Exit, CliError> {
             anyhow!("interrupted: the agents that are not listed are as they were"),
         )
         .advise("hookhost off"));
+    }
+    if is_all && !args.dry_run {
+        let shims = Shims::of(&places).remove()?;
+        if !shims.is_empty() {
+            table.push(Row::done("second line", &format!("removed the shims of {}", shims.join(", "))));
+        }
     }
     let is_off = !table.has_failure();
     let had_profile = is_all && is_off && forget_rules(&places, args.dry_run, &mut table);

@@ -13,8 +13,9 @@ use crate::args::OnArgs;
 use crate::directory_rules::OBSERVES;
 use crate::exit::{CliError, Exit};
 use crate::interrupt::Signals;
-use crate::output::{difference, entry, one_line, progress::Progress, time, truncate::counted};
+use crate::output::{difference, entry, one_line, progress::Progress, quoted, time, truncate::counted};
 use crate::profile::{self, PreparedProfile, Profile};
+use crate::sandbox::{Sandbox, Shims, ability};
 use crate::{bundled, configuration, inside_agent, loading};
 use anyhow::anyhow;
 use hookhost::Config;
@@ -29,6 +30,7 @@ use hookhost_agents::{Adapter, canary};
 use hookhost_client::connection::ConnectionError;
 use hookhost_client::control;
 use hookhost_client::paths::HostPaths;
+use hookhost_exec::Ability;
 use rustix::fs::Access;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -93,6 +95,15 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
             return Err(error);
         }
     }
+    let sandbox = Sandbox::here(&places)?;
+    for installed in &installed {
+        if let Err(error) = sandbox.write_export(installed.adapter.agent().name) {
+            table.push(Row::problem(installed.adapter.agent().name, &error.message()));
+        }
+    }
+    if args.sandbox {
+        table.push(shims(&places, &installed)?);
+    }
     progress.next("proving hooks");
     prove_all(&places, installed, &cancel, &mut table).await;
     if !cancel.is_cancelled() {
@@ -113,6 +124,28 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
     }
     table.print()?;
     Ok(if has_failure { Exit::Failed } else { Exit::Done })
+}
+
+/// Makes the shims of agents, by which they start in `hookhost exec`.
+fn shims(places: &AgentPlaces, installed: &[Installed]) -> Result<Row, CliError> {
+    if let Ability::None { because } = ability() {
+        return Ok(Row::problem("second line", &format!("not possible here, because {because}")));
+    }
+    let shims = Shims::of(places);
+    let programs = installed.iter().flat_map(|installed| installed.adapter.agent().programs.iter().copied());
+    let mut made: Vec<&str> = programs.filter(|name| shims.program(name, &places.path).is_some()).collect();
+    made.dedup();
+    made.iter().try_for_each(|name| shims.write(name))?;
+    let directory = quoted(&shims.directory().to_string_lossy());
+    let says = match made.as_slice() {
+        [] => return Ok(Row::problem("second line", "no program of these agents is on the PATH")),
+        made => format!("{} start in hookhost exec, by shims in {directory}", made.join(", ")),
+    };
+    if made.iter().all(|name| shims.is_first(name, &places.path)) {
+        return Ok(Row::done("second line", &says));
+    }
+    let next = format!("put this into your shell's start file: export PATH={directory}:$PATH");
+    Ok(Row::incomplete("second line", &format!("{says}, once that directory is first on your PATH")).next(next))
 }
 
 fn interrupted(what: &str) -> CliError {

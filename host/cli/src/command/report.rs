@@ -141,9 +141,21 @@ impl Report {
         Some(format!("the rules took {} per event (median), and {} at the 99th percentile", span(median), span(p99)))
     }
 
+    /// Returns a sentence that says of each agent whether it ran in `hookhost exec`.
+    fn second_line(&self) -> Option<String> {
+        let (agents, _) = self.agents();
+        let said = |(agent, Counts { events, sandboxed, .. }): &(String, Counts)| match sandboxed {
+            0 => format!("{agent} no"),
+            all if all == events => format!("{agent} yes"),
+            some => format!("{agent} partly ({some} of {events} events)"),
+        };
+        let agents: Vec<_> = agents.iter().filter(|(_, counts)| counts.events > 0).map(said).collect();
+        (!agents.is_empty()).then(|| format!("second line (hookhost exec): {}", agents.join(", ")))
+    }
+
     /// Returns sentences about the time in which the rules had no effect.
     fn without_effect(&self) -> Vec<String> {
-        let Counts { events, rejected, asked, changed, masked, withheld } = self.tally.observed;
+        let Counts { events, rejected, asked, changed, masked, withheld, .. } = self.tally.observed;
         let mut sentences = Vec::new();
         if events > 0 {
             sentences.push(format!(
@@ -210,8 +222,8 @@ impl Report {
                 let _ = writeln!(text, "  {DIM}and {more} more{DIM:#}");
             }
         }
-        if let Some(times) = self.times_sentence() {
-            let _ = writeln!(text, "{times}");
+        for sentence in self.times_sentence().into_iter().chain(self.second_line()) {
+            let _ = writeln!(text, "{sentence}");
         }
         for sentence in self.without_effect().into_iter().chain(self.unseen_sentences()) {
             let _ = writeln!(text, "{WARNING}{sentence}{WARNING:#}");
@@ -250,8 +262,8 @@ impl Report {
                 let _ = writeln!(text, "| and {more} more | | | | | |");
             }
         }
-        if let Some(times) = self.times_sentence() {
-            let _ = writeln!(text, "\n{}.", output::capitalised(&times));
+        for sentence in self.times_sentence().into_iter().chain(self.second_line()) {
+            let _ = writeln!(text, "\n{}.", output::capitalised(&sentence));
         }
         for sentence in self.without_effect().into_iter().chain(self.unseen_sentences()) {
             let _ = writeln!(text, "\n{sentence}.");
@@ -271,7 +283,7 @@ impl Report {
             rule
         });
         let agents = tally.by_agent.iter().map(|(agent, counts)| {
-            let mut agent = json!({ "agent": agent, "events": counts.events });
+            let mut agent = json!({ "agent": agent, "events": counts.events, "sandboxed": counts.sandboxed });
             merge(&mut agent, decisions(counts));
             agent
         });
@@ -314,7 +326,7 @@ fn rows(
 }
 
 fn decisions(counts: &Counts) -> Value {
-    let Counts { rejected, asked, changed, masked, withheld, events: _ } = counts;
+    let Counts { rejected, asked, changed, masked, withheld, events: _, sandboxed: _ } = counts;
     json!({ "rejected": rejected, "asked": asked, "changed": changed, "masked": masked, "withheld": withheld })
 }
 

@@ -108,7 +108,7 @@ impl Export {
 
 /// Returns the guards of a scope: those in the project, or those outside of it.
 fn guards(policy: &Policy, scope: Scope) -> impl Iterator<Item = &Guard> {
-    policy.guards.iter().filter(move |guard| guard.path.starts_with(&policy.project) == (scope == Scope::Project))
+    policy.guards.iter().filter(move |guard| is_of(policy, &guard.path, scope))
 }
 
 /// Returns the files of a scope of which keys are restored inside, but for those of git. An agent writes such a file itself, outside of its
@@ -116,7 +116,13 @@ fn guards(policy: &Policy, scope: Scope) -> impl Iterator<Item = &Guard> {
 fn restored(policy: &Policy, scope: Scope) -> impl Iterator<Item = &std::path::Path> {
     let files = policy.restored.iter().filter(|file| file.format != FileFormat::GitConfig && file.exists);
     let paths = files.map(|file| file.path.as_path());
-    paths.filter(move |path| path.starts_with(&policy.project) == (scope == Scope::Project))
+    paths.filter(move |path| is_of(policy, path, scope))
+}
+
+/// Returns true if the file of a scope has the path. A project that contains the home has no paths of its own.
+fn is_of(policy: &Policy, path: &std::path::Path, scope: Scope) -> bool {
+    let is_in_project = path.starts_with(&policy.project) && !policy.home.starts_with(&policy.project);
+    is_in_project == (scope == Scope::Project)
 }
 
 /// Returns a file in the project, or in the directory of the user that a variable replaces.

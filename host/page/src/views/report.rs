@@ -21,7 +21,7 @@ pub(crate) struct ReportView {
 
 impl ReportView {
     pub(crate) fn render(&self) -> View {
-        let Counts { rejected, asked, changed, masked, withheld, events } = self.tally.total;
+        let Counts { rejected, asked, changed, masked, withheld, events, sandboxed: _ } = self.tally.total;
         let answers = self.tally.answers();
         let content = html! {
             div.head {

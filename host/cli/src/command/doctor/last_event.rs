@@ -19,6 +19,8 @@ pub(crate) struct LastEvent {
     pub(crate) event: EventKind,
     /// Milliseconds since the Unix epoch.
     pub(crate) time: u64,
+    /// True if the hook ran in `hookhost exec`.
+    pub(crate) is_sandboxed: bool,
 }
 
 /// The last event of each agent, by the agent's name.
@@ -53,7 +55,7 @@ impl LastEvents {
             return Check::problem("event", format!("the log cannot be read: {problem}"), "hookhost audit verify");
         }
         match self.of(agent.name) {
-            Some(LastEvent { event, time }) => {
+            Some(LastEvent { event, time, .. }) => {
                 let says = format!("{} last called hookhost on {} ({event})", agent.title, time::minute(*time));
                 Check::ok("event", says)
             }
@@ -72,7 +74,8 @@ fn events(log: &Log) -> BTreeMap<String, LastEvent> {
             && !is_canary(event.raw.as_deref().unwrap_or_default())
             && !is_canary(&event.header.session)
         {
-            events.insert(agent.to_owned(), LastEvent { event: event.event, time: event.header.time });
+            let (time, is_sandboxed) = (event.header.time, event.sandboxed);
+            events.insert(agent.to_owned(), LastEvent { event: event.event, time, is_sandboxed });
         }
     });
     events

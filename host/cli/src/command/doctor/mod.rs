@@ -8,6 +8,7 @@ mod last_event;
 mod log;
 mod passkeys;
 mod rules;
+mod second_line;
 mod sinks;
 mod words;
 
@@ -30,6 +31,7 @@ use hookhost_agents::install::prove::{self, Proof, Proofs};
 use hookhost_agents::plan::Scope;
 use hookhost_agents::{Adapter, canary};
 use hookhost_telemetry::Environment;
+use second_line::SecondLine;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::panic::resume_unwind;
@@ -44,6 +46,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     }
     // The events are read last, because a proof can make the agent call its hook.
     let events = LastEvents::read();
+    let second_line = SecondLine::examine(&places);
     let running = host::status(&places.directories);
     let shows_all = args.verbose || args.json;
     let rules = rules::check(running.as_ref().ok(), shows_all);
@@ -57,6 +60,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     let mut is_well = common.iter().all(|check| check.state != CheckState::Problem);
     for (adapter, mut diagnosis, proof) in examined {
         diagnosis.checks.push(events.check(adapter.agent()));
+        if !diagnosis.installed.is_empty() {
+            diagnosis.checks.push(second_line.check(adapter.agent(), &events));
+        }
         is_well &= diagnosis.is_well();
         objects.push(as_json(adapter, &diagnosis, proof.as_ref()));
         if args.verbose {

@@ -1,7 +1,8 @@
 //! Says what the checks found, in few sentences. With `--verbose`, `hookhost doctor` prints each check instead.
 
+use super::second_line::SANDBOX;
 use crate::output::{
-    self, one_line,
+    self, capitalised, one_line,
     style::{ADVICE, ERROR, GOOD, NAME, WARNING},
     wrap::wrapped,
 };
@@ -24,6 +25,8 @@ pub(super) fn about_agent(agent: &Agent, diagnosis: &Diagnosis) -> String {
     about_checks(&mut text, &checks);
     if is_installed {
         agent.coverage_sentences(false).iter().for_each(|sentence| output::sentence(&mut text, sentence));
+        let second_line = checks.iter().filter(|check| check.about == SANDBOX && check.state == CheckState::Ok);
+        second_line.for_each(|check| output::sentence(&mut text, &format!("{}.", capitalised(&check.says))));
     }
     next(&mut text, &checks);
     text
