@@ -12,6 +12,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `plural` | counts with the right plural |
+//! | [`launcher`] | how the agent starts programs |
 //! | [`tool`] | the tools of the agent, and the checks of their arguments |
 //! | [`context`] | instructions and skills: the model's texts besides the system prompt |
 //! | [`mcp`] | the tools of MCP servers |
@@ -59,6 +60,7 @@
 pub mod agent;
 pub mod config;
 pub mod context;
+pub mod launcher;
 pub mod mcp;
 mod plural;
 pub mod session_store;

@@ -29,10 +29,10 @@ pub(crate) struct Sandbox {
 }
 
 impl Sandbox {
-    /// Collects what is guarded in the working directory. The files that apply there must be valid.
-    pub(crate) fn here(own: &AgentPlaces) -> Result<Self, CliError> {
+    /// Collects what is guarded in the working directory. The files that apply there, or the file `chosen`, must be valid.
+    pub(crate) fn here(own: &AgentPlaces, chosen: Option<&Path>) -> Result<Self, CliError> {
         let directory = configuration::cwd()?;
-        let config = configuration::find(None, &directory)?.config;
+        let config = configuration::find(chosen, &directory)?.config;
         let settings = configuration::sandbox(&config)?;
         let rows: Vec<_> = config.rules().iter().map(|rule| rule.row.clone()).collect();
         let program = std::env::current_exe();
@@ -66,10 +66,19 @@ impl Sandbox {
     }
 }
 
-/// Removes what [`Sandbox::write_export`] wrote. Returns false if there was nothing.
-pub(crate) fn remove_export(own: &AgentPlaces, agent: &str) -> Result<bool, CliError> {
-    let records = Records { state: &own.directories.state, project: &own.project };
-    Ok(install::uninstall(agent, Scope::User, &records).map_err(anyhow::Error::new)?)
+/// Returns true if an agent's file has what [`Sandbox::write_export`] wrote.
+pub(crate) fn has_export(own: &AgentPlaces, agent: &str) -> bool {
+    install::is_installed(agent, Scope::User, &records(own))
+}
+
+/// Removes what [`Sandbox::write_export`] wrote.
+pub(crate) fn remove_export(own: &AgentPlaces, agent: &str) -> Result<(), CliError> {
+    install::uninstall(agent, Scope::User, &records(own)).map_err(anyhow::Error::new)?;
+    Ok(())
+}
+
+fn records(own: &AgentPlaces) -> Records<'_> {
+    Records { state: &own.directories.state, project: &own.project }
 }
 
 /// Finds out what this system can enforce.

@@ -1,20 +1,37 @@
-//! Collects the tools of a run: built-in tools, tools of plugins, and tools of MCP servers.
+//! Collects the tools of a run: built-in tools, tools of plugins, and tools of MCP servers. The programs that they start run in
+//! `hookhost exec`, where the system allows it.
 
 use crate::configuration;
 use crate::exit::CliError;
+use crate::sandbox::ability;
+use anyhow::anyhow;
 use hookhost::{Config, Host};
 use hookhost_agent::config::AgentSection;
+use hookhost_agent::launcher::Launcher;
 use hookhost_agent::tool::{Toolbox, adopt_orphans};
+use hookhost_agents::ancestry::is_inside;
+use hookhost_exec::Ability;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Returns the tools, and a notice for each tool that is left out and for each restriction.
-pub(crate) async fn toolbox(
+/// The tools, and how they start programs.
+#[derive(Clone, Debug)]
+pub(crate) struct Tools {
+    pub(crate) toolbox: Toolbox,
+    pub(crate) launcher: Launcher,
+}
+
+/// Returns the tools, and a notice for each tool that is left out and for each restriction. `chosen` is the configuration file that the user
+/// names.
+pub(crate) async fn tools(
     host: &Host,
     config: &Config,
     section: &AgentSection,
     workspace: &Path,
-) -> Result<(Toolbox, Vec<String>), CliError> {
+    chosen: Option<&Path>,
+    is_unguarded: bool,
+) -> Result<(Tools, Vec<String>), CliError> {
     // This must happen before the first program starts, so that processes that leave their process group can be found at the end.
     let mut notices = Vec::new();
     if let Err(error) = adopt_orphans() {
@@ -27,16 +44,38 @@ pub(crate) async fn toolbox(
             "tools do not get {names}: a secret is not passed on; to pass one, name it in `passed-variables` of [agent]"
         ));
     }
+    let mut launcher = Launcher { hidden_variables: hidden_variables(config, section)?, ..Launcher::default() };
+    // Inside, the programs are guarded as this one is.
+    if !is_unguarded && !is_inside() {
+        match ability() {
+            Ability::None { because } => {
+                notices.push(format!("the kernel guards no files from what tools start, because {because}"));
+            }
+            _ => launcher.wrapper = wrapper(chosen)?,
+        }
+    }
     let mcp = configuration::mcp(config)?;
     let builtin = Toolbox::builtin().and_then(|tools| tools.with_plugins(host)).map_err(anyhow::Error::new)?;
-    let started = mcp.start(workspace, &hidden_variables(config, section)?).await;
+    let started = mcp.start(workspace, &launcher).await;
     let tools = started.tools.into_iter().try_fold(builtin, |tools, tool| tools.with(Arc::new(tool)));
     notices.extend(started.notices);
-    Ok((tools.map_err(anyhow::Error::new)?, notices))
+    Ok((Tools { toolbox: tools.map_err(anyhow::Error::new)?, launcher }, notices))
+}
+
+/// Returns the words before a program that starts in `hookhost exec`.
+fn wrapper(chosen: Option<&Path>) -> Result<Vec<OsString>, CliError> {
+    let own = std::env::current_exe().map_err(|error| anyhow!("the program hookhost cannot be found: {error}"))?;
+    let mut words: Vec<OsString> = vec![own.into(), "exec".into(), "--tool".into()];
+    if let Some(file) = chosen {
+        let file = std::path::absolute(file).map_err(|error| anyhow!("{}: {error}", file.display()))?;
+        words.extend(["--config".into(), file.into()]);
+    }
+    words.push("--".into());
+    Ok(words)
 }
 
 /// Returns the environment variables that no child process of the agent inherits.
-pub(crate) fn hidden_variables(config: &Config, section: &AgentSection) -> Result<Vec<String>, CliError> {
+fn hidden_variables(config: &Config, section: &AgentSection) -> Result<Vec<String>, CliError> {
     let mut variables = section.hidden_variables(names_of_environment());
     variables.extend(configuration::mcp(config)?.key_variables());
     Ok(variables)

@@ -32,6 +32,7 @@ pub use dialogue::Dialogue;
 pub use report::{AgentEvent, RecordingReporter, RejectionReport, Reporter};
 
 use crate::context::{Context, SkillTool};
+use crate::launcher::Launcher;
 use crate::session_store::{SessionStore, SessionStoreError};
 use crate::tool::{Tool as _, Toolbox, ToolboxError, Workspace, WorkspaceError};
 use hookhost::Host;
@@ -117,8 +118,8 @@ pub struct AgentConfig {
     pub sessions_dir: Option<PathBuf>,
     /// Policy for retries of failed requests.
     pub retry: RetryPolicy,
-    /// Environment variables that commands do not inherit. Default: `ANTHROPIC_API_KEY` and `OPENAI_API_KEY`.
-    pub hidden_variables: Vec<String>,
+    /// How programs are started. Default: directly, without `ANTHROPIC_API_KEY` and `OPENAI_API_KEY`.
+    pub launcher: Launcher,
 }
 
 impl AgentConfig {
@@ -146,7 +147,7 @@ impl AgentConfig {
             interactive: false,
             sessions_dir: None,
             retry: RetryPolicy::default(),
-            hidden_variables: builtin::key_variables(),
+            launcher: Launcher { hidden_variables: builtin::key_variables(), ..Launcher::default() },
         }
     }
 

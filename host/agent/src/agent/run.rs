@@ -108,7 +108,7 @@ impl<'a> Run<'a> {
         let cancel = cancel.child_token();
         let context = ToolContext {
             workspace: Arc::new(workspace.clone()),
-            hidden_variables: config.hidden_variables.clone().into(),
+            launcher: Arc::new(config.launcher.clone()),
             cancel: cancel.clone(),
             call: String::new(),
             plugin_tools: Some(open.session.plugin_tools()),

@@ -118,7 +118,7 @@ impl AgentSection {
             config.system_prompt.clone_from(prompt);
         }
         config.retry = self.retry();
-        config.hidden_variables = self.hidden_variables(hidden::names_of_environment());
+        config.launcher.hidden_variables = self.hidden_variables(hidden::names_of_environment());
         config
     }
 }
@@ -184,7 +184,7 @@ mod tests {
     fn every_key_variable_is_hidden_from_commands() {
         let section = section("key-variable = 'A'\n[providers.x]\nkind = 'openai'\nkey-variable = 'B'\n");
         let config = section.agent_config(Path::new("/"), "m");
-        let hidden = config.hidden_variables;
+        let hidden = config.launcher.hidden_variables;
         assert!(
             ["A", "ANTHROPIC_API_KEY", "B", "GROQ_API_KEY"].iter().all(|name| hidden.contains(&(*name).to_owned()))
         );

@@ -28,6 +28,7 @@ pub use server::MAX_BLOCKS;
 pub use tool::McpTool;
 pub use unanswered::MAX_UNANSWERED;
 
+use crate::launcher::Launcher;
 use futures_util::future::join_all;
 use server::Server;
 use std::path::Path;
@@ -105,11 +106,11 @@ pub enum McpError {
 }
 
 impl McpSection {
-    /// Starts all enabled servers concurrently and asks for their tools. Programs run without the environment variables in `hidden`. Their
+    /// Starts all enabled servers concurrently and asks for their tools. Programs are started by `launcher`. Their
     /// working directory is `workspace`, unless the section gives another directory.
-    pub async fn start(&self, workspace: &Path, hidden: &[String]) -> StartedServers {
+    pub async fn start(&self, workspace: &Path, launcher: &Launcher) -> StartedServers {
         let enabled = self.servers.iter().filter(|(_, section)| section.enabled);
-        let starting = enabled.map(|(name, section)| Server::start(name, section, workspace, hidden));
+        let starting = enabled.map(|(name, section)| Server::start(name, section, workspace, launcher));
         let mut started = StartedServers::default();
         for server in join_all(starting).await {
             match server {

@@ -6,6 +6,7 @@ use super::section::{Connection, ServerSection};
 use super::tool::ListedTool;
 use super::unanswered::AnsweringTransport;
 use super::{MAX_TOOLS, McpError, answer};
+use crate::launcher::Launcher;
 use crate::tool::ToolOutput;
 use hookhost::schema::Schema;
 use hookhost_models::origin::{carries_a_key, is_in_the_clear};
@@ -28,7 +29,6 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::Command;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -84,12 +84,12 @@ impl Server {
         name: &str,
         section: &ServerSection,
         workspace: &Path,
-        hidden: &[String],
+        launcher: &Launcher,
     ) -> Result<(Self, ToolList), McpError> {
         let limit = section.start_seconds.unwrap_or(DEFAULT_START_SECONDS);
         let starting = async {
             let server = match section.reached(name)? {
-                Connection::Program(command) => Self::program(name, command, section, workspace, hidden).await,
+                Connection::Program(command) => Self::program(name, command, section, workspace, launcher).await,
                 Connection::Service(url) => Self::service(name, url, section).await,
             }?;
             let offer = server.offer(section).await?;
@@ -106,14 +106,11 @@ impl Server {
         command: &str,
         section: &ServerSection,
         workspace: &Path,
-        hidden: &[String],
+        launcher: &Launcher,
     ) -> Result<Self, McpError> {
         let failed = |reason: String| McpError::Start { server: name.to_owned(), command: command.to_owned(), reason };
-        let mut starting = Command::new(command);
+        let mut starting = launcher.command(command);
         starting.args(&section.args).current_dir(section.cwd.as_deref().unwrap_or(workspace));
-        for variable in hidden {
-            starting.env_remove(variable);
-        }
         starting.envs(&section.env).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut group = ProcessGroup::start(&mut starting).map_err(|error| failed(error.to_string()))?;
         let (Some(input), Some(output), Some(errors)) = group.take_pipes() else {

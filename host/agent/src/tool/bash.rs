@@ -17,7 +17,6 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
-use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
 /// Name of the tool.
@@ -102,13 +101,10 @@ impl Tool for Bash {
 /// Starts the command. Both output streams share one pipe, which preserves their order.
 fn start(command: &str, context: &ToolContext) -> io::Result<(ProcessGroup, Receiver)> {
     let (reader, writer) = io::pipe()?;
-    let mut bash = Command::new("bash");
+    let mut bash = context.launcher.command("bash");
     bash.arg("-c").arg(command);
     bash.current_dir(context.workspace.root());
     bash.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-    for variable in context.hidden_variables.iter() {
-        bash.env_remove(variable);
-    }
     let group = ProcessGroup::start(&mut bash)?;
     // `bash` holds the pipe's writing end until here.
     drop(bash);

@@ -27,6 +27,7 @@ pub use write_file::WriteFile;
 
 pub(crate) use capped_output::capped;
 
+use crate::launcher::Launcher;
 use async_trait::async_trait;
 use hookhost::contract::ToolOrigin;
 use hookhost::session::PluginTools;
@@ -61,8 +62,8 @@ pub trait Tool: Send + Sync + Debug {
 pub struct ToolContext {
     /// Project of the agent.
     pub workspace: Arc<Workspace>,
-    /// Environment variables that commands must not inherit, such as the provider's API key.
-    pub hidden_variables: Arc<[String]>,
+    /// How programs are started.
+    pub launcher: Arc<Launcher>,
     /// Cancelled when the call must end at once.
     pub cancel: CancellationToken,
     /// Identifier of the call.
@@ -72,12 +73,12 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    /// Creates a context outside of a session, with no hidden variables and a new cancellation token.
+    /// Creates a context outside of a session, which starts programs directly, with no hidden variables and a new cancellation token.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
         Self {
             workspace: Arc::new(workspace),
-            hidden_variables: Arc::new([]),
+            launcher: Arc::default(),
             cancel: CancellationToken::new(),
             call: String::new(),
             plugin_tools: None,

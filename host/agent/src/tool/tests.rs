@@ -176,7 +176,7 @@ async fn bash_caps_its_output_and_says_how_much_was_cut() {
 async fn bash_does_not_inherit_hidden_variables() {
     let mut fixture = Fixture::new();
     // Any variable that is surely set serves as a key.
-    fixture.context.hidden_variables = Arc::new(["PATH".into()]);
+    fixture.context.launcher = Arc::new(Launcher { hidden_variables: vec!["PATH".into()], ..Launcher::default() });
     let output = fixture.call("bash", json!({ "command": "export -p | grep -c ' PATH='" })).await.unwrap();
     assert_eq!(output.text, "0\n[exit code 1]");
 }

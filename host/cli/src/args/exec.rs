@@ -2,6 +2,7 @@
 
 use clap::Args;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 const EXEC_EXAMPLES: &str = "\
 Examples:
@@ -21,6 +22,10 @@ pub(crate) struct ExecArgs {
     /// Show what is guarded here, and why, and start nothing
     #[arg(long)]
     pub(crate) list: bool,
+
+    /// Use only the rules of this configuration file [default: your own hookhost.toml, and the project's if you have approved it]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 
     /// The program is a tool of hookhost's own agent: no resident host is kept, and there are no notices
     #[arg(long = "tool", hide = true)]

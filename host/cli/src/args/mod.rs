@@ -270,6 +270,10 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 
+    /// Do not run what tools start in `hookhost exec`
+    #[arg(long)]
+    pub(crate) no_sandbox: bool,
+
     #[command(flatten)]
     pub(crate) approve: ApproveArgs,
 }

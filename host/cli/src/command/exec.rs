@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode, CliError> {
             return Err(in_its_place(&program));
         }
     }
-    let mut sandbox = Sandbox::here(&own)?;
+    let mut sandbox = Sandbox::here(&own, args.config.as_deref())?;
     if args.list {
         output::print(&list(&sandbox))?;
         return Ok(Exit::Done.into());
@@ -59,7 +59,12 @@ fn behind_shim(own: &AgentPlaces, mut command: Vec<OsString>) -> Result<Vec<OsSt
     if let Some(name) = command.first_mut() {
         let text = name.to_string_lossy().into_owned();
         let found = shims.program(&text, &std::env::var_os("PATH").unwrap_or_default());
-        let why = || CliError::usage(format!("the program `{text}` is not on the PATH behind its shim in {}", shims.directory().display()));
+        let why = || {
+            CliError::usage(format!(
+                "the program `{text}` is not on the PATH behind its shim in {}",
+                shims.directory().display()
+            ))
+        };
         *name = found.ok_or_else(|| why().advise("hookhost on --sandbox, to make the shims again"))?.into_os_string();
     }
     Ok(command)

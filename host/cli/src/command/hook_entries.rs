@@ -93,11 +93,12 @@ pub(super) fn take_out(
     };
     let found = look()?;
     // Where hookhost is not, nothing needs to be written.
-    if is_dry || found.is_nothing() {
+    let has_export = scope == Scope::User && sandbox::has_export(places, agent);
+    if is_dry || found.is_nothing() && !has_export {
         return Ok(Some(found));
     }
     let _lock = lock(places)?;
-    if scope == Scope::User {
+    if has_export {
         // They come first, because they were written after the hook.
         sandbox::remove_export(places, agent)?;
     }

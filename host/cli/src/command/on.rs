@@ -95,7 +95,7 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
             return Err(error);
         }
     }
-    let sandbox = Sandbox::here(&places)?;
+    let sandbox = Sandbox::here(&places, None)?;
     for installed in &installed {
         if let Err(error) = sandbox.write_export(installed.adapter.agent().name) {
             table.push(Row::problem(installed.adapter.agent().name, &error.message()));

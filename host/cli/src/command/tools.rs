@@ -11,7 +11,7 @@ use crate::output::{
     self, one_line,
     style::{DIM, NAME, WARNING},
 };
-use crate::toolbox::toolbox;
+use crate::toolbox;
 use hookhost::contract::ToolOrigin;
 use hookhost_agent::agent::OfferedTool;
 use serde_json::{Value, json};
@@ -26,10 +26,10 @@ pub(crate) async fn run(args: &ToolsArgs) -> Result<Exit, CliError> {
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), None)?;
     let (tools, left_out) = tokio::select! {
-        tools = toolbox(&host, &config, &section, &directory) => tools?,
+        tools = toolbox::tools(&host, &config, &section, &directory, args.configuration.config.as_deref(), false) => tools?,
         () = cancel.cancelled() => return Err(interrupted()),
     };
-    let offered = settings(&config, &section, &directory, "")?.offered(&tools);
+    let offered = settings(&section, &directory, "", tools.launcher)?.offered(&tools.toolbox);
     if args.json {
         output::print_json(&as_json(&offered, &left_out))?;
     } else {

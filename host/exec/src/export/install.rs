@@ -156,6 +156,11 @@ fn write(file: &SettingsFile, record: &ExportRecord) -> Result<(), FileRefusal> 
     file.replace(&text, false).map(drop)
 }
 
+/// Returns true if there is a record of an export.
+pub fn is_installed(agent: &str, scope: Scope, records: &Records<'_>) -> bool {
+    records.path(agent, scope).exists()
+}
+
 /// Removes an export from the agent's file. Returns false if nothing was written there. Call it before the hook is removed from the same
 /// file, so that both find the content that they wrote.
 ///

@@ -2,9 +2,9 @@
 
 use super::LastEvents;
 use crate::agent_places::AgentPlaces;
+use crate::configuration;
 use crate::output::quoted;
 use crate::sandbox::{Shims, ability};
-use crate::configuration;
 use hookhost_agents::Agent;
 use hookhost_agents::install::check::Check;
 use hookhost_exec::Ability;
@@ -41,7 +41,8 @@ impl<'a> SecondLine<'a> {
             && !self.shims.is_first(name, &self.places.path)
         {
             let directory = quoted(&self.shims.directory().to_string_lossy());
-            let says = format!("second line: no, because {directory} is not the first directory of the PATH with `{name}`");
+            let says =
+                format!("second line: no, because {directory} is not the first directory of the PATH with `{name}`");
             return Check::problem(SANDBOX, says, format!("put it first on your PATH: export PATH={directory}:$PATH"));
         }
         if !events.of(agent.name).is_some_and(|event| event.is_sandboxed) {

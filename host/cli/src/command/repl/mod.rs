@@ -21,12 +21,12 @@ use crate::output::{
     style::{DIM, ERROR, NAME, WARNING},
 };
 use crate::terminal_approver::{self, Answering};
+use crate::toolbox::Tools;
 use completer::Choices;
 use editor::{LineEditor, LineInput, PROMPT};
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{Agent, Dialogue, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Overrides, ProviderChoice};
-use hookhost_agent::tool::Toolbox;
 use hookhost_models::message::TokenUsage;
 use hookhost_resident::Pause;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ struct Repl<'a> {
     workspace: PathBuf,
     options: &'a AgentOptions,
     answering: Answering,
-    tools: Toolbox,
+    tools: Tools,
     agent: Agent,
     /// The provider and the model.
     model: (String, String),
@@ -107,10 +107,9 @@ impl<'a> Repl<'a> {
     ) -> Result<Self, CliError> {
         let chosen = command::run::choose(&section, command::run::overrides(options), WithoutKey::Ask).await?;
         let model = named(&chosen);
-        let tools = command::run::tools(&host, &config, &section, &workspace).await?;
+        let tools = command::run::tools(&host, &config, &section, &workspace, options).await?;
         let interactive = answering.is_somebody_there();
-        let agent =
-            command::run::agent(host.clone(), &config, &section, chosen, tools.clone(), &workspace, interactive)?;
+        let agent = command::run::agent(host.clone(), &section, chosen, tools.clone(), &workspace, interactive)?;
         let people = Arc::new(ForPeople::folding());
         let reporter = Arc::clone(&people) as _;
         let watcher = watch::watch(host.clone(), &options.configuration, &workspace, config.clone(), reporter);
@@ -312,10 +311,10 @@ impl<'a> Repl<'a> {
         let overrides = Overrides::new(Some(provider), model, script);
         let chosen = command::run::choose(&self.section, overrides, WithoutKey::Ask).await?;
         let model = named(&chosen);
-        let (config, section) = (self.loaded(), &self.section);
+        let section = &self.section;
         let (tools, interactive) = (self.tools.clone(), self.answering.is_somebody_there());
         let directory: &Path = &self.workspace;
-        self.agent = command::run::agent(self.host.clone(), &config, section, chosen, tools, directory, interactive)?;
+        self.agent = command::run::agent(self.host.clone(), section, chosen, tools, directory, interactive)?;
         *self.choices.provider.lock().unwrap_or_else(PoisonError::into_inner) = model.0.clone();
         self.model = model;
         self.end_session().await;

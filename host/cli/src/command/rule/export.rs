@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, CliError> {
 fn sandbox(args: &ExportArgs) -> Result<Exit, CliError> {
     let own = AgentPlaces::here()?.with_settings()?;
     let scope = if args.project { Scope::Project } else { Scope::User };
-    let export = Sandbox::here(&own)?.export(&args.agent, scope);
+    let export = Sandbox::here(&own, None)?.export(&args.agent, scope);
     let export = export.ok_or_else(|| CliError::usage("there is no such agent"))?;
     let _ = output::print_exactly(&export.text())?;
     let mut note = String::new();

@@ -14,15 +14,15 @@ use crate::loading;
 use crate::nearest::nearest;
 use crate::output;
 use crate::terminal_approver;
-use crate::toolbox::{hidden_variables, toolbox};
+use crate::toolbox::{self, Tools};
 use anyhow::anyhow;
 use hookhost::contract::Cause;
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{Agent, AgentConfig, AgentError, AgentEvent, Reporter, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Overrides, ProviderChoice};
 use hookhost_agent::context::{Context, Sources};
+use hookhost_agent::launcher::Launcher;
 use hookhost_agent::session_store::Header;
-use hookhost_agent::tool::Toolbox;
 use hookhost_models::ProviderError;
 use hookhost_models::section::SectionError;
 use report::{ForPeople, ForPrograms};
@@ -57,13 +57,13 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
     let begin = async {
         let chosen = choose(&section, overrides(options), WithoutKey::Stop).await?;
-        Ok::<_, CliError>((chosen, tools(&host, &config, &section, &workspace).await?))
+        Ok::<_, CliError>((chosen, tools(&host, &config, &section, &workspace, options).await?))
     };
     let (chosen, tools) = tokio::select! {
         begun = begin => begun?,
         () = cancel.cancelled() => return audit_log::finish(&host, Err(interrupted())).await,
     };
-    let agent = agent(host.clone(), &config, &section, chosen, tools, &workspace, interactive)?;
+    let agent = agent(host.clone(), &section, chosen, tools, &workspace, interactive)?;
 
     let people = (!args.json).then(|| Arc::new(ForPeople::default()));
     let reporter: Arc<dyn Reporter> = match &people {
@@ -218,8 +218,10 @@ pub(crate) async fn tools(
     config: &Config,
     section: &AgentSection,
     workspace: &Path,
-) -> Result<Toolbox, CliError> {
-    let (tools, left_out) = toolbox(host, config, section, workspace).await?;
+    options: &AgentOptions,
+) -> Result<Tools, CliError> {
+    let chosen = options.configuration.config.as_deref();
+    let (tools, left_out) = toolbox::tools(host, config, section, workspace, chosen, options.no_sandbox).await?;
     for notice in left_out {
         output::note(&output::notice(&notice));
     }
@@ -229,10 +231,9 @@ pub(crate) async fn tools(
 /// Builds an agent for this workspace.
 pub(crate) fn agent(
     host: Host,
-    config: &Config,
     section: &AgentSection,
     chosen: ProviderChoice,
-    tools: Toolbox,
+    tools: Tools,
     workspace: &Path,
     interactive: bool,
 ) -> Result<Agent, CliError> {
@@ -240,14 +241,14 @@ pub(crate) fn agent(
     for notice in notices {
         output::note(&output::notice(&notice));
     }
-    let mut settings = settings(config, section, workspace, &model)?;
+    let mut settings = settings(section, workspace, &model, tools.launcher)?;
     if let Some(most) = limits.max_output_tokens {
         settings.max_output_tokens = settings.max_output_tokens.min(most);
     }
     settings.interactive = interactive;
     settings.context_window = limits.context_window;
     settings.sessions_dir = Some(session::directory()?);
-    let mut builder = Agent::builder(host, provider, tools, settings);
+    let mut builder = Agent::builder(host, provider, tools.toolbox, settings);
     for (provider, models) in others {
         builder = builder.models(provider, models).map_err(anyhow::Error::new)?;
     }
@@ -256,17 +257,17 @@ pub(crate) fn agent(
 
 /// Returns the agent's settings for this workspace, which do not depend on the provider.
 pub(crate) fn settings(
-    config: &Config,
     section: &AgentSection,
     workspace: &Path,
     model: &str,
+    launcher: Launcher,
 ) -> Result<AgentConfig, CliError> {
     let mut settings = section.agent_config(workspace, model);
     let places = configuration::places()?;
     let mut sources = Sources::of(workspace);
     (sources.config, sources.home) = (Some(places.config), places.home);
     settings.context = Context::gather(&sources);
-    settings.hidden_variables = hidden_variables(config, section)?;
+    settings.launcher = launcher;
     Ok(settings)
 }
 
