@@ -123,7 +123,7 @@ pub static NAMES: [Name; 47] = [
     },
     name("session.depth", Type::Int, Event, "the number of sub-agents that the call is in"),
     name("session.headless", Type::Bool, Event, "true if nobody can answer a question"),
-    name("session.sandboxed", Type::Bool, Facts, "true if the agent has its own namespaces"),
+    name("session.sandboxed", Type::Bool, Facts, "true if the agent runs in `hookhost exec`"),
     name("cwd", Type::String, Event, "the working directory"),
     name("workspace", Type::String, Event, "the root of the workspace"),
     name("user", Type::String, Facts, "the user that the agent runs as"),
