@@ -2,6 +2,7 @@
 
 use hookhost_tests::{Entry, User};
 use serde_json::{Value, json};
+use std::fs;
 use std::process::Stdio;
 
 const BYE: &str = "[[turn]]\ntext = \"Bye.\"\n";
@@ -233,4 +234,22 @@ fn a_run_in_which_every_task_failed_does_not_end_with_0() {
     // The user's own, and all that plugins may add.
     assert_eq!(failed.count(), 65);
     assert_eq!(user.sessions()[0]["status"], "error");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_tools_start_runs_inside_unless_the_user_says_no() {
+    let user = User::new();
+    let script = "[[turn]]\ntext = \"I look.\"\ncall = [{ tool = \"bash\", arguments = { command = \"echo inside=$HOOKHOST_INSIDE; exit 3\" } }]\n[[turn]]\ntext = \"Done.\"\n";
+    fs::write(user.project().join("script.toml"), script).unwrap();
+    let inside = user.run(["run", "--script", "script.toml", "look"]);
+    assert!(
+        inside.expect(0, &[]).stderr.contains("inside=1") && inside.stderr.contains("[exit code 3]"),
+        "{inside:#?}"
+    );
+    let outside = user.run(["run", "--no-sandbox", "--script", "script.toml", "look"]);
+    assert!(
+        outside.expect(0, &[]).stderr.contains("inside=\n") && outside.stderr.contains("[exit code 3]"),
+        "{outside:#?}"
+    );
 }

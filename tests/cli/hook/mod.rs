@@ -8,6 +8,7 @@ mod crowd;
 mod directories;
 mod every_agent;
 mod full_disk;
+mod inside;
 mod labels;
 mod limits;
 mod locks;

@@ -265,3 +265,53 @@ fn on_removes_the_plugins_of_another_version_that_no_configuration_names() {
     assert_eq!(left.len() + 1, plugins.len(), "{left:?}");
     assert!(!owner.path(old).exists());
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn shims_start_agents_inside_once_their_directory_is_first_and_off_removes_them() {
+    let owner = Owner::new(&AGENTS[..1]);
+    let says = "[ \"$*\" = --version ] && echo 2.1.330 || { echo inside=$HOOKHOST_INSIDE $*; echo x >> ~/.claude/settings.json; }";
+    let claude = owner.program("claude", says);
+    let on = owner.run(&["on", "--sandbox"]);
+    let shims = owner.path("state/bin");
+    assert!(row(&on, "second line").starts_with("! claude start in hookhost exec, by shims in "), "{on:#?}");
+    assert!(on.stdout.contains(&format!("export PATH={}:$PATH", shims.display())), "{on:#?}");
+    // Not first on the PATH.
+    let doctor = owner.run(&["doctor", "claude-code"]);
+    assert!(doctor.stdout.contains("is not the first directory of the PATH with `claude`"), "{doctor:#?}");
+    let first = format!("{}:{}:/usr/bin:/bin", shims.display(), claude.parent().unwrap().display());
+    let with = |arguments: &[&str]| Ended::of(owner.command(arguments).env("PATH", &first));
+    assert!(row(&with(&["on", "--sandbox"]), "second line").starts_with("✓ claude start in hookhost exec"));
+    let settings = fs::read(owner.path(".claude/settings.json")).unwrap();
+    let like = owner.command(&[]);
+    let mut shim = std::process::Command::new(shims.join("claude"));
+    shim.args(["a", "b  c"]).envs(like.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("PATH", &first);
+    let ran = Ended::of(&mut shim);
+    assert_eq!(ran.stdout, "inside=1 a b c\n", "{ran:#?}");
+    assert_eq!(fs::read(owner.path(".claude/settings.json")).unwrap(), settings);
+    // Inside, the shim starts the program itself.
+    let nested = Ended::of(shim.env("HOOKHOST_INSIDE", "1").args(["d"]));
+    assert_eq!(nested.stdout, "inside=1 a b c d\n", "{nested:#?}");
+    let off = with(&["off"]);
+    assert_eq!(row(&off, "second line"), "✓ removed the shims of claude");
+    assert!(!shims.exists());
+}
+
+#[test]
+fn on_writes_the_guarded_paths_into_the_agents_own_sandbox_and_off_takes_them_out() {
+    let owner = Owner::new(&AGENTS[..1]);
+    owner.write(AGENTS[0].file, "{ \"sandbox\": { \"filesystem\": { \"denyWrite\": [\"~/mine\"] } } }");
+    let denied = || {
+        let text = fs::read_to_string(owner.path(AGENTS[0].file)).unwrap();
+        let settings: serde_json::Value = serde_json::from_str(&text).unwrap();
+        settings["sandbox"]["filesystem"]["denyWrite"].to_string()
+    };
+    owner.run(&["on"]).expect(0, &[]);
+    assert!(denied().contains("\"~/mine\"") && denied().contains(".claude/settings.json"), "{}", denied());
+    let once = denied();
+    owner.run(&["on"]).expect(0, &[]);
+    assert_eq!(denied(), once, "the second time, nothing changes");
+    let off = owner.run(&["off"]);
+    assert!(row(&off, "claude-code").contains("byte for byte"), "{off:#?}");
+    assert_eq!(denied(), "[\"~/mine\"]");
+}

@@ -401,7 +401,7 @@ mod tests {
         for key in ["key-variable = 'PATH'", "header-variables = { X-Key = 'PATH' }"] {
             let text = format!("[far]\nurl = 'http://192.0.2.1/mcp'\n{key}\n");
             let section: super::super::McpSection = toml::from_str(&text).unwrap();
-            let started = Server::start("far", &section.servers["far"], Path::new("/"), &[]).await;
+            let started = Server::start("far", &section.servers["far"], Path::new("/"), &Launcher::default()).await;
             let error = started.map(drop).unwrap_err().to_string();
             assert!(error.contains("the MCP server far") && error.contains("in the clear"), "{error}");
         }
