@@ -91,6 +91,34 @@ pub enum Notice {
         /// The directory.
         path: PathBuf,
     },
+    /// A guarded file that did not exist has appeared, and was moved away.
+    Quarantined {
+        /// The guarded path, or a symbolic link that was made on the way to it.
+        path: PathBuf,
+        /// Where it is now.
+        moved_to: PathBuf,
+    },
+    /// Guarded keys of a file have the values of the start again.
+    KeysRestored {
+        /// The file.
+        path: PathBuf,
+        /// The keys that were changed, as the policy names them.
+        keys: Vec<String>,
+    },
+    /// A file whose guarded keys could not be read has the text of the start again.
+    TextRestored {
+        /// The file.
+        path: PathBuf,
+        /// Where the unreadable text is now; `None` if there was none.
+        moved_to: Option<PathBuf>,
+    },
+    /// A path cannot be watched or put right.
+    NotWatched {
+        /// The path.
+        path: PathBuf,
+        /// Why, as the end of a sentence after "because".
+        because: String,
+    },
 }
 
 impl fmt::Display for Notice {
@@ -113,6 +141,29 @@ impl fmt::Display for Notice {
             }
             Self::ModeRestored { path } => {
                 write!(formatter, "{} had lost its owner's permissions, and has them again", path.display())
+            }
+            Self::Quarantined { path, moved_to } => write!(
+                formatter,
+                "{} appeared while the program runs, and is guarded, so it was moved to {}: if you made it, move it \
+                 back after the run",
+                path.display(),
+                moved_to.display()
+            ),
+            Self::KeysRestored { path, keys } => write!(
+                formatter,
+                "{} has the values of the start again at {}: change them outside, when the program has ended",
+                path.display(),
+                keys.join(", ")
+            ),
+            Self::TextRestored { path, moved_to } => {
+                write!(formatter, "{} could not be read, and has the text of the start again", path.display())?;
+                match moved_to {
+                    Some(moved_to) => write!(formatter, "; what was there is at {}", moved_to.display()),
+                    None => Ok(()),
+                }
+            }
+            Self::NotWatched { path, because } => {
+                write!(formatter, "{} is not guarded, because {because}", path.display())
             }
         }
     }

@@ -20,6 +20,7 @@ use crate::error::{ExecError, Notice};
 use crate::failure::{Failure, Step, kept};
 use crate::namespace::map_identities;
 use crate::plan::MountPlan;
+use crate::services::Services;
 use crate::settings::{HELPER_WORD, Settings};
 use crate::terminal::Terminal;
 
@@ -63,10 +64,26 @@ pub(crate) fn run_with(
     descriptors: &[BorrowedFd<'_>; 3],
     signals: &[i32],
 ) -> Result<(Mechanism, u8), ExecError> {
-    let Some(program) = command.first() else { return Err(ExecError::NoProgram) };
-    let failure = match Run::start(Mechanism::Namespaces, plan, command, settings, descriptors, signals)?
-        .finish(program, None)?
-    {
+    if command.is_empty() {
+        return Err(ExecError::NoProgram);
+    }
+    let mut services = Services::start(settings)?;
+    let result = run_served(plan, command, settings, &mut services, descriptors, signals);
+    services.finish(settings.notify);
+    result
+}
+
+fn run_served(
+    plan: &MountPlan,
+    command: &[OsString],
+    settings: &mut Settings<'_>,
+    services: &mut Services,
+    descriptors: &[BorrowedFd<'_>; 3],
+    signals: &[i32],
+) -> Result<(Mechanism, u8), ExecError> {
+    let program = &command[0];
+    let run = Run::start(Mechanism::Namespaces, plan, command, settings, services, descriptors, signals)?;
+    let failure = match run.finish(program, None)? {
         End::Code(code) => return Ok((Mechanism::Namespaces, code)),
         End::Failed(failure) => failure,
     };
@@ -74,7 +91,8 @@ pub(crate) fn run_with(
         return Err(ExecError::Refused(failure.because()));
     }
     let because = failure.because();
-    let run = Run::start(Mechanism::Landlock, plan, command, settings, descriptors, signals)?;
+    services.use_landlock();
+    let run = Run::start(Mechanism::Landlock, plan, command, settings, services, descriptors, signals)?;
     match run.finish(program, Some(&because))? {
         End::Code(code) => Ok((Mechanism::Landlock, code)),
         End::Failed(failure) => Err(ExecError::Refused(format!("{because}, and {}", failure.because()))),
@@ -87,6 +105,7 @@ enum Source {
     Signals,
     Init,
     Keeper,
+    Services,
     /// Keys at the terminal outside.
     Input,
     /// The program's terminal.
@@ -102,6 +121,7 @@ enum End {
 /// A program that is being started, or runs.
 struct Run<'a, 'b> {
     settings: &'a mut Settings<'b>,
+    services: &'a mut Services,
     helper: Child,
     keeper: Option<Channel>,
     init: Option<Channel>,
@@ -119,6 +139,7 @@ impl<'a, 'b> Run<'a, 'b> {
         plan: &MountPlan,
         command: &[OsString],
         settings: &'a mut Settings<'b>,
+        services: &'a mut Services,
         descriptors: &[BorrowedFd<'_>; 3],
         signals: &[i32],
     ) -> Result<Self, ExecError> {
@@ -159,7 +180,8 @@ impl<'a, 'b> Run<'a, 'b> {
             }
         };
         let early = Some(Vec::new());
-        Ok(Self { settings, helper, keeper, init: Some(init), terminal, signals, early, end: None, not_started: None })
+        let init = Some(init);
+        Ok(Self { settings, services, helper, keeper, init, terminal, signals, early, end: None, not_started: None })
     }
 
     /// Serves the program until its end. `because` says why there are no namespaces.
@@ -190,6 +212,7 @@ impl<'a, 'b> Run<'a, 'b> {
         let mut sources = vec![(Source::Signals, self.signals.get_read().as_fd(), PollFlags::IN)];
         sources.extend(self.init.as_ref().map(|init| (Source::Init, init.as_fd(), PollFlags::IN)));
         sources.extend(self.keeper.as_ref().map(|keeper| (Source::Keeper, keeper.as_fd(), PollFlags::IN)));
+        sources.push((Source::Services, self.services.as_fd(), PollFlags::IN));
         if let Some(terminal) = &self.terminal {
             sources.extend(terminal.wanted_input().map(|input| (Source::Input, input, PollFlags::IN)));
             sources.extend(terminal.program_end().map(|(program_end, has_unread)| {
@@ -211,6 +234,7 @@ impl<'a, 'b> Run<'a, 'b> {
                 Source::Program => self.serve_terminal(events),
                 Source::Input => self.terminal.iter_mut().for_each(Terminal::read_input),
                 Source::Keeper => self.hear_keeper()?,
+                Source::Services => self.services.notify(self.settings.notify),
                 Source::Init => self.hear_init(because)?,
                 Source::Signals => {
                     let arrived: Vec<i32> = self.signals.pending().collect();
