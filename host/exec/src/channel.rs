@@ -23,6 +23,18 @@ pub(crate) struct World {
     pub(crate) plan: MountPlan,
     /// Programs that gain privileges. A sentence is in their place.
     pub(crate) refused_programs: Vec<KeptPath>,
+    pub(crate) network: ProgramNetwork,
+}
+
+/// The network of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ProgramNetwork {
+    /// That of the machine.
+    Shared,
+    /// None.
+    Nothing,
+    /// A proxy on this port of the loopback interface.
+    Proxy(u16),
 }
 
 /// A path that travels as its bytes.
@@ -39,6 +51,7 @@ pub(crate) struct Start {
     pub(crate) kept: Vec<KeptPath>,
     /// Which of the descriptors 0 to 2 are the terminal.
     pub(crate) terminals: [bool; 3],
+    pub(crate) network: ProgramNetwork,
 }
 
 /// A message of the supervisor.
@@ -73,6 +86,8 @@ pub(crate) enum Target {
 pub(crate) enum Report {
     /// The keeper is in its namespaces, and needs its identities.
     Unshared,
+    /// The program's network has a socket for the proxy, which is a descriptor beside the message.
+    Listening,
     /// The terminal's other end, as a descriptor beside the message.
     Terminal,
     /// The restrictions are in place. The text names what they lack.

@@ -112,6 +112,13 @@ pub enum Notice {
         /// Where the unreadable text is now; `None` if there was none.
         moved_to: Option<PathBuf>,
     },
+    /// The program wanted to reach a host that it may not reach.
+    HostRefused {
+        /// The name or the address of the host.
+        host: String,
+        /// Why, as the end of a sentence after "because".
+        because: String,
+    },
     /// A path cannot be watched or put right.
     NotWatched {
         /// The path.
@@ -146,25 +153,37 @@ impl fmt::Display for Notice {
                 formatter,
                 "{} appeared while the program runs, and is guarded, so it was moved to {}: if you made it, move it \
                  back after the run",
-                path.display(),
-                moved_to.display()
+                shown(path),
+                shown(moved_to)
             ),
             Self::KeysRestored { path, keys } => write!(
                 formatter,
                 "{} has the values of the start again at {}: change them outside, when the program has ended",
-                path.display(),
+                shown(path),
                 keys.join(", ")
             ),
             Self::TextRestored { path, moved_to } => {
-                write!(formatter, "{} could not be read, and has the text of the start again", path.display())?;
+                write!(formatter, "{} could not be read, and has the text of the start again", shown(path))?;
                 match moved_to {
-                    Some(moved_to) => write!(formatter, "; what was there is at {}", moved_to.display()),
+                    Some(moved_to) => write!(formatter, "; what was there is at {}", shown(moved_to)),
                     None => Ok(()),
                 }
             }
+            Self::HostRefused { host, because } => {
+                write!(formatter, "the program was refused {host}, because {because}")
+            }
             Self::NotWatched { path, because } => {
-                write!(formatter, "{} is not guarded, because {because}", path.display())
+                write!(formatter, "{} is not guarded, because {because}", shown(path))
             }
         }
     }
+}
+
+/// Shows a path that a program inside may have named. Control characters could change what the person sees.
+fn shown(path: &Path) -> String {
+    let escape = |letter: char| match letter.is_control() {
+        true => letter.escape_default().collect(),
+        false => letter.to_string(),
+    };
+    path.to_string_lossy().chars().map(escape).collect()
 }

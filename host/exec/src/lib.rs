@@ -14,12 +14,15 @@
 //! What a mount cannot guard, because it does not exist yet or the agent writes it itself, is watched from outside
 //! ([`WatchList`]).
 //!
+//! A program whose network is limited has a network namespace of its own. This process serves it as a proxy, which
+//! connects to the hosts of a list.
+//!
 //! A [`policy::Policy`] says which paths these are. The agents' own sandboxes get the same policy ([`export`]), and so
 //! does macOS ([`seatbelt`]).
 //!
 //! Data flows down this list of modules: `plan`, [`policy`], [`export`] and [`seatbelt`], `error` and `settings`,
 //! `machine`, `failure` and `channel`, `ruleset` and `filter`, `session`, `namespace` and `confined`, `terminal`,
-//! `notices`, `watch`, `services`, `supervise`, `ability`; and `place` for the resident host.
+//! `notices`, `watch` and `network`, `services`, `supervise`, `ability`; and `place` for the resident host.
 
 #![deny(missing_docs)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
@@ -45,6 +48,8 @@ mod filter;
 mod machine;
 #[cfg(target_os = "linux")]
 mod namespace;
+#[cfg(target_os = "linux")]
+mod network;
 #[cfg(target_os = "linux")]
 mod notices;
 #[cfg(target_os = "linux")]

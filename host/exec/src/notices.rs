@@ -85,6 +85,7 @@ impl NoticeReceiver {
             | Notice::KeysRestored { path, .. }
             | Notice::TextRestored { path, .. }
             | Notice::NotWatched { path, .. } => path.display().to_string(),
+            Notice::HostRefused { host, .. } => host.clone(),
             _ => return true,
         };
         if !self.counts.contains_key(&subject) && self.counts.len() >= MAX_SUBJECTS {

@@ -91,7 +91,7 @@ fn run_served(
         return Err(ExecError::Refused(failure.because()));
     }
     let because = failure.because();
-    services.use_landlock();
+    services.use_landlock()?;
     let run = Run::start(Mechanism::Landlock, plan, command, settings, services, descriptors, signals)?;
     match run.finish(program, Some(&because))? {
         End::Code(code) => Ok((Mechanism::Landlock, code)),
@@ -152,7 +152,9 @@ impl<'a, 'b> Run<'a, 'b> {
             runtime: runtime.map(kept),
             kept: settings.kept.iter().map(kept).collect(),
             terminals,
+            network: services.network(),
         };
+        let variables = services.variables();
         let (init, init_socket) = Channel::pair()?;
         let mut passed: Vec<_> = descriptors
             .iter()
@@ -163,16 +165,19 @@ impl<'a, 'b> Run<'a, 'b> {
         let (keeper, helper) = match mechanism {
             Mechanism::Namespaces => {
                 let (keeper, socket) = Channel::pair()?;
-                let helper = spawn(settings.helper, "keep", socket, command)?;
-                let world =
-                    World { plan: plan.clone(), refused_programs: refused_programs().into_iter().map(kept).collect() };
+                let helper = spawn(settings.helper, "keep", socket, command, variables)?;
+                let world = World {
+                    plan: plan.clone(),
+                    refused_programs: refused_programs().into_iter().map(kept).collect(),
+                    network: services.network(),
+                };
                 // If the helper ends at once, its end is seen below.
                 _ = keeper.send(&Order::Keep, &[to_memory(&world)?.as_fd(), init_socket.as_fd()]);
                 _ = init.send(&Order::Start(start), &passed);
                 (Some(keeper), helper)
             }
             Mechanism::Landlock => {
-                let helper = spawn(settings.helper, "confine", init_socket, command)?;
+                let helper = spawn(settings.helper, "confine", init_socket, command, variables)?;
                 let memory = to_memory(plan)?;
                 passed.push(memory.as_fd());
                 _ = init.send(&Order::Start(start), &passed);
@@ -256,6 +261,11 @@ impl<'a, 'b> Run<'a, 'b> {
     fn hear_keeper(&mut self) -> io::Result<()> {
         let Some(keeper) = &self.keeper else { return Ok(()) };
         match keeper.receive::<Report>()? {
+            Some((Report::Listening, descriptors)) => {
+                for socket in descriptors {
+                    self.services.serve(socket)?;
+                }
+            }
             Some((Report::Unshared, _)) => match map_identities(Pid::from_child(&self.helper)) {
                 Ok(()) => _ = keeper.send(&Order::Mapped, &[]),
                 Err(error) => {
@@ -347,11 +357,18 @@ impl<'a, 'b> Run<'a, 'b> {
 }
 
 /// Starts the helper with a socket as its standard input. It gets no other descriptor.
-fn spawn(helper: &Path, mode: &str, socket: OwnedFd, command: &[OsString]) -> Result<Child, ExecError> {
+fn spawn(
+    helper: &Path,
+    mode: &str,
+    socket: OwnedFd,
+    command: &[OsString],
+    variables: Vec<(&'static str, OsString)>,
+) -> Result<Child, ExecError> {
     Command::new(helper)
         .args([HELPER_WORD, mode, "--"])
         .args(command)
         .env(INSIDE_VARIABLE, "1")
+        .envs(variables)
         .stdin(Stdio::from(socket))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
