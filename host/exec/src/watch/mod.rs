@@ -261,8 +261,11 @@ impl Watch {
     fn check(&mut self, index: usize, occasion: Occasion, opened: &mut OpenDirectories) {
         for _ in 0..MAX_ATTEMPTS {
             let Watched { path, duty } = &mut self.watched[index];
-            let mut enter =
-                |directory: &OpenDirectory, name: &OsStr| self.interests.add_directory(directory, name, index);
+            let mut enter = |directory: &OpenDirectory, name: &OsStr| {
+                if occasion != Occasion::End {
+                    self.interests.add_directory(directory, name, index);
+                }
+            };
             let links = &mut self.links;
             let mut walk = Walk { links, new_links: NewLinks::Found, enter: &mut enter, opened: &mut *opened };
             let Found { entries, parent } = walk.find(path);
