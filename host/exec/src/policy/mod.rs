@@ -97,7 +97,7 @@ impl Policy {
         }
         later_run::add(&mut draft);
         keys(&mut draft);
-        sockets::add(&mut draft, settings.docker);
+        sockets::add(&mut draft, settings);
         rule_paths::add(&mut draft, rules);
         for path in &settings.write {
             draft.open(&places.named(path));
