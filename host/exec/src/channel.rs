@@ -11,6 +11,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
+use crate::error::Notice;
 use crate::failure::Failure;
 use crate::plan::{MountPlan, path_bytes};
 
@@ -64,6 +65,12 @@ pub(crate) enum Order {
     Mapped,
     /// The terminal is set up.
     Go,
+    /// To the watch, with the file of the list.
+    Watch,
+    /// To the watch: restored files stay the same files, because Landlock lets the program reach no other.
+    WriteInPlace,
+    /// To the watch: all processes inside have ended.
+    Finish,
     /// Sends a signal.
     Signal {
         number: i32,
@@ -108,6 +115,9 @@ pub(crate) enum Report {
         path: KeptPath,
         ended: usize,
     },
+    /// From the watch: what is changed from now on is found.
+    Watching,
+    Noticed(Notice),
     /// Nobody could have entered the directory, and its mode is as before.
     ModeRestored(KeptPath),
 }
@@ -133,6 +143,15 @@ impl Channel {
     }
 
     pub(crate) fn send(&self, message: &impl Serialize, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.send_with(message, descriptors, SendFlags::NOSIGNAL)
+    }
+
+    /// Sends a message, or fails if the other end reads too slowly.
+    pub(crate) fn try_send(&self, message: &impl Serialize) -> io::Result<()> {
+        self.send_with(message, &[], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+    }
+
+    fn send_with(&self, message: &impl Serialize, descriptors: &[BorrowedFd<'_>], flags: SendFlags) -> io::Result<()> {
         let text = serde_json::to_vec(message)?;
         if text.len() > MAX_MESSAGE {
             return Err(io::Error::other("a message is too long"));
@@ -142,7 +161,7 @@ impl Channel {
         if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
             return Err(io::Error::other("a message has too many descriptors"));
         }
-        sendmsg(&self.0, &[IoSlice::new(&text)], &mut control, SendFlags::NOSIGNAL)?;
+        sendmsg(&self.0, &[IoSlice::new(&text)], &mut control, flags)?;
         Ok(())
     }
 

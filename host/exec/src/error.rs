@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::plan::{optional_path_bytes, path_bytes};
+
 /// The reason why a program is not run, or its end is not known.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -69,7 +71,7 @@ impl ExecError {
 }
 
 /// Something that a person should know about a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Notice {
     /// The program runs with less protection.
@@ -82,6 +84,7 @@ pub enum Notice {
     /// A guarded path was replaced from outside, and is guarded again.
     Replaced {
         /// The guarded path.
+        #[serde(with = "path_bytes")]
         path: PathBuf,
         /// The number of processes inside that were ended, because they could have changed the path.
         ended: usize,
@@ -89,18 +92,22 @@ pub enum Notice {
     /// A directory on the way to a guarded path had lost the permissions of its owner, and has them again.
     ModeRestored {
         /// The directory.
+        #[serde(with = "path_bytes")]
         path: PathBuf,
     },
     /// A guarded file that did not exist has appeared, and was moved away.
     Quarantined {
         /// The guarded path, or a symbolic link that was made on the way to it.
+        #[serde(with = "path_bytes")]
         path: PathBuf,
         /// Where it is now.
+        #[serde(with = "path_bytes")]
         moved_to: PathBuf,
     },
     /// Guarded keys of a file have the values of the start again.
     KeysRestored {
         /// The file.
+        #[serde(with = "path_bytes")]
         path: PathBuf,
         /// The keys that were changed, as the policy names them.
         keys: Vec<String>,
@@ -108,10 +115,14 @@ pub enum Notice {
     /// A file whose guarded keys could not be read has the text of the start again.
     TextRestored {
         /// The file.
+        #[serde(with = "path_bytes")]
         path: PathBuf,
         /// Where the unreadable text is now; `None` if there was none.
+        #[serde(with = "optional_path_bytes")]
         moved_to: Option<PathBuf>,
     },
+    /// The watch was ended from outside.
+    WatchEnded,
     /// The program wanted to reach a host that it may not reach.
     HostRefused {
         /// The name or the address of the host.
@@ -122,6 +133,7 @@ pub enum Notice {
     /// A path cannot be watched or put right.
     NotWatched {
         /// The path.
+        #[serde(with = "path_bytes")]
         path: PathBuf,
         /// Why, as the end of a sentence after "because".
         because: String,
@@ -169,6 +181,10 @@ impl fmt::Display for Notice {
                     None => Ok(()),
                 }
             }
+            Self::WatchEnded => formatter.write_str(
+                "the watch was ended from outside, so guarded files that appear stay, and so do changed keys: start the \
+                 program again",
+            ),
             Self::HostRefused { host, because } => {
                 write!(formatter, "the program was refused {host}, because {because}")
             }

@@ -22,7 +22,7 @@
 //!
 //! Data flows down this list of modules: `plan`, [`policy`], [`export`] and [`seatbelt`], `error` and `settings`,
 //! `machine`, `failure` and `channel`, `ruleset` and `filter`, `session`, `namespace` and `confined`, `terminal`,
-//! `notices`, `watch` and `network`, `services`, `supervise`, `ability`; and `place` for the resident host.
+//! `notices`, `watch` and `watch_process`, `network`, `services`, `supervise`, `ability`; and `place` for the resident host.
 
 #![deny(missing_docs)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
@@ -66,6 +66,8 @@ mod supervise;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod watch;
+#[cfg(target_os = "linux")]
+mod watch_process;
 
 #[cfg(not(target_os = "linux"))]
 #[path = "elsewhere.rs"]
@@ -102,6 +104,8 @@ pub fn helper_exit() -> Option<ExitCode> {
         Some("init") => namespace::init::run(&command).into(),
         #[cfg(target_os = "linux")]
         Some("confine") => confined::run(&command).into(),
+        #[cfg(target_os = "linux")]
+        Some("watch") => watch::run().into(),
         #[cfg(target_os = "linux")]
         Some("launch") => session::launch(&command).into(),
         Some("probe") => ExitCode::SUCCESS,

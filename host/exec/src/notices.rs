@@ -79,7 +79,8 @@ impl NoticeReceiver {
         arrived.into_iter().filter(|notice| self.is_wanted(notice)).collect()
     }
 
-    fn is_wanted(&mut self, notice: &Notice) -> bool {
+    /// Returns false for a notice about something that was named often.
+    pub(crate) fn is_wanted(&mut self, notice: &Notice) -> bool {
         let subject = match notice {
             Notice::Quarantined { path, .. }
             | Notice::KeysRestored { path, .. }

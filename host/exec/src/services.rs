@@ -1,5 +1,6 @@
-//! What serves a program from outside while it runs, in threads of its own: the watch, and the proxy.
+//! What serves a program from outside while it runs: the watch in a process of its own, and the proxy in threads.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -11,7 +12,7 @@ use crate::network::Proxy;
 use crate::notices::NoticeReceiver;
 use crate::policy::NetworkAccess;
 use crate::settings::Settings;
-use crate::watch::Watcher;
+use crate::watch_process::{WatchMessage, WatchProcess};
 
 /// The port of the proxy in a network namespace of its own, where nobody else has one.
 const PROXY_PORT: u16 = 3128;
@@ -26,7 +27,7 @@ const NO_PROXY_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 #[derive(Debug)]
 pub(crate) struct Services {
     notices: NoticeReceiver,
-    watcher: Option<Watcher>,
+    watch: Option<WatchProcess>,
     proxy: Option<Proxy>,
     network: ProgramNetwork,
 }
@@ -38,17 +39,15 @@ impl Services {
         let (network, proxy) = match &settings.network {
             NetworkAccess::All => (ProgramNetwork::Shared, None),
             NetworkAccess::None => (ProgramNetwork::Nothing, None),
-            NetworkAccess::Hosts(hosts) => {
-                (ProgramNetwork::Proxy(PROXY_PORT), Some(Proxy::new(hosts, sender.clone())?))
-            }
+            NetworkAccess::Hosts(hosts) => (ProgramNetwork::Proxy(PROXY_PORT), Some(Proxy::new(hosts, sender)?)),
         };
-        let watcher = Watcher::start(&settings.watch, sender)?;
-        Ok(Self { notices, watcher, proxy, network })
+        let watch = WatchProcess::start(settings.helper, &settings.watch)?;
+        Ok(Self { notices, watch, proxy, network })
     }
 
     /// Prepares for a run without namespaces: the proxy listens on this machine.
     pub(crate) fn use_landlock(&mut self) -> io::Result<()> {
-        self.watcher.iter().for_each(Watcher::write_in_place);
+        self.watch.iter().for_each(WatchProcess::write_in_place);
         if let Some(proxy) = &self.proxy {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
             self.network = ProgramNetwork::Proxy(listener.local_addr()?.port());
@@ -78,9 +77,42 @@ impl Services {
         variables
     }
 
-    /// Passes waiting notices on.
-    pub(crate) fn notify(&mut self, notify: &mut dyn FnMut(&Notice)) {
-        self.notices.take().iter().for_each(notify);
+    /// Waits until the watch has read what it watches. The program must not start before.
+    pub(crate) fn wait_for_watch(&mut self, notify: &mut dyn FnMut(&Notice)) -> Result<(), ExecError> {
+        while let Some(watch) = &self.watch {
+            match watch.receive()? {
+                WatchMessage::Watching => break,
+                WatchMessage::Noticed(notice) => notify(&notice),
+                WatchMessage::Ended => {
+                    return Err(ExecError::Refused("the watch of guarded files cannot be started".to_owned()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The descriptors that are readable when there is something to hear.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.watch.as_ref().map(WatchProcess::as_fd).into_iter().chain([self.notices.as_fd()])
+    }
+
+    /// Hears what the watch and the proxy say.
+    pub(crate) fn hear(&mut self, notify: &mut dyn FnMut(&Notice)) -> io::Result<()> {
+        self.notices.take().iter().for_each(&mut *notify);
+        while let Some(watch) = &self.watch
+            && is_readable(watch)
+        {
+            match watch.receive()? {
+                WatchMessage::Watching => {}
+                WatchMessage::Noticed(notice) if self.notices.is_wanted(&notice) => notify(&notice),
+                WatchMessage::Noticed(_) => {}
+                WatchMessage::Ended => {
+                    self.watch = None;
+                    notify(&Notice::WatchEnded);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Ends everything, when all processes inside have ended.
@@ -88,16 +120,21 @@ impl Services {
         if let Some(proxy) = &self.proxy {
             proxy.stop();
         }
-        if let Some(watcher) = self.watcher.take() {
-            watcher.finish();
+        if let Some(watch) = self.watch.take() {
+            watch.finish();
+            while let Ok(message) = watch.receive() {
+                match message {
+                    WatchMessage::Noticed(notice) if self.notices.is_wanted(&notice) => notify(&notice),
+                    WatchMessage::Ended => break,
+                    _ => {}
+                }
+            }
         }
-        self.notify(notify);
+        self.notices.take().iter().for_each(notify);
     }
 }
 
-impl AsFd for Services {
-    /// Is readable when notices wait.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.notices.as_fd()
-    }
+fn is_readable(descriptor: &impl AsFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }

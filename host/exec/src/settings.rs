@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::Notice;
-use crate::plan::Treatment;
+use crate::plan::{Treatment, path_bytes};
 use crate::policy::{Absent, NetworkAccess, Policy, RestoredFile};
 
 /// The first word of the helper's command line.
@@ -51,8 +51,8 @@ impl std::fmt::Debug for Settings<'_> {
 /// its guarded keys back after each change, and once more at the end. Both happen after the fact, within milliseconds;
 /// a program outside can read the file before. A change through a memory mapping is found within a second.
 ///
-/// If this process is killed, what the program has written last stays.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A process of its own watches, which goes on while this one is stopped. If this one is killed, it looks once more.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct WatchList {
     /// Files that must not appear. Only those with [`Treatment::ReadOnly`] are moved: a key or a socket that appears
@@ -62,6 +62,7 @@ pub struct WatchList {
     pub restored: Vec<RestoredFile>,
     /// The directory for what is moved away. It is made when it is needed, for its owner alone. An entry is called by
     /// the seconds since 1970 and its former name.
+    #[serde(with = "path_bytes")]
     pub quarantine: PathBuf,
 }
 

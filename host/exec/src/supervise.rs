@@ -156,6 +156,7 @@ impl<'a, 'b> Run<'a, 'b> {
         };
         let variables = services.variables();
         let (init, init_socket) = Channel::pair()?;
+        let memory;
         let mut passed: Vec<_> = descriptors
             .iter()
             .zip(terminals)
@@ -173,17 +174,19 @@ impl<'a, 'b> Run<'a, 'b> {
                 };
                 // If the helper ends at once, its end is seen below.
                 _ = keeper.send(&Order::Keep, &[to_memory(&world)?.as_fd(), init_socket.as_fd()]);
-                _ = init.send(&Order::Start(start), &passed);
                 (Some(keeper), helper)
             }
             Mechanism::Landlock => {
                 let helper = spawn(settings.helper, "confine", init_socket, command, variables)?;
-                let memory = to_memory(plan)?;
+                memory = to_memory(plan)?;
                 passed.push(memory.as_fd());
-                _ = init.send(&Order::Start(start), &passed);
                 (None, helper)
             }
         };
+        if mechanism == Mechanism::Namespaces {
+            services.wait_for_watch(settings.notify)?;
+        }
+        _ = init.send(&Order::Start(start), &passed);
         let early = Some(Vec::new());
         let init = Some(init);
         Ok(Self { settings, services, helper, keeper, init, terminal, signals, early, end: None, not_started: None })
@@ -217,7 +220,7 @@ impl<'a, 'b> Run<'a, 'b> {
         let mut sources = vec![(Source::Signals, self.signals.get_read().as_fd(), PollFlags::IN)];
         sources.extend(self.init.as_ref().map(|init| (Source::Init, init.as_fd(), PollFlags::IN)));
         sources.extend(self.keeper.as_ref().map(|keeper| (Source::Keeper, keeper.as_fd(), PollFlags::IN)));
-        sources.push((Source::Services, self.services.as_fd(), PollFlags::IN));
+        sources.extend(self.services.descriptors().map(|served| (Source::Services, served, PollFlags::IN)));
         if let Some(terminal) = &self.terminal {
             sources.extend(terminal.wanted_input().map(|input| (Source::Input, input, PollFlags::IN)));
             sources.extend(terminal.program_end().map(|(program_end, has_unread)| {
@@ -239,7 +242,7 @@ impl<'a, 'b> Run<'a, 'b> {
                 Source::Program => self.serve_terminal(events),
                 Source::Input => self.terminal.iter_mut().for_each(Terminal::read_input),
                 Source::Keeper => self.hear_keeper()?,
-                Source::Services => self.services.notify(self.settings.notify),
+                Source::Services => self.services.hear(self.settings.notify)?,
                 Source::Init => self.hear_init(because)?,
                 Source::Signals => {
                     let arrived: Vec<i32> = self.signals.pending().collect();

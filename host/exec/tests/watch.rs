@@ -6,7 +6,8 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 use support::{NO_NAMESPACES, User, World, text};
 
 /// The file of the agent at the start.
@@ -77,6 +78,16 @@ impl Watched {
 /// A text without white space.
 fn bare(text: &str) -> String {
     text.split_whitespace().collect()
+}
+
+/// Waits for a condition.
+#[track_caller]
+fn eventually(what: &str, mut is_true: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !is_true() {
+        assert!(Instant::now() < deadline, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn exists(path: &Path) -> bool {
@@ -276,6 +287,55 @@ fn what_is_no_ordinary_file_is_replaced_by_the_text_of_the_start() {
         let names = watched.quarantined();
         assert_eq!(names, [".agent.json", ".agent.json", ".agent.json", ".agent.json", ".later.json"]);
     }
+}
+
+#[test]
+fn a_program_that_stops_itself_does_not_stop_the_watch() {
+    let watched = Watched::new(User::ordinary("stopped"));
+    let script = "(sleep .5; echo evil > ~/.claude/settings.local.json; sed -i 's/\"a\": 1/\"evil\": 1/' ~/.agent.json; touch done) &
+        kill -STOP $$; echo goes on";
+    let mut command = watched.world.command(&["bash", "-c", script]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it can be started");
+    let state = || fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+    eventually("the supervisor is stopped", || state().contains(") T "));
+    eventually("the program goes on", || exists(&watched.path("project/done")));
+    eventually("the file is moved away", || !exists(&watched.path(".claude/settings.local.json")));
+    eventually("the keys are restored", || !watched.agent_file().contains("evil"));
+    assert!(state().contains(") T "));
+    Command::new("kill").args(["-CONT", &child.id().to_string()]).status().expect("kill is there");
+    let output = text(&child.wait_with_output().expect("it ends"));
+    assert!(output.contains("goes on") && output.contains("was moved to"), "{output}");
+}
+
+#[test]
+fn after_the_end_of_a_killed_supervisor_the_watch_looks_once_more() {
+    let watched = Watched::new(User::ordinary("killed"));
+    let script = "while :; do echo '{\"hooks\": 1}' > ~/.t && mv ~/.t ~/.agent.json; echo > ~/.claude/settings.x.json; touch started; done";
+    let mut child =
+        watched.world.command(&["bash", "-c", script]).stderr(Stdio::null()).spawn().expect("it can be started");
+    eventually("the program runs", || exists(&watched.path("project/started")));
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    eventually("the keys are restored", || {
+        bare(&fs::read_to_string(watched.path(".agent.json")).unwrap_or_default()) == "{\"mcpServers\":{\"a\":1}}"
+            && !exists(&watched.path(".claude/settings.x.json"))
+    });
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(watched.agent_file().contains("mcpServers") && !exists(&watched.path(".claude/settings.x.json")));
+}
+
+#[test]
+fn the_end_of_the_watch_is_said() {
+    let watched = Watched::new(User::ordinary("ended"));
+    let mut child = watched.world.command(&["bash", "-c", "touch started; sleep 1; echo has run"]);
+    let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it can be started");
+    eventually("the program runs", || exists(&watched.path("project/started")));
+    let list = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).expect("it runs");
+    let is_watch = |pid: &&str| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.ends_with(b"\0watch\0"));
+    let watch = list.split_whitespace().find(is_watch).expect("it watches");
+    Command::new("kill").args(["-KILL", watch]).status().expect("kill is there");
+    let output = text(&child.wait_with_output().expect("it ends"));
+    assert!(output.contains("has run") && output.contains("inside: the watch was ended from outside"), "{output}");
 }
 
 #[test]

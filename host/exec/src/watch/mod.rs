@@ -4,6 +4,8 @@
 //! A program inside can put anything at a watched path, so nothing here follows its links, waits for its pipes, or
 //! reads without a limit.
 //!
+//! It is a process of its own, because a program inside can stop itself, and the supervisor stops with it.
+//!
 //! `walk` finds what is at a path, `quarantine` moves it away, and `restored_file` decides about keys.
 
 mod quarantine;
@@ -13,7 +15,7 @@ mod walk;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::fs::{Access, AtFlags, Mode, accessat, fstat};
-use rustix::process::geteuid;
+use rustix::process::{geteuid, setsid};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -21,12 +23,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::time::Duration;
 
+use crate::channel::{Channel, Order, Report, from_memory};
 use crate::error::Notice;
-use crate::notices::{NoticeSender, WakeEvent};
 use crate::settings::WatchList;
 use quarantine::Quarantine;
 use restored_file::{Occasion, Remedy, RestoredState, WriteMethod, write};
@@ -41,38 +41,25 @@ const LONG_INTERVAL: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// How often one path is put right at once. What changes it meanwhile is reported by the kernel.
 const MAX_ATTEMPTS: usize = 5;
 
-/// A running watch.
-#[derive(Debug)]
-pub(crate) struct Watcher {
-    stop: WakeEvent,
-    writes_in_place: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
+/// How long the watch waits for the end of all processes inside, if the supervisor was killed.
+const ORPHAN_TIME: Duration = Duration::from_secs(1);
+
+/// Serves the supervisor on standard input, until the program has ended.
+pub(crate) fn run() -> u8 {
+    let Ok(supervisor) = Channel::of_standard_input() else { return 126 };
+    if watch(&supervisor).is_ok() { 0 } else { 126 }
 }
 
-impl Watcher {
-    /// Reads the files as they are now, and watches from here on. Returns `None` if there is nothing to watch.
-    pub(crate) fn start(list: &WatchList, notices: NoticeSender) -> io::Result<Option<Self>> {
-        if list.absent.is_empty() && list.restored.is_empty() {
-            return Ok(None);
-        }
-        let stop = WakeEvent::new()?;
-        let mut watch = Watch::new(list, notices);
-        let writes_in_place = Arc::clone(&watch.writes_in_place);
-        let stopped = stop.clone();
-        let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || watch.serve(&stopped))?;
-        Ok(Some(Self { stop, writes_in_place, thread }))
-    }
-
-    /// Keeps restored files the same files from here on, because Landlock lets the program reach no other.
-    pub(crate) fn write_in_place(&self) {
-        self.writes_in_place.store(true, Ordering::Relaxed);
-    }
-
-    /// Checks everything once more, and ends.
-    pub(crate) fn finish(self) {
-        self.stop.set();
-        _ = self.thread.join();
-    }
+fn watch(supervisor: &Channel) -> io::Result<()> {
+    // Keys at the terminal are for the supervisor, and descriptors of its parent are not for the watch.
+    setsid()?;
+    close_fds::set_fds_cloexec(3, &[]);
+    let Some((Order::Watch, mut descriptors)) = supervisor.receive()? else { return Ok(()) };
+    let list = descriptors.pop().ok_or(io::ErrorKind::InvalidData)?;
+    let mut watch = Watch::new(&from_memory(list)?, supervisor);
+    supervisor.send(&Report::Watching, &[])?;
+    watch.serve();
+    supervisor.send(&Report::Over, &[])
 }
 
 /// A watched path.
@@ -93,10 +80,10 @@ enum Duty {
 }
 
 #[derive(Debug)]
-struct Watch {
-    notices: NoticeSender,
+struct Watch<'a> {
+    supervisor: &'a Channel,
     quarantine: Quarantine,
-    writes_in_place: Arc<AtomicBool>,
+    write_method: WriteMethod,
     watched: Vec<Watched>,
     /// The links of the start.
     links: Links,
@@ -177,12 +164,13 @@ impl Interests {
     }
 }
 
-impl Watch {
-    fn new(list: &WatchList, notices: NoticeSender) -> Self {
+impl<'a> Watch<'a> {
+    /// Reads the files as they are now, and watches from here on.
+    fn new(list: &WatchList, supervisor: &'a Channel) -> Self {
         let mut watch = Self {
-            notices,
+            supervisor,
             quarantine: Quarantine(list.quarantine.clone()),
-            writes_in_place: Arc::default(),
+            write_method: WriteMethod::Rename,
             watched: Vec::new(),
             links: Links::new(),
             interests: Interests::new(),
@@ -206,7 +194,7 @@ impl Watch {
                     files.extend(entry.map(|entry| (entry, index.get())));
                     watch.watched.push(Watched { path: file.path.clone(), duty: Duty::Restored(Box::new(state)) });
                 }
-                Err(because) => watch.notices.send(Notice::NotWatched { path: file.path.clone(), because }),
+                Err(because) => notify(supervisor, Notice::NotWatched { path: file.path.clone(), because }),
             }
         }
         for (entry, index) in &files {
@@ -215,8 +203,8 @@ impl Watch {
         watch
     }
 
-    /// Puts right what changes, until `stop` is set.
-    fn serve(&mut self, stop: &WakeEvent) {
+    /// Puts right what changes, until the supervisor says that the program has ended, or has ended itself.
+    fn serve(&mut self) {
         let all = 0..self.watched.len();
         let mut changed = BTreeSet::new();
         loop {
@@ -228,11 +216,20 @@ impl Watch {
                     self.check(index, Occasion::Interval, &mut opened);
                 }
             }
-            let mut polled = vec![PollFd::new(stop, PollFlags::IN)];
+            let mut polled = vec![PollFd::new(self.supervisor, PollFlags::IN)];
             polled.extend(self.interests.inotify.as_ref().map(|inotify| PollFd::new(inotify, PollFlags::IN)));
             _ = poll(&mut polled, self.interval().as_ref());
             if !polled[0].revents().is_empty() {
-                break;
+                match self.supervisor.receive::<Order>() {
+                    Ok(Some((Order::WriteInPlace, _))) => self.write_method = WriteMethod::InPlace,
+                    Ok(Some((Order::Finish, _))) => break,
+                    Ok(Some(_)) => {}
+                    Ok(None) | Err(_) => {
+                        // The kernel ends the processes inside meanwhile.
+                        std::thread::sleep(ORPHAN_TIME);
+                        break;
+                    }
+                }
             }
             changed = match self.interests.read() {
                 Some(found) if !self.interests.is_polled => found,
@@ -281,11 +278,11 @@ impl Watch {
                 for entry in unwanted {
                     let path = entry.path.clone();
                     match self.quarantine.take(entry) {
-                        Ok(moved_to) => self.notices.send(Notice::Quarantined { path, moved_to }),
+                        Ok(moved_to) => notify(self.supervisor, Notice::Quarantined { path, moved_to }),
                         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                         Err(error) => {
                             let because = format!("it cannot be moved away ({error})");
-                            self.notices.send(Notice::NotWatched { path, because });
+                            notify(self.supervisor, Notice::NotWatched { path, because });
                         }
                     }
                 }
@@ -296,20 +293,24 @@ impl Watch {
             if let Some(entry) = entry {
                 self.interests.add_file(entry, index);
             }
-            let is_in_place = self.writes_in_place.load(Ordering::Relaxed);
-            let method = if is_in_place { WriteMethod::InPlace } else { WriteMethod::Rename };
+            let method = self.write_method;
             match restore(state, entry, &directory.descriptor, occasion, method, &self.quarantine) {
                 Ok(Restoration::Settled) => return,
                 Ok(Restoration::Changed) => {}
-                Ok(Restoration::Noticed(notice)) => self.notices.send(notice),
+                Ok(Restoration::Noticed(notice)) => notify(self.supervisor, notice),
                 Err(error) => {
                     let because = format!("its keys cannot be restored ({error})");
-                    self.notices.send(Notice::NotWatched { path: path.clone(), because });
+                    notify(self.supervisor, Notice::NotWatched { path: path.clone(), because });
                     return;
                 }
             }
         }
     }
+}
+
+/// Tells the supervisor. If it is stopped and hears nothing, the watch goes on.
+fn notify(supervisor: &Channel, notice: Notice) {
+    _ = supervisor.try_send(&Report::Noticed(notice));
 }
 
 /// The result of one attempt to restore a file.
