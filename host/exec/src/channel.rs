@@ -108,7 +108,8 @@ pub(crate) enum Report {
     /// The program cannot be started, with the error number.
     NotStarted(i32),
     Failed(Failure),
-    /// From the keeper: all processes inside have ended. Its own end takes the kernel some more milliseconds.
+    /// From the keeper: all processes inside have ended. From the watch: it has looked once more. Their own ends take the
+    /// kernel some more milliseconds.
     Over,
     /// A guarded path was replaced from outside and is guarded again; `ended` processes could have changed it.
     Replaced {
