@@ -40,7 +40,7 @@ pub fn probe(helper: &Path) -> Result<Ability, ExecError> {
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     let mut found = None;
     let mut notify = |notice: &Notice| found = Some(notice.clone());
-    let mut settings = Settings { helper, kept: &[], notify: &mut notify };
+    let mut settings = Settings::new(helper, &mut notify);
     let plan =
         MountPlan::new(&[], Path::new("/"), Path::new("/")).map_err(|error| ExecError::Refused(error.to_string()))?;
     let command = [helper.as_os_str().to_owned(), HELPER_WORD.into(), "probe".into()];

@@ -11,6 +11,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
+use crate::error::Notice;
 use crate::failure::Failure;
 use crate::plan::{MountPlan, path_bytes};
 
@@ -23,6 +24,18 @@ pub(crate) struct World {
     pub(crate) plan: MountPlan,
     /// Programs that gain privileges. A sentence is in their place.
     pub(crate) refused_programs: Vec<KeptPath>,
+    pub(crate) network: ProgramNetwork,
+}
+
+/// The network of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ProgramNetwork {
+    /// That of the machine.
+    Shared,
+    /// None.
+    Nothing,
+    /// A proxy on this port of the loopback interface.
+    Proxy(u16),
 }
 
 /// A path that travels as its bytes.
@@ -39,6 +52,7 @@ pub(crate) struct Start {
     pub(crate) kept: Vec<KeptPath>,
     /// Which of the descriptors 0 to 2 are the terminal.
     pub(crate) terminals: [bool; 3],
+    pub(crate) network: ProgramNetwork,
 }
 
 /// A message of the supervisor.
@@ -51,6 +65,12 @@ pub(crate) enum Order {
     Mapped,
     /// The terminal is set up.
     Go,
+    /// To the watch, with the file of the list.
+    Watch,
+    /// To the watch: restored files stay the same files, because Landlock lets the program reach no other.
+    WriteInPlace,
+    /// To the watch: all processes inside have ended.
+    Finish,
     /// Sends a signal.
     Signal {
         number: i32,
@@ -73,6 +93,8 @@ pub(crate) enum Target {
 pub(crate) enum Report {
     /// The keeper is in its namespaces, and needs its identities.
     Unshared,
+    /// The program's network has a socket for the proxy, which is a descriptor beside the message.
+    Listening,
     /// The terminal's other end, as a descriptor beside the message.
     Terminal,
     /// The restrictions are in place. The text names what they lack.
@@ -86,13 +108,17 @@ pub(crate) enum Report {
     /// The program cannot be started, with the error number.
     NotStarted(i32),
     Failed(Failure),
-    /// From the keeper: all processes inside have ended. Its own end takes the kernel some more milliseconds.
+    /// From the keeper: all processes inside have ended. From the watch: it has looked once more. Their own ends take the
+    /// kernel some more milliseconds.
     Over,
     /// A guarded path was replaced from outside and is guarded again; `ended` processes could have changed it.
     Replaced {
         path: KeptPath,
         ended: usize,
     },
+    /// From the watch: what is changed from now on is found.
+    Watching,
+    Noticed(Notice),
     /// Nobody could have entered the directory, and its mode is as before.
     ModeRestored(KeptPath),
 }
@@ -118,6 +144,15 @@ impl Channel {
     }
 
     pub(crate) fn send(&self, message: &impl Serialize, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.send_with(message, descriptors, SendFlags::NOSIGNAL)
+    }
+
+    /// Sends a message, or fails if the other end reads too slowly.
+    pub(crate) fn try_send(&self, message: &impl Serialize) -> io::Result<()> {
+        self.send_with(message, &[], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+    }
+
+    fn send_with(&self, message: &impl Serialize, descriptors: &[BorrowedFd<'_>], flags: SendFlags) -> io::Result<()> {
         let text = serde_json::to_vec(message)?;
         if text.len() > MAX_MESSAGE {
             return Err(io::Error::other("a message is too long"));
@@ -127,7 +162,7 @@ impl Channel {
         if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
             return Err(io::Error::other("a message has too many descriptors"));
         }
-        sendmsg(&self.0, &[IoSlice::new(&text)], &mut control, SendFlags::NOSIGNAL)?;
+        sendmsg(&self.0, &[IoSlice::new(&text)], &mut control, flags)?;
         Ok(())
     }
 

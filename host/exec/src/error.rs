@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::plan::{optional_path_bytes, path_bytes};
+
 /// The reason why a program is not run, or its end is not known.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -69,7 +71,7 @@ impl ExecError {
 }
 
 /// Something that a person should know about a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Notice {
     /// The program runs with less protection.
@@ -82,6 +84,7 @@ pub enum Notice {
     /// A guarded path was replaced from outside, and is guarded again.
     Replaced {
         /// The guarded path.
+        #[serde(with = "path_bytes")]
         path: PathBuf,
         /// The number of processes inside that were ended, because they could have changed the path.
         ended: usize,
@@ -89,7 +92,51 @@ pub enum Notice {
     /// A directory on the way to a guarded path had lost the permissions of its owner, and has them again.
     ModeRestored {
         /// The directory.
+        #[serde(with = "path_bytes")]
         path: PathBuf,
+    },
+    /// A guarded file that did not exist has appeared, and was moved away.
+    Quarantined {
+        /// The guarded path, or a symbolic link that was made on the way to it.
+        #[serde(with = "path_bytes")]
+        path: PathBuf,
+        /// Where it is now.
+        #[serde(with = "path_bytes")]
+        moved_to: PathBuf,
+    },
+    /// Guarded keys of a file have the values of the start again.
+    KeysRestored {
+        /// The file.
+        #[serde(with = "path_bytes")]
+        path: PathBuf,
+        /// The keys that were changed, as the policy names them.
+        keys: Vec<String>,
+    },
+    /// A file whose guarded keys could not be read has the text of the start again.
+    TextRestored {
+        /// The file.
+        #[serde(with = "path_bytes")]
+        path: PathBuf,
+        /// Where the unreadable text is now; `None` if there was none.
+        #[serde(with = "optional_path_bytes")]
+        moved_to: Option<PathBuf>,
+    },
+    /// The watch was ended from outside.
+    WatchEnded,
+    /// The program wanted to reach a host that it may not reach.
+    HostRefused {
+        /// The name or the address of the host.
+        host: String,
+        /// Why, as the end of a sentence after "because".
+        because: String,
+    },
+    /// A path cannot be watched or put right.
+    NotWatched {
+        /// The path.
+        #[serde(with = "path_bytes")]
+        path: PathBuf,
+        /// Why, as the end of a sentence after "because".
+        because: String,
     },
 }
 
@@ -114,6 +161,45 @@ impl fmt::Display for Notice {
             Self::ModeRestored { path } => {
                 write!(formatter, "{} had lost its owner's permissions, and has them again", path.display())
             }
+            Self::Quarantined { path, moved_to } => write!(
+                formatter,
+                "{} appeared while the program runs, and is guarded, so it was moved to {}: if you made it, move it \
+                 back after the run",
+                shown(path),
+                shown(moved_to)
+            ),
+            Self::KeysRestored { path, keys } => write!(
+                formatter,
+                "{} has the values of the start again at {}: change them outside, when the program has ended",
+                shown(path),
+                keys.join(", ")
+            ),
+            Self::TextRestored { path, moved_to } => {
+                write!(formatter, "{} could not be read, and has the text of the start again", shown(path))?;
+                match moved_to {
+                    Some(moved_to) => write!(formatter, "; what was there is at {}", shown(moved_to)),
+                    None => Ok(()),
+                }
+            }
+            Self::WatchEnded => formatter.write_str(
+                "the watch was ended from outside, so guarded files that appear stay, and so do changed keys: start the \
+                 program again",
+            ),
+            Self::HostRefused { host, because } => {
+                write!(formatter, "the program was refused {host}, because {because}")
+            }
+            Self::NotWatched { path, because } => {
+                write!(formatter, "{} is not guarded, because {because}", shown(path))
+            }
         }
     }
+}
+
+/// Shows a path that a program inside may have named. Control characters could change what the person sees.
+fn shown(path: &Path) -> String {
+    let escape = |letter: char| match letter.is_control() {
+        true => letter.escape_default().collect(),
+        false => letter.to_string(),
+    };
+    path.to_string_lossy().chars().map(escape).collect()
 }

@@ -12,6 +12,7 @@ pub(crate) enum Step {
     Message,
     Unshare,
     Map,
+    Network,
     Private,
     Stage,
     Guard,
@@ -31,7 +32,10 @@ pub(crate) enum Step {
 impl Step {
     /// Returns true if the kernel or its settings lack something at this step, so that Landlock may serve instead.
     pub(crate) fn is_ability(self) -> bool {
-        matches!(self, Self::Unshare | Self::Map | Self::Private | Self::Stage | Self::Proc | Self::Seal)
+        matches!(
+            self,
+            Self::Unshare | Self::Map | Self::Network | Self::Private | Self::Stage | Self::Proc | Self::Seal
+        )
     }
 }
 
@@ -66,6 +70,11 @@ impl Failure {
                 .to_owned(),
             (Step::Unshare, libc::EINVAL | libc::ENOSYS) => "this kernel has no user namespaces".to_owned(),
             (Step::Map, _) => format!("the user's identity cannot be mapped ({})", self.text),
+            (Step::Network, libc::ENOSPC) => {
+                "this system allows no further network namespaces (sysctl user.max_net_namespaces)".to_owned()
+            }
+            (Step::Network, libc::EINVAL) => "this kernel has no network namespaces".to_owned(),
+            (Step::Network, _) => format!("no network namespace can be set up ({})", self.text),
             (Step::Private | Step::Stage | Step::Seal, libc::EPERM | libc::EACCES) => {
                 "this system forbids mounts in user namespaces (AppArmor: sysctl \
                  kernel.apparmor_restrict_unprivileged_userns)"

@@ -11,12 +11,18 @@
 //! Where the system has no namespaces for the user, Landlock enforces less, and a [`Notice`] says so. Where it has
 //! neither, the program is not started. [`probe`] finds out which it is.
 //!
+//! What a mount cannot guard, because it does not exist yet or the agent writes it itself, is watched from outside
+//! ([`WatchList`]).
+//!
+//! A program whose network is limited has a network namespace of its own. This process serves it as a proxy, which
+//! connects to the hosts of a list.
+//!
 //! A [`policy::Policy`] says which paths these are. The agents' own sandboxes get the same policy ([`export`]), and so
 //! does macOS ([`seatbelt`]).
 //!
 //! Data flows down this list of modules: `plan`, [`policy`], [`export`] and [`seatbelt`], `error` and `settings`,
 //! `machine`, `failure` and `channel`, `ruleset` and `filter`, `session`, `namespace` and `confined`, `terminal`,
-//! `supervise`, `ability`; and `place` for the resident host.
+//! `notices`, `watch` and `watch_process`, `network`, `services`, `supervise`, `ability`; and `place` for the resident host.
 
 #![deny(missing_docs)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
@@ -43,15 +49,25 @@ mod machine;
 #[cfg(target_os = "linux")]
 mod namespace;
 #[cfg(target_os = "linux")]
+mod network;
+#[cfg(target_os = "linux")]
+mod notices;
+#[cfg(target_os = "linux")]
 mod place;
 #[cfg(target_os = "linux")]
 mod ruleset;
+#[cfg(target_os = "linux")]
+mod services;
 #[cfg(target_os = "linux")]
 mod session;
 #[cfg(target_os = "linux")]
 mod supervise;
 #[cfg(target_os = "linux")]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod watch;
+#[cfg(target_os = "linux")]
+mod watch_process;
 
 #[cfg(not(target_os = "linux"))]
 #[path = "elsewhere.rs"]
@@ -59,7 +75,7 @@ mod supervise;
 
 pub use error::{ExecError, Notice};
 pub use plan::{Guard, MountPlan, PlanError, Treatment};
-pub use settings::Settings;
+pub use settings::{Settings, WatchList};
 pub use supervise::run;
 #[cfg(target_os = "linux")]
 pub use {
@@ -88,6 +104,8 @@ pub fn helper_exit() -> Option<ExitCode> {
         Some("init") => namespace::init::run(&command).into(),
         #[cfg(target_os = "linux")]
         Some("confine") => confined::run(&command).into(),
+        #[cfg(target_os = "linux")]
+        Some("watch") => watch::run().into(),
         #[cfg(target_os = "linux")]
         Some("launch") => session::launch(&command).into(),
         Some("probe") => ExitCode::SUCCESS,

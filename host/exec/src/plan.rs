@@ -288,5 +288,20 @@ pub(crate) mod path_bytes {
     }
 }
 
+/// As [`path_bytes`], for a path that may be missing.
+pub(crate) mod optional_path_bytes {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    pub(crate) fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_deref().map(Path::as_os_str).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+        Ok(Option::<OsString>::deserialize(deserializer)?.map(PathBuf::from))
+    }
+}
+
 #[cfg(all(test, unix))]
 mod tests;

@@ -1,14 +1,15 @@
 //! Landlock: scopes beside the namespaces, and the whole protection where there are no namespaces.
 
 use landlock::{
-    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
-    RulesetCreatedAttr as _, RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, NetPort, PathBeneath, PathFd,
+    Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::channel::ProgramNetwork;
 use crate::failure::{AtStep as _, Failure, Step};
 use crate::machine::{DEVICES, MACHINE_WIDE, is_graphics_processor};
 use crate::plan::{MountPlan, Treatment};
@@ -16,11 +17,11 @@ use crate::plan::{MountPlan, Treatment};
 /// The first version that separates signals and abstract sockets.
 const NEEDED: ABI = ABI::V6;
 
-/// Restricts this process and all that it starts. With a plan, Landlock enforces the plan too. Returns what the kernel
-/// lacks, in words.
-pub(crate) fn restrict(plan: Option<&MountPlan>) -> Result<Vec<String>, Failure> {
+/// Restricts this process and all that it starts. With a plan, there are no namespaces, so Landlock enforces the plan
+/// and the limit of the network too. Returns what is not protected, in words.
+pub(crate) fn restrict(plan: Option<(&MountPlan, ProgramNetwork)>) -> Result<Vec<String>, Failure> {
     let failed = |error: &dyn std::error::Error| io::Error::other(error.to_string());
-    let Some(plan) = plan else {
+    let Some((plan, network)) = plan else {
         let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).scope(Scope::from_all(NEEDED));
         let status = ruleset.and_then(|ruleset| ruleset.create()?.restrict_self());
         let status = status.map_err(|error| failed(&error)).step(Step::Landlock)?;
@@ -36,7 +37,16 @@ pub(crate) fn restrict(plan: Option<&MountPlan>) -> Result<Vec<String>, Failure>
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(all)
+        .and_then(|ruleset| match network {
+            ProgramNetwork::Proxy(_) => ruleset.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp),
+            // The filter of system calls lets the program make no socket of a network.
+            ProgramNetwork::Nothing | ProgramNetwork::Shared => Ok(ruleset),
+        })
         .and_then(|ruleset| ruleset.scope(Scope::from_all(NEEDED))?.create())
+        .and_then(|ruleset| match network {
+            ProgramNetwork::Proxy(port) => ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp)),
+            ProgramNetwork::Nothing | ProgramNetwork::Shared => Ok(ruleset),
+        })
         .map_err(|error| failed(&error))
         .step(Step::Landlock)?;
     let mut granted = BTreeMap::<PathBuf, BitFlags<AccessFs>>::new();
@@ -62,14 +72,23 @@ pub(crate) fn restrict(plan: Option<&MountPlan>) -> Result<Vec<String>, Failure>
     });
     let status = ruleset.add_rules(rules).and_then(landlock::RulesetCreated::restrict_self);
     status.map_err(|error| failed(&error)).step(Step::Landlock)?;
-    Ok(vec![
+    let mut lacks = vec![
         "nothing new can be made directly in a directory that contains a guarded path".to_owned(),
         "sockets at paths can be reached".to_owned(),
         "names in hidden directories can be listed".to_owned(),
         "modes and times of guarded paths can be changed".to_owned(),
         "processes outside can be seen".to_owned(),
         "a sandbox inside that mounts something fails".to_owned(),
-    ])
+    ];
+    match network {
+        ProgramNetwork::Shared => {}
+        ProgramNetwork::Nothing => lacks.push("programs inside do not reach each other by network".to_owned()),
+        ProgramNetwork::Proxy(port) => {
+            lacks.push(format!("every host can be reached at its port {port}"));
+            lacks.push("no program inside can serve a port".to_owned());
+        }
+    }
+    Ok(lacks)
 }
 
 /// What belongs to the machine, of which root could write everything.

@@ -18,12 +18,13 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
-use crate::channel::{Channel, Order, Report, Start, Target};
+use crate::channel::{Channel, Order, ProgramNetwork, Report, Start, Target};
 use crate::error::ExecError;
 use crate::failure::{AtStep as _, Failure, Step};
+use crate::filter::{self, SocketFilter};
 use crate::plan::MountPlan;
+use crate::ruleset;
 use crate::settings::HELPER_WORD;
-use crate::{filter, ruleset};
 
 /// What ends the processes that the program leaves behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +81,13 @@ pub(crate) fn serve(
     if leftovers == Leftovers::AreEnded {
         set_child_subreaper(Some(getpid())).step(Step::Capabilities)?;
     }
-    let lacks = ruleset::restrict(plan)?;
-    filter::apply()?;
+    let lacks = ruleset::restrict(plan.map(|plan| (plan, start.network)))?;
+    filter::apply(match (start.network, leftovers) {
+        (ProgramNetwork::Shared, _) => SocketFilter::All,
+        (_, Leftovers::EndWithNamespace) => SocketFilter::Usual,
+        (ProgramNetwork::Nothing, Leftovers::AreEnded) => SocketFilter::Local,
+        (ProgramNetwork::Proxy(_), Leftovers::AreEnded) => SocketFilter::Tcp,
+    })?;
     supervisor.send(&Report::Restricted { lacks }, &[]).step(Step::Message)?;
 
     let Some((program, arguments)) = command.split_first() else { return Err(lost()) };

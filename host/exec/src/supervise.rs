@@ -20,6 +20,7 @@ use crate::error::{ExecError, Notice};
 use crate::failure::{Failure, Step, kept};
 use crate::namespace::map_identities;
 use crate::plan::MountPlan;
+use crate::services::Services;
 use crate::settings::{HELPER_WORD, Settings};
 use crate::terminal::Terminal;
 
@@ -63,10 +64,26 @@ pub(crate) fn run_with(
     descriptors: &[BorrowedFd<'_>; 3],
     signals: &[i32],
 ) -> Result<(Mechanism, u8), ExecError> {
-    let Some(program) = command.first() else { return Err(ExecError::NoProgram) };
-    let failure = match Run::start(Mechanism::Namespaces, plan, command, settings, descriptors, signals)?
-        .finish(program, None)?
-    {
+    if command.is_empty() {
+        return Err(ExecError::NoProgram);
+    }
+    let mut services = Services::start(settings)?;
+    let result = run_served(plan, command, settings, &mut services, descriptors, signals);
+    services.finish(settings.notify);
+    result
+}
+
+fn run_served(
+    plan: &MountPlan,
+    command: &[OsString],
+    settings: &mut Settings<'_>,
+    services: &mut Services,
+    descriptors: &[BorrowedFd<'_>; 3],
+    signals: &[i32],
+) -> Result<(Mechanism, u8), ExecError> {
+    let program = &command[0];
+    let run = Run::start(Mechanism::Namespaces, plan, command, settings, services, descriptors, signals)?;
+    let failure = match run.finish(program, None)? {
         End::Code(code) => return Ok((Mechanism::Namespaces, code)),
         End::Failed(failure) => failure,
     };
@@ -74,7 +91,8 @@ pub(crate) fn run_with(
         return Err(ExecError::Refused(failure.because()));
     }
     let because = failure.because();
-    let run = Run::start(Mechanism::Landlock, plan, command, settings, descriptors, signals)?;
+    services.use_landlock()?;
+    let run = Run::start(Mechanism::Landlock, plan, command, settings, services, descriptors, signals)?;
     match run.finish(program, Some(&because))? {
         End::Code(code) => Ok((Mechanism::Landlock, code)),
         End::Failed(failure) => Err(ExecError::Refused(format!("{because}, and {}", failure.because()))),
@@ -87,6 +105,7 @@ enum Source {
     Signals,
     Init,
     Keeper,
+    Services,
     /// Keys at the terminal outside.
     Input,
     /// The program's terminal.
@@ -102,6 +121,7 @@ enum End {
 /// A program that is being started, or runs.
 struct Run<'a, 'b> {
     settings: &'a mut Settings<'b>,
+    services: &'a mut Services,
     helper: Child,
     keeper: Option<Channel>,
     init: Option<Channel>,
@@ -119,6 +139,7 @@ impl<'a, 'b> Run<'a, 'b> {
         plan: &MountPlan,
         command: &[OsString],
         settings: &'a mut Settings<'b>,
+        services: &'a mut Services,
         descriptors: &[BorrowedFd<'_>; 3],
         signals: &[i32],
     ) -> Result<Self, ExecError> {
@@ -131,8 +152,11 @@ impl<'a, 'b> Run<'a, 'b> {
             runtime: runtime.map(kept),
             kept: settings.kept.iter().map(kept).collect(),
             terminals,
+            network: services.network(),
         };
+        let variables = services.variables();
         let (init, init_socket) = Channel::pair()?;
+        let memory;
         let mut passed: Vec<_> = descriptors
             .iter()
             .zip(terminals)
@@ -142,24 +166,30 @@ impl<'a, 'b> Run<'a, 'b> {
         let (keeper, helper) = match mechanism {
             Mechanism::Namespaces => {
                 let (keeper, socket) = Channel::pair()?;
-                let helper = spawn(settings.helper, "keep", socket, command)?;
-                let world =
-                    World { plan: plan.clone(), refused_programs: refused_programs().into_iter().map(kept).collect() };
+                let helper = spawn(settings.helper, "keep", socket, command, variables)?;
+                let world = World {
+                    plan: plan.clone(),
+                    refused_programs: refused_programs().into_iter().map(kept).collect(),
+                    network: services.network(),
+                };
                 // If the helper ends at once, its end is seen below.
                 _ = keeper.send(&Order::Keep, &[to_memory(&world)?.as_fd(), init_socket.as_fd()]);
-                _ = init.send(&Order::Start(start), &passed);
                 (Some(keeper), helper)
             }
             Mechanism::Landlock => {
-                let helper = spawn(settings.helper, "confine", init_socket, command)?;
-                let memory = to_memory(plan)?;
+                let helper = spawn(settings.helper, "confine", init_socket, command, variables)?;
+                memory = to_memory(plan)?;
                 passed.push(memory.as_fd());
-                _ = init.send(&Order::Start(start), &passed);
                 (None, helper)
             }
         };
+        if mechanism == Mechanism::Namespaces {
+            services.wait_for_watch(settings.notify)?;
+        }
+        _ = init.send(&Order::Start(start), &passed);
         let early = Some(Vec::new());
-        Ok(Self { settings, helper, keeper, init: Some(init), terminal, signals, early, end: None, not_started: None })
+        let init = Some(init);
+        Ok(Self { settings, services, helper, keeper, init, terminal, signals, early, end: None, not_started: None })
     }
 
     /// Serves the program until its end. `because` says why there are no namespaces.
@@ -190,6 +220,7 @@ impl<'a, 'b> Run<'a, 'b> {
         let mut sources = vec![(Source::Signals, self.signals.get_read().as_fd(), PollFlags::IN)];
         sources.extend(self.init.as_ref().map(|init| (Source::Init, init.as_fd(), PollFlags::IN)));
         sources.extend(self.keeper.as_ref().map(|keeper| (Source::Keeper, keeper.as_fd(), PollFlags::IN)));
+        sources.extend(self.services.descriptors().map(|served| (Source::Services, served, PollFlags::IN)));
         if let Some(terminal) = &self.terminal {
             sources.extend(terminal.wanted_input().map(|input| (Source::Input, input, PollFlags::IN)));
             sources.extend(terminal.program_end().map(|(program_end, has_unread)| {
@@ -211,6 +242,7 @@ impl<'a, 'b> Run<'a, 'b> {
                 Source::Program => self.serve_terminal(events),
                 Source::Input => self.terminal.iter_mut().for_each(Terminal::read_input),
                 Source::Keeper => self.hear_keeper()?,
+                Source::Services => self.services.hear(self.settings.notify)?,
                 Source::Init => self.hear_init(because)?,
                 Source::Signals => {
                     let arrived: Vec<i32> = self.signals.pending().collect();
@@ -232,6 +264,11 @@ impl<'a, 'b> Run<'a, 'b> {
     fn hear_keeper(&mut self) -> io::Result<()> {
         let Some(keeper) = &self.keeper else { return Ok(()) };
         match keeper.receive::<Report>()? {
+            Some((Report::Listening, descriptors)) => {
+                for socket in descriptors {
+                    self.services.serve(socket)?;
+                }
+            }
             Some((Report::Unshared, _)) => match map_identities(Pid::from_child(&self.helper)) {
                 Ok(()) => _ = keeper.send(&Order::Mapped, &[]),
                 Err(error) => {
@@ -323,11 +360,18 @@ impl<'a, 'b> Run<'a, 'b> {
 }
 
 /// Starts the helper with a socket as its standard input. It gets no other descriptor.
-fn spawn(helper: &Path, mode: &str, socket: OwnedFd, command: &[OsString]) -> Result<Child, ExecError> {
+fn spawn(
+    helper: &Path,
+    mode: &str,
+    socket: OwnedFd,
+    command: &[OsString],
+    variables: Vec<(&'static str, OsString)>,
+) -> Result<Child, ExecError> {
     Command::new(helper)
         .args([HELPER_WORD, mode, "--"])
         .args(command)
         .env(INSIDE_VARIABLE, "1")
+        .envs(variables)
         .stdin(Stdio::from(socket))
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -12,6 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -20,8 +21,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use super::map::{Identity, map_identities};
-use super::{mounts, nested};
-use crate::channel::{Channel, Order, Report, World, from_memory};
+use super::{loopback, mounts, nested};
+use crate::channel::{Channel, Order, ProgramNetwork, Report, World, from_memory};
 use crate::failure::{AtStep as _, Failure, Step, kept};
 use crate::plan::MountKind;
 use crate::settings::HELPER_WORD;
@@ -69,6 +70,7 @@ fn keep(supervisor: &Channel, command: &[OsString]) -> Result<(), Failure> {
         let Some((Order::Mapped, _)) = supervisor.receive().step(Step::Message)? else { return Err(unexpected()) };
     }
 
+    take_network(supervisor, world.network)?;
     mounts::make(&mut world)?;
     let watch = Watch::new(&world);
     let table = File::open("/proc/self/mountinfo").step(Step::Keep)?;
@@ -85,6 +87,21 @@ fn keep(supervisor: &Channel, command: &[OsString]) -> Result<(), Failure> {
     _ = child.wait();
     kept?;
     supervisor.send(&Report::Over, &[]).step(Step::Message)
+}
+
+/// Takes a network namespace, if the program gets no other network. With a proxy, it sends the socket for it: a socket
+/// stays in the namespace in which it was made.
+fn take_network(supervisor: &Channel, network: ProgramNetwork) -> Result<(), Failure> {
+    if network == ProgramNetwork::Shared {
+        return Ok(());
+    }
+    unshare(CloneFlags::CLONE_NEWNET).step(Step::Network)?;
+    loopback::take_up().step(Step::Network)?;
+    if let ProgramNetwork::Proxy(port) = network {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).step(Step::Network)?;
+        supervisor.send(&Report::Listening, &[listener.as_fd()]).step(Step::Message)?;
+    }
+    Ok(())
 }
 
 /// Starts the first process of the process namespace, and returns the channel to it.

@@ -2,6 +2,7 @@
 
 pub(crate) mod init;
 pub(crate) mod keeper;
+mod loopback;
 mod map;
 mod mounts;
 mod nested;

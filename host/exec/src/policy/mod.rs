@@ -27,7 +27,7 @@ pub use places::Places;
 pub use restore::{FileFormat, restored};
 pub use settings::{NetworkAccess, SandboxSettings};
 
-use crate::plan::{Guard, Treatment};
+use crate::plan::{Guard, Treatment, path_bytes};
 use draft::{Draft, Origin};
 use hookhost_agents::guarded::{OWNERS, Owner, WrittenTreatment};
 use hookhost_contract::rule::RuleRow;
@@ -53,9 +53,10 @@ pub struct Policy {
 }
 
 /// A guarded file that does not exist, or a pattern that later files can match.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Absent {
     /// Absolute path. Its names may have wildcards, as in `settings*.json`.
+    #[serde(with = "path_bytes")]
     pub path: PathBuf,
     /// The way in which such a file has to be guarded.
     pub treatment: Treatment,
@@ -64,9 +65,10 @@ pub struct Absent {
 }
 
 /// A file that the agent writes itself, and of which keys are restored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RestoredFile {
     /// Absolute path, without links.
+    #[serde(with = "path_bytes")]
     pub path: PathBuf,
     /// True if the file exists at the start. If it does not, none of the keys may appear.
     pub exists: bool,
@@ -97,7 +99,7 @@ impl Policy {
         }
         later_run::add(&mut draft);
         keys(&mut draft);
-        sockets::add(&mut draft, settings.docker);
+        sockets::add(&mut draft, settings);
         rule_paths::add(&mut draft, rules);
         for path in &settings.write {
             draft.open(&places.named(path));

@@ -14,7 +14,7 @@ use std::path::Path;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 /// The format of a file of which keys are restored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum FileFormat {
     /// JSON, with or without comments.
     Json,

@@ -4,6 +4,7 @@ use hookhost_agents::guarded;
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::net::IpAddr;
 
 /// The section `[sandbox]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +31,8 @@ pub enum NetworkAccess {
     All,
     /// No network.
     None,
-    /// These hosts, through a proxy. `*.example.com` stands for all hosts below a domain.
+    /// These hosts, through a proxy. `*.example.com` stands for all hosts below a domain. A name that leads to an address of this machine or
+    /// of a private network is refused, unless the list has the address too.
     Hosts(Vec<String>),
 }
 
@@ -108,7 +110,7 @@ impl SandboxSettings {
                 let is_label = |label: &str| {
                     !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
                 };
-                name.len() <= 253 && name.split('.').all(is_label)
+                host.parse::<IpAddr>().is_ok() || name.len() <= 253 && name.split('.').all(is_label)
             };
             mistakes.extend(hosts.iter().filter(|host| !is_host(host)).map(|host| {
                 format!("`network` of [sandbox] has {host:?}, which is no name of a host: write a name such as \"github.com\" or \"*.crates.io\", without scheme, port and path")
@@ -124,10 +126,12 @@ mod tests {
 
     #[test]
     fn the_section_says_what_is_open() {
-        let text =
-            "docker = true\nnetwork = ['github.com', '*.crates.io']\nwrite = ['~/.local/bin']\nrestore = ['codex']";
+        let text = "docker = true\nnetwork = ['github.com', '*.crates.io', '::1']\nwrite = ['~/.local/bin']\nrestore = ['codex']";
         let settings: SandboxSettings = toml::from_str(text).unwrap();
-        assert_eq!(settings.network, NetworkAccess::Hosts(vec!["github.com".into(), "*.crates.io".into()]));
+        assert_eq!(
+            settings.network,
+            NetworkAccess::Hosts(vec!["github.com".into(), "*.crates.io".into(), "::1".into()])
+        );
         assert!(settings.docker && settings.mistakes().is_empty(), "{:?}", settings.mistakes());
         assert_eq!(toml::from_str::<SandboxSettings>(&toml::to_string(&settings).unwrap()).unwrap(), settings);
         assert_eq!(toml::from_str::<SandboxSettings>("").unwrap(), SandboxSettings::default());

@@ -1,6 +1,7 @@
 //! Sockets of processes outside. A program that connects to one can have its work done there.
 
 use super::draft::{Draft, Origin};
+use super::{NetworkAccess, SandboxSettings};
 use crate::plan::Treatment;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,16 +23,15 @@ const OF_SESSION_CONTAINERS: &[&str] = &["docker.sock", "podman/podman.sock", "c
 
 /// Sockets that stay reachable, or the directory of such. They answer questions, or write into a log.
 const KEPT: &[&str] = &[
-    "/run/nscd",
-    "/var/run/nscd",
-    "/run/systemd/resolve",
     "/run/systemd/userdb",
     "/run/systemd/journal/stdout",
     "/run/systemd/journal/socket",
     "/run/systemd/journal/dev-log",
     "/var/lib/sss/pipes",
-    "/run/avahi-daemon/socket",
 ];
+
+/// Sockets that look up names of hosts. They stay if the network does: each lookup tells its name to a server of the one who owns it.
+const OF_RESOLVERS: &[&str] = &["/run/nscd", "/var/run/nscd", "/run/systemd/resolve", "/run/avahi-daemon/socket"];
 
 /// Directories of sockets that lead out. The socket of each program that starts later lies in them, too.
 const OF_TERMINALS: &[&str] = &["/run/screen", "/run/screens", "/var/run/screen", "/tmp/.X11-unix", "/tmp/.ICE-unix"];
@@ -39,8 +39,9 @@ const OF_TERMINALS: &[&str] = &["/run/screen", "/run/screens", "/var/run/screen"
 /// The flag of a socket that listens (`SO_ACCEPTCON`, `include/linux/net.h`).
 const LISTENS: u32 = 0x1_0000;
 
-pub(super) fn add(draft: &mut Draft<'_>, docker: bool) {
-    let places = draft.places;
+pub(super) fn add(draft: &mut Draft<'_>, settings: &SandboxSettings) {
+    let (places, docker) = (draft.places, settings.docker);
+    let has_network = settings.network == NetworkAccess::All;
     let in_session = |name: &&str| Some(places.runtime.as_ref()?.join(name));
     let mut of_containers: Vec<PathBuf> = OF_CONTAINERS.iter().map(|path| places.of_machine(path)).collect();
     of_containers.extend(OF_OWN_CONTAINERS.iter().map(|path| places.home.join(path)));
@@ -60,7 +61,8 @@ pub(super) fn add(draft: &mut Draft<'_>, docker: bool) {
             draft.gap(path, sentence);
         }
     }
-    let mut kept: Vec<PathBuf> = KEPT.iter().map(|path| places.of_machine(path)).collect();
+    let of_resolvers = OF_RESOLVERS.iter().filter(|_| has_network);
+    let mut kept: Vec<PathBuf> = KEPT.iter().chain(of_resolvers).map(|path| places.of_machine(path)).collect();
     kept.extend(places.runtime.iter().map(|runtime| runtime.join("hookhost")));
     kept.push(places.state.clone());
     for path in OF_TERMINALS {
@@ -99,8 +101,12 @@ pub(super) fn add(draft: &mut Draft<'_>, docker: bool) {
             draft.add_existing(&path, Treatment::Masked, Origin::Socket, "socket of a process outside");
         }
     }
-    let sentence = "a socket that a process outside makes later stays reachable, and so do services on ports of this machine: start such \
-                    services before, or set `network` in [sandbox]";
+    let sentence = if has_network {
+        "a socket that a process outside makes later stays reachable, and so do services on ports of this machine: start such services \
+         before, or set `network` in [sandbox]"
+    } else {
+        "a socket that a process outside makes later stays reachable: start such services before"
+    };
     draft.gap(&places.of_machine("/proc/net/unix"), sentence.to_owned());
 }
 

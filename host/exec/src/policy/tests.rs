@@ -214,9 +214,15 @@ fn the_user_opens_files_that_run_later_and_neither_keys_nor_own_files() {
 
 #[test]
 fn sockets_that_lead_out_are_masked() {
-    let mut machine = Machine::new(&["run/user/1000/hookhost/x", "proc/net/x", "tmp/tmux-1000/x"]);
-    let names =
-        ["run/user/1000/bus", "run/user/1000/hookhost/h.sock", "run/docker.sock", "run/agent.sock", "run/nscd-socket"];
+    let mut machine = Machine::new(&["run/user/1000/hookhost/x", "proc/net/x", "tmp/tmux-1000/x", "run/nscd/x"]);
+    let names = [
+        "run/user/1000/bus",
+        "run/user/1000/hookhost/h.sock",
+        "run/docker.sock",
+        "run/agent.sock",
+        "run/nscd-socket",
+        "run/nscd/socket",
+    ];
     let sockets: Vec<UnixListener> = names.iter().map(|name| UnixListener::bind(machine.path(name)).unwrap()).collect();
     let line = |name: &&str| format!("0: 00000002 00000000 00010000 0001 01 20371 /{name}\n");
     let table = format!("Num RefCount\n{}{}", names.iter().map(line).collect::<String>(), line(&"run/gone.sock"));
@@ -228,6 +234,7 @@ fn sockets_that_lead_out_are_masked() {
         ("run/docker.sock", Some(Masked)),
         ("run/nscd-socket", Some(Masked)),
         ("run/agent.sock", None),
+        ("run/nscd/socket", None),
         ("run/user/1000/hookhost/h.sock", None),
         ("tmp/tmux-1000", Some(Hidden)),
     ] {
@@ -236,6 +243,13 @@ fn sockets_that_lead_out_are_masked() {
     let policy = machine.policy("docker = true", "");
     assert_eq!(machine.treatment(&policy, "run/docker.sock"), None);
     assert!(says(&policy, "run/docker.sock leads out"), "{:?}", policy.gaps);
+    // A lookup of a name is a message to the one who owns it.
+    for network in ["network = 'none'", "network = ['github.com']"] {
+        let policy = machine.policy(network, "");
+        assert_eq!(machine.treatment(&policy, "run/nscd/socket"), Some(Masked));
+        assert_eq!(machine.treatment(&policy, "run/agent.sock"), None);
+        assert!(!says(&policy, "ports of this machine"), "{:?}", policy.gaps);
+    }
     fs::remove_file(machine.path("proc/net/unix")).unwrap();
     assert!(says(&machine.policy("", ""), "proc/net/unix cannot be read"));
     drop(sockets);

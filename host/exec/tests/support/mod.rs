@@ -80,7 +80,17 @@ impl User {
 impl Drop for User {
     fn drop(&mut self) {
         if self.is_made {
-            _ = Command::new("userdel").arg(&self.name).stderr(Stdio::null()).status();
+            // Another test may change the users at the same time.
+            let is_removed = || {
+                let removed = Command::new("userdel").arg(&self.name).stderr(Stdio::null()).status();
+                removed.is_ok_and(|status| status.success())
+            };
+            for _ in 0..20 {
+                if is_removed() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
         }
     }
 }
