@@ -41,7 +41,7 @@ fn the_models_text_is_the_output_and_what_happens_beside_it_is_on_the_standard_e
     );
     assert_eq!(ended.stdout, "I run it.\nBye.\n");
     assert!(!ended.stderr.contains('\u{1b}'), "no colour in a pipe");
-    assert_eq!(std::fs::read_to_string(user.project().join("made.txt")).unwrap(), "hello\n");
+    assert_eq!(fs::read_to_string(user.project().join("made.txt")).unwrap(), "hello\n");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn the_workspace_is_where_the_agent_works_and_the_project_that_counts() {
     let arguments = RUN.into_iter().chain(["--workspace", "other"]);
     user.run(arguments.clone()).expect(0, &["other/hookhost.toml is not used", "hookhost trust "]);
     let other = user.project().join("other");
-    let here = std::fs::read_to_string(other.join("here.txt")).unwrap();
+    let here = fs::read_to_string(other.join("here.txt")).unwrap();
     assert_eq!(here.trim(), other.to_str().unwrap());
     user.run(["trust", "other", "--yes"]).expect(0, &[]);
     user.run(arguments).expect(3, &["not in this project"]);
@@ -164,7 +164,7 @@ fn the_workspace_is_where_the_agent_works_and_the_project_that_counts() {
 fn an_entry_that_is_not_enabled_loads_where_it_is_named() {
     let user = User::new();
     user.write("script.toml", BYE);
-    let wasm = user.write("guard.wasm", std::fs::read(hookhost_tests::plugin("all-events")).unwrap());
+    let wasm = user.write("guard.wasm", fs::read(hookhost_tests::plugin("all-events")).unwrap());
     let reject = json!({ "prompt-submit": { "verdict": "reject", "reason": "received" } });
     let entry = Entry::new("guard", &wasm).grants(hookhost_tests::ALL_EVENTS_GRANTS).config(reject);
     user.configure(&entry.keys("enabled = false").to_toml());
@@ -199,7 +199,7 @@ fn a_skipped_failure_and_one_of_an_observer_are_reported_once_each_also_as_json_
     let user = user(json!({}), &script);
     let failing = |name: &str, event: &str| {
         // No two entries are of one file.
-        let file = user.write(&format!("{name}.wasm"), std::fs::read(hookhost_tests::plugin("all-events")).unwrap());
+        let file = user.write(&format!("{name}.wasm"), fs::read(hookhost_tests::plugin("all-events")).unwrap());
         let config = json!({ event: { "misbehave": "trap" } });
         let entry = Entry::new(name, &file).grants(hookhost_tests::ALL_EVENTS_GRANTS).config(config);
         entry.keys(&format!("events = [\"{event}\"]"))

@@ -7,7 +7,8 @@ use crate::output;
 use anyhow::anyhow;
 use hookhost::contract::rule::RuleRow;
 use hookhost::files::{NewFile, make_own_directory, replace};
-use hookhost_agents::install::find;
+use hookhost_agents::install::settings_file::SettingsFile;
+use hookhost_agents::install::{FileRefusal, find};
 use hookhost_agents::plan::Scope;
 use hookhost_exec::export::install::{self, Records};
 use hookhost_exec::export::{EXPORTERS, Export};
@@ -75,6 +76,11 @@ pub(crate) fn has_export(own: &AgentPlaces, agent: &str) -> bool {
 pub(crate) fn remove_export(own: &AgentPlaces, agent: &str) -> Result<(), CliError> {
     install::uninstall(agent, Scope::User, &records(own)).map_err(anyhow::Error::new)?;
     Ok(())
+}
+
+/// Takes what [`Sandbox::write_export`] wrote from the content of a file that was read.
+pub(crate) fn take_export_from(file: &mut SettingsFile, own: &AgentPlaces, agent: &str) -> Result<(), FileRefusal> {
+    install::take_from(file, agent, Scope::User, &records(own))
 }
 
 fn records(own: &AgentPlaces) -> Records<'_> {

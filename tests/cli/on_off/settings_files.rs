@@ -241,7 +241,7 @@ fn of_a_file_that_somebody_has_changed_since_only_the_entries_of_hookhost_go() {
     owner.write(AGENTS[0].file, &changed);
     let off = owner.run(&["off"]);
     off.expect(0, &[]);
-    assert!(row(&off, "claude-code").contains("which has other changes since"), "{off:#?}");
+    assert!(row(&off, "claude-code").contains("which somebody has changed since"), "{off:#?}");
     let left: serde_json::Value = serde_json::from_slice(&fs::read(owner.path(AGENTS[0].file)).unwrap()).unwrap();
     let expected: serde_json::Value = serde_json::from_str(&OTHERS.replace("\"dark\"", "\"light\"")).unwrap();
     assert_eq!(left, expected);

@@ -29,6 +29,9 @@ pub enum UndoAction {
     Leave,
 }
 
+/// Takes from the content of a file what was written after the hook.
+pub type Beneath<'a> = &'a dyn Fn(&mut SettingsFile) -> Result<(), FileRefusal>;
+
 /// A file and its change.
 #[derive(Clone, Debug)]
 pub struct FileUndo {
@@ -70,15 +73,29 @@ impl FileUndo {
 /// # Errors
 /// If a file cannot be read, is not in the agent's format, or must not be written.
 pub fn prepare(plan: &Plan, of: &Installation<'_>, receipt: Option<&Receipt>) -> Result<Vec<FileUndo>, FileRefusal> {
+    prepare_beneath(plan, of, receipt, &|_| Ok(()))
+}
+
+/// Determines the changes as [`prepare`] does, for files from which `beneath` takes what was written after the hook. The changes of
+/// such a file can be shown, but not applied.
+///
+/// # Errors
+/// The errors of [`prepare`], and of `beneath`.
+pub fn prepare_beneath(
+    plan: &Plan,
+    of: &Installation<'_>,
+    receipt: Option<&Receipt>,
+    beneath: Beneath<'_>,
+) -> Result<Vec<FileUndo>, FileRefusal> {
     let kept = |path: &Path| receipt?.files.iter().find(|file| file.path == path);
     let mut undoings = Vec::new();
     for file in &plan.files {
         let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
-        undoings.push(undoing(Some(file), of, &path, kept(&path))?);
+        undoings.push(undoing(Some(file), of, &path, kept(&path), beneath)?);
     }
     for file in receipt.iter().flat_map(|receipt| &receipt.files) {
         if !undoings.iter().any(|undoing| undoing.file.named == file.path) {
-            undoings.push(undoing(None, of, &file.path, Some(file))?);
+            undoings.push(undoing(None, of, &file.path, Some(file), beneath)?);
         }
     }
     Ok(undoings)
@@ -99,8 +116,10 @@ fn undoing(
     of: &Installation<'_>,
     path: &Path,
     kept: Option<&FileReceipt>,
+    beneath: Beneath<'_>,
 ) -> Result<FileUndo, FileRefusal> {
-    let file = SettingsFile::read(path, of.root())?;
+    let mut file = SettingsFile::read(path, of.root())?;
+    beneath(&mut file)?;
     let undo = undo(plan, of.agent, &file, kept)?;
     if !matches!(undo, UndoAction::Nothing | UndoAction::Leave) {
         file.check_writable()?;

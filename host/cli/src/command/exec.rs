@@ -13,7 +13,7 @@ use hookhost_client::paths::HostPaths;
 use hookhost_client::start;
 use hookhost_client::unanswered_calls::NoteListener;
 use hookhost_exec::policy::Places;
-use hookhost_exec::{ExecError, MountPlan, Settings, Treatment};
+use hookhost_exec::{ExecError, MountPlan, Settings, Treatment, WatchList};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
@@ -99,7 +99,11 @@ fn started(sandbox: &Sandbox, program: &[OsString], host: &HostPaths, is_quiet: 
             tell(&format!("{notice}"));
         }
     };
-    hookhost_exec::run(&plan, program, &mut Settings { helper: &helper, kept: &kept, notify: &mut notify })
+    let mut settings = Settings::new(&helper, &mut notify);
+    settings.kept = &kept;
+    settings.watch = WatchList::new(policy, &places.state);
+    settings.network = policy.network.clone();
+    hookhost_exec::run(&plan, program, &mut settings)
 }
 
 /// Returns the sockets in the user's runtime directory that stay reachable: those of the resident host and of ssh-agent.

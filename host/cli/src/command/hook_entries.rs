@@ -88,7 +88,12 @@ pub(super) fn take_out(
     let (of, receipts) = (Installation::new(agent, scope, &places.project), Receipts::of(&places.directories.state));
     let look = || -> Result<TakenOut, CliError> {
         let receipt = receipts.read(&of).map_err(|error| failed(adapter, &error))?;
-        let undoings = uninstall::prepare(&plan, &of, receipt.as_ref()).map_err(|error| failed(adapter, &error))?;
+        let beneath = |file: &mut _| match scope {
+            Scope::User => sandbox::take_export_from(file, places, agent),
+            _ => Ok(()),
+        };
+        let undoings = uninstall::prepare_beneath(&plan, &of, receipt.as_ref(), &beneath);
+        let undoings = undoings.map_err(|error| failed(adapter, &error))?;
         Ok(TakenOut { undoings, has_receipt: receipt.is_some() })
     };
     let found = look()?;

@@ -222,7 +222,7 @@ fn sentence(undoing: &FileUndo, is_dry: bool) -> Option<String> {
         UndoAction::Restore(_) => ("restored", "would restore", ", byte for byte"),
         UndoAction::Remove => ("removed", "would remove", ", which hookhost made"),
         UndoAction::RemoveEntries(_) => {
-            ("took the hook out of", "would take the hook out of", ", which has other changes since")
+            ("took the hook out of", "would take the hook out of", ", which somebody has changed since")
         }
         UndoAction::Leave => ("left", "would leave", ": somebody has changed it since, so remove it yourself"),
     };

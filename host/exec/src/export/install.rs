@@ -161,6 +161,17 @@ pub fn is_installed(agent: &str, scope: Scope, records: &Records<'_>) -> bool {
     records.path(agent, scope).exists()
 }
 
+/// Takes an export from the content of a file that was read, if it is the agent's file. Writes nothing.
+///
+/// # Errors
+/// If the record cannot be read, or the file is not in its format.
+pub fn take_from(file: &mut SettingsFile, agent: &str, scope: Scope, records: &Records<'_>) -> Result<(), FileRefusal> {
+    if let Some(record) = records.read(agent, scope)?.1.filter(|record| record.path == file.named) {
+        file.content = without(file, &record)?;
+    }
+    Ok(())
+}
+
 /// Removes an export from the agent's file. Returns false if nothing was written there. Call it before the hook is removed from the same
 /// file, so that both find the content that they wrote.
 ///
