@@ -225,6 +225,7 @@ impl Services {
     /// Answers a question with no if the process that asked it has ended. That process could no longer run the call.
     async fn give_up(&self, question: &OpenQuestion, request: Option<ApprovalRequest>) -> Result<(), StoreError> {
         let record = request.map(|request| self.answer_record(question, &request, approval::taken_for_gone()));
+        let record = ApprovalRecord { call: request.call_id(), ..record };
         self.take(question, record).await
     }
 

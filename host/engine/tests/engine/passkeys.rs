@@ -115,6 +115,7 @@ async fn a_yes_with_a_proof_counts_and_the_log_says_who_gave_it_how_and_from_whe
     let answers = guarded.answers();
     let answer = &answers[0].answer;
     assert_eq!((answer.by.as_deref(), answer.from.as_deref()), (Some("ada"), Some("page")));
+    assert_eq!(answers[0].call, request.tool_call().map(|call| call.id));
     assert_eq!(answer.proof.as_ref().unwrap().credential, guarded.passkey.id);
     assert!(guarded.refused().await.is_empty());
     assert!(Log::open(&guarded.log).unwrap().verify(None).unwrap().is_sound());
