@@ -358,8 +358,8 @@ impl ApprovalRecord {
     }
 }
 
-/// An answer that did not count, because a passkey is registered and the answer has no valid signature of one. Of many
-/// such answers in a short time, only the first are recorded.
+/// An answer that did not count: a passkey is registered and the answer has no valid signature of one, or a yes on the
+/// page does not name the question as it is shown. Of many such answers in a short time, only the first are recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -96,7 +96,7 @@ impl Services {
     }
 
     /// Records that an answer does not count, and removes its proof.
-    fn record_refused(&self, about: QuestionOf<'_>, answered: &mut Answered, why: &InvalidProof) {
+    pub(super) fn record_refused(&self, about: QuestionOf<'_>, answered: &mut Answered, why: &dyn std::fmt::Display) {
         answered.proof = None;
         let QuestionOf { id, session, event } = about;
         tracing::warn!(id, %why, from = answered.from, "an answer does not count");
