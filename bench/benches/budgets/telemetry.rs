@@ -7,7 +7,7 @@ use bench::measure::compare;
 use bench::memory::resident_mib;
 use bench::table::{Row, Table};
 use hookhost::contract::ToolResult;
-use hookhost::{Config, Decision, Host, Session};
+use hookhost::{Config, Decision, Host, PreparedCall, Session};
 use hookhost_telemetry::settings::Directories;
 use hookhost_telemetry::{Environment, FirstRecord, Readers, TelemetrySettings, states};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -47,13 +47,22 @@ pub(crate) fn rows(table: &mut Table) {
         (runtime.block_on(subject::session_of(entry(), Some(&log), None)), log)
     };
     let (off, _) = session("off");
-    let event = call(&off);
-    let asks = |session: &Session| allowed(&runtime, session, &event);
+    let of_off = call(&off);
+    let asks = |session: &Session, event: &PreparedCall| allowed(&runtime, session, event);
     let row = |what: &'static str| Row { what, component: "no-force-push", log: "on", why: "" };
+
+    // How far two sessions differ of which neither sends anything.
+    let (other, _) = session("other");
+    // Each session asks about a call of its own. It would prepare that of another session again, and that takes a twentieth of an event.
+    let event = call(&other);
+    let compared = compare(|| asks(&other, &event), || asks(&off, &of_off));
+    table.compared(&row("one recorded event of another session"), &compared, "nothing is sent", None);
+    drop(other);
 
     let (answered, log) = session("answered");
     let readers = start(&log, &serve());
-    let compared = compare(|| asks(&answered), || asks(&off));
+    let event = call(&answered);
+    let compared = compare(|| asks(&answered, &event), || asks(&off, &of_off));
     table.compared(
         &row("one recorded event that is sent as a log record, a span and metrics"),
         &compared,
@@ -64,7 +73,8 @@ pub(crate) fn rows(table: &mut Table) {
 
     let (dead, log) = session("dead");
     let readers = start(&log, "http://127.0.0.1:9");
-    let compared = compare(|| asks(&dead), || asks(&off));
+    let event = call(&dead);
+    let compared = compare(|| asks(&dead, &event), || asks(&off, &of_off));
     table.compared(&row("one recorded event while no receiver answers"), &compared, "nothing is sent", Some(MOST));
     drop(readers);
 
