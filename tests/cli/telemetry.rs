@@ -41,6 +41,36 @@ fn an_address_is_written_only_if_the_receiver_takes_the_test() {
 }
 
 #[test]
+fn a_receiver_that_takes_only_traces_is_told_apart_and_the_next_step_sends_only_those() {
+    let user = User::new();
+    user.configure("");
+    let status = |status: u16| Reply::Whole { status, headers: String::new(), body: String::new() };
+    // Logs come first, then traces, then metrics.
+    let server = Server::start(vec![status(405), status(200), status(404), status(200)]);
+    let refused = user.run(["telemetry", "--to", server.url()]);
+    refused.expect(1, &["otlp-logs", "405", "It took traces", "nothing was changed", r#"signals = ["traces"]"#]);
+    user.configure("[telemetry]\nsignals = [\"traces\"]\n");
+    user.run(["telemetry", "--to", server.url()]).expect(0, &[]);
+    let expected = format!("[telemetry]\nsignals = [\"traces\"]\notlp = \"{}\"\n", server.url());
+    assert_eq!(fs::read_to_string(user.config_file()).unwrap(), expected);
+}
+
+#[test]
+fn what_a_variable_switches_off_is_neither_tested_nor_sent_by_a_host_without_the_variable() {
+    let user = User::new();
+    user.configure("");
+    let server = answers(200);
+    let to = || user.command(["telemetry", "--to", server.url()]);
+    Ended::of(to().env("OTEL_SDK_DISABLED", "true")).expect(2, &["switches every signal off", "nothing was changed"]);
+    assert_eq!(fs::read_to_string(user.config_file()).unwrap(), "");
+    let without = Ended::of(to().env("OTEL_LOGS_EXPORTER", "none").env("OTEL_METRICS_EXPORTER", "none"));
+    without.expect(0, &[]);
+    assert_eq!(server.requests().len(), 1);
+    let expected = format!("[telemetry]\notlp = \"{}\"\nsignals = [\"traces\"]\n", server.url());
+    assert_eq!(fs::read_to_string(user.config_file()).unwrap(), expected);
+}
+
+#[test]
 fn an_agent_cannot_send_the_log_elsewhere_nor_end_the_telemetry() {
     let user = User::new();
     user.configure("[telemetry.file]\npath = \"events.jsonl\"\n");

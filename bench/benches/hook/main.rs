@@ -1,13 +1,15 @@
 //! Measures how long an agent waits at each event, and the sizes of the programs. The situations are: a call through a running resident
 //! host, hooks that find no host, HTTP hooks of many sessions at once, many clients of one resident host, and the first call after an edit
 //! of a rule. The processes are compared with processes that do nothing. `cargo run -p bench -- budgets --only hook` runs this benchmark.
-//! With an argument, it measures only one part: `sizes`, `call`, `start`, `http`, `clients` or `edit`.
+//! With an argument, it measures only one part: `sizes`, `minute`, `call`, `start`,
+//! `http`, `clients` or `edit`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
 mod clients;
 #[path = "../home.rs"]
 mod home;
+mod minute;
 mod start;
 
 use bench::measure::{compare, spoken, times_of};
@@ -72,8 +74,9 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let is_wanted = |part: &str| words.is_empty() || words.iter().any(|word| word == part);
     let mut table = Table::begin();
-    let parts: [Part<'_>; 6] = [
+    let parts: [Part<'_>; 7] = [
         ("sizes", &|table| sizes(table, &hookhost, &hook)),
+        ("minute", &|table| minute::row(table, &user)),
         ("call", &|table| call(table, &user)),
         ("start", &|table| start::rows(table, &user)),
         ("http", &|table| http(table, &user)),

@@ -336,6 +336,13 @@ impl Host {
         self.shared.services.answer(id, approval).await
     }
 
+    /// Records that an answer to a question does not count, for a reason that the caller has found, such as that the
+    /// person was shown another text. `why` is the end of a sentence that begins with "the answer does not count:". The
+    /// question stays open. Of many such answers in a short time, only the first are recorded.
+    pub fn refuse_answer(&self, request: &ApprovalRequest, approval: Approval, why: &str) {
+        self.shared.services.refuse_answer(request, approval, why);
+    }
+
     /// Returns the passkeys that are registered in the store. As soon as there is one, each yes needs a proof
     /// ([`Approval::proof`]).
     ///

@@ -63,6 +63,9 @@ const FOR_SESSION: &str = "yes-for-session";
 /// What a person is told whose answer comes too late.
 const GONE: &str = "This question no longer waits for an answer.";
 
+/// Why a yes does not count if it is about another text than the question has.
+const NOT_SHOWN: &str = "it does not name the question as the page shows it";
+
 /// The agent of the calls that a person tries. They are not recorded.
 const TRIES: &str = "hookhost-page";
 
@@ -504,9 +507,16 @@ impl Site {
             Ok(open) => open,
             Err(error) => return said(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         };
-        let Some(request) = open.iter().find(|request| given.is_about(request, code)) else {
+        let Some(request) = open.iter().find(|request| !code.is_empty() && request.code == code) else {
             return said(StatusCode::CONFLICT, GONE);
         };
+        if !given.is_about(request, code) {
+            host.refuse_answer(request, approval, NOT_SHOWN);
+            return said(
+                StatusCode::CONFLICT,
+                &format!("Your answer does not count: {NOT_SHOWN}. Load the page again."),
+            );
+        }
         match host.answer(&request.id, approval).await {
             Ok(()) => said(StatusCode::OK, accepted(request, &given.answer)),
             Err(QuestionGone::Answered { first, .. }) => {

@@ -207,6 +207,9 @@ impl Described {
                 self.push(EVENT, answer.event.name());
                 self.push(EVENT_ID, answer.id.as_str());
                 self.push(APPROVAL_ID, answer.id.as_str());
+                if let Some(call) = &answer.call {
+                    self.push(TOOL_CALL_ID, call.as_str());
+                }
                 self.push(ANSWER, word(&answer.answer.kind));
                 if let Some(via) = &answer.answer.via {
                     self.push(ANSWER_VIA, via.as_str());

@@ -47,6 +47,16 @@ fn what_is_not_installed_is_a_problem_with_the_next_step() {
 }
 
 #[test]
+fn a_mistake_in_the_configuration_comes_before_the_agents() {
+    let person = Person::without_agent();
+    person.user.configure("[[plugin]]\nnmae = 1\n");
+    let ended = person.run(&["doctor"]);
+    let place = |text: &str| ended.stdout.find(text).unwrap_or_else(|| panic!("{text}: {ended:#?}"));
+    assert!(ended.stdout.starts_with("hookhost "), "{ended:#?}");
+    assert!(place("the configuration cannot be used") < place("No agent is found on this machine"), "{ended:#?}");
+}
+
+#[test]
 fn what_is_installed_is_found_with_the_rules_in_force() {
     let person = installed();
     let ended = person.run(&["doctor", "claude-code"]);

@@ -37,12 +37,21 @@ struct ProgressState {
 struct Step {
     name: String,
     began: Instant,
+    /// The shortest time left that was shown. The first parts of a step can be faster than the rest, and a time left that rises tells a
+    /// person that something is wrong.
+    left: Option<Duration>,
+}
+
+impl Step {
+    fn begin(name: impl Into<String>) -> Self {
+        Self { name: name.into(), began: Instant::now(), left: None }
+    }
 }
 
 impl Progress {
     /// Begins with the step of this name, such as "reading transcripts". Each character of the name must be one column wide.
     pub(crate) fn start(step: impl Into<String>) -> Self {
-        let step = Mutex::new(Step { name: step.into(), began: Instant::now() });
+        let step = Mutex::new(Step::begin(step));
         let state = Arc::new(ProgressState { step, done: AtomicU64::new(0), total: AtomicU64::new(0) });
         let shown = Arc::clone(&state);
         Self { state, _line: StatusLine::start(move || shown.line(Instant::now())) }
@@ -50,8 +59,9 @@ impl Progress {
 
     /// Begins the next step.
     pub(crate) fn next(&self, step: impl Into<String>) {
-        *self.state.step() = Step { name: step.into(), began: Instant::now() };
+        let mut current = self.state.step();
         self.set(0, 0);
+        *current = Step::begin(step);
     }
 
     /// Sets how far the step is, in any unit. If `total` is 0, only the time so far is shown.
@@ -68,8 +78,11 @@ impl ProgressState {
 
     /// Returns the status line, if the step has taken longer than [`MIN_SHOWN`].
     fn line(&self, now: Instant) -> Option<String> {
-        let step = self.step();
+        let mut step = self.step();
         let time = now.saturating_duration_since(step.began);
+        if time < MIN_SHOWN {
+            return None;
+        }
         let total = self.total.load(Ordering::Relaxed);
         let done = self.done.load(Ordering::Relaxed).min(total);
         let how_far = if done == 0 {
@@ -77,9 +90,11 @@ impl ProgressState {
         } else {
             let left = u128::from(total - done) * time.as_millis() / u128::from(done);
             let left = Duration::from_millis(u64::try_from(left).unwrap_or(u64::MAX)).max(Duration::from_secs(1));
+            let left = step.left.map_or(left, |shown| left.min(shown));
+            step.left = Some(left);
             format!("{} %, {} left", done.saturating_mul(100) / total, in_words(left))
         };
-        (time >= MIN_SHOWN).then(|| format!("{} {} {how_far}", frame(time), step.name))
+        Some(format!("{} {} {how_far}", frame(time), step.name))
     }
 }
 
@@ -157,11 +172,24 @@ mod tests {
         assert_eq!(line(3.0).unwrap(), "⠋ reading transcripts 3 s");
         progress.set(25, 100);
         assert_eq!(line(3.0).unwrap(), "⠋ reading transcripts 25 %, 9 s left");
-        progress.set(1, 100);
-        assert_eq!(line(2.1).unwrap(), "⠙ reading transcripts 1 %, 3 min 27 s left");
         progress.set(100, 100);
         assert_eq!(line(3.0).unwrap(), "⠋ reading transcripts 100 %, 1 s left");
         progress.next("judging");
         assert_eq!(line(0.5), None, "each step is shown only after a second");
+    }
+
+    #[test]
+    fn the_time_left_never_rises_within_a_step() {
+        let progress = Progress::start("compiling rules");
+        let began = progress.state.step().began;
+        let line = |seconds: f64| progress.state.line(began + Duration::from_secs_f64(seconds)).unwrap();
+        progress.set(50, 100);
+        assert_eq!(line(9.0), "⠋ compiling rules 50 %, 9 s left");
+        assert_eq!(line(30.0), "⠋ compiling rules 50 %, 9 s left", "the second half is slower than the first");
+        progress.set(90, 100);
+        assert_eq!(line(36.0), "⠋ compiling rules 90 %, 4 s left");
+        progress.next("judging");
+        progress.set(1, 100);
+        assert_eq!(line(2.1), "⠙ judging 1 %, 3 min 27 s left", "the next step begins anew");
     }
 }

@@ -174,6 +174,11 @@ impl ApprovalRequest {
         (self.event == EventKind::BeforeToolCall).then(|| serde_json::from_str(self.value.get()).ok()).flatten()
     }
 
+    /// Returns the identifier of the tool call, as the agent names it; `None` if the request is about no call.
+    pub(crate) fn call_id(&self) -> Option<String> {
+        self.tool_call().map(|call| call.id).filter(|id| !id.is_empty())
+    }
+
     /// Returns true if [`Approval::yes_for_session`] can be offered, because all questions come from the configuration.
     #[must_use]
     pub fn can_be_kept(&self) -> bool {

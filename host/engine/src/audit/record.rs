@@ -335,6 +335,9 @@ pub struct ApprovalRecord {
     pub header: Header,
     /// The event.
     pub event: EventKind,
+    /// Identifier of the tool call that the event is about, as the agent names it. `None` if the event is about no call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
     /// Outcome of the event. It is `escalated` if the answer is yes but the plugins are called again. In this case a
     /// further [`EventRecord`] contains the final outcome, and its `asked-again` names the event of this record. If a
     /// person allows a rejected call once, it stays `rejected`, and the `kept` of the next such call names this event.
@@ -353,12 +356,13 @@ pub struct ApprovalRecord {
 impl ApprovalRecord {
     /// Creates the record of an answer after which all effects of the event are discarded.
     pub(crate) fn new(id: &str, header: Header, event: EventKind, outcome: OutcomeKind, answer: Answered) -> Self {
-        Self { id: id.to_owned(), header, event, outcome, answer, effects_hold: false, redacted: BTreeMap::new() }
+        let (id, call, redacted) = (id.to_owned(), None, BTreeMap::new());
+        Self { id, header, event, call, outcome, answer, effects_hold: false, redacted }
     }
 }
 
-/// An answer that did not count, because a passkey is registered and the answer has no valid signature of one. Of many
-/// such answers in a short time, only the first are recorded.
+/// An answer that did not count: a passkey is registered and the answer has no valid signature of one, or a yes on the
+/// page does not name the question as it is shown. Of many such answers in a short time, only the first are recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -56,6 +56,7 @@ pub(super) fn record(mut record: EventRecord, settings: &AuditSettings) -> Event
 /// Redacts the record of an answer. The person or the program that answered wrote `reason`, `by` and `via`.
 pub(super) fn answer(mut record: ApprovalRecord, settings: &AuditSettings) -> ApprovalRecord {
     let mut parts = Redaction { settings, parts: std::mem::take(&mut record.redacted) };
+    parts.text_if_any("call", &mut record.call);
     parts.text_if_any("answer/reason", &mut record.answer.reason);
     parts.text_if_any("answer/by", &mut record.answer.by);
     parts.text_if_any("answer/via", &mut record.answer.via);

@@ -32,12 +32,15 @@ pub enum PasskeyError {
 
 impl Services {
     /// Returns the registered passkeys. The first time, compares their table with the whole log. Otherwise a program
-    /// could remove the table and end this process.
+    /// could remove the table and end this process. The log is read once in a process, even if the table was altered.
     pub(crate) async fn passkeys(&self) -> Result<Passkeys, StoreError> {
         let known = locked(&self.known_passkeys).clone();
         let known = match known {
             Some(known) => known,
-            None => audit::passkeys_in(&self.store.logged_passkey_records().await?),
+            None => {
+                let logged = audit::passkeys_in(&self.store.logged_passkey_records().await?);
+                locked(&self.known_passkeys).get_or_insert(logged).clone()
+            }
         };
         let now = audit::passkeys_in(&self.store.passkey_records().await?).following(&known);
         if now.altered().is_none() {
@@ -93,7 +96,7 @@ impl Services {
     }
 
     /// Records that an answer does not count, and removes its proof.
-    fn record_refused(&self, about: QuestionOf<'_>, answered: &mut Answered, why: &InvalidProof) {
+    pub(super) fn record_refused(&self, about: QuestionOf<'_>, answered: &mut Answered, why: &dyn std::fmt::Display) {
         answered.proof = None;
         let QuestionOf { id, session, event } = about;
         tracing::warn!(id, %why, from = answered.from, "an answer does not count");

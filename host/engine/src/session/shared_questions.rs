@@ -125,6 +125,12 @@ impl Services {
         }
     }
 
+    /// Records that an answer to a question does not count. The question stays open.
+    pub(crate) fn refuse_answer(&self, request: &ApprovalRequest, approval: Approval, why: &str) {
+        let about = QuestionOf { id: &request.id, session: &request.session, event: request.event };
+        self.record_refused(about, &mut approval::answered(approval), &why);
+    }
+
     /// Fails if the answer is a yes without the necessary proof. The person then learns this at once. The process that
     /// asked verifies the proof again, over the question that it has asked.
     async fn check(
@@ -219,6 +225,7 @@ impl Services {
     fn answer_record(&self, question: &OpenQuestion, request: &ApprovalRequest, answered: Answered) -> String {
         let header = Header::new(&*question.session, self.now());
         let record = ApprovalRecord::new(&question.id, header, request.event, OutcomeKind::Rejected, answered);
+        let record = ApprovalRecord { call: request.call_id(), ..record };
         record.body(&self.rules.active().settings().audit)
     }
 

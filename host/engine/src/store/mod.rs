@@ -34,7 +34,7 @@ use futures_util::future::{BoxFuture, Either, Ready, ready};
 use memory::Memory;
 use sink::Sink;
 use std::any::Any;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use turns::Turns;
@@ -44,7 +44,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The audit log and the state of all plugins.
 pub(crate) struct Store {
-    backend: Box<dyn Backend>,
+    backend: Arc<dyn Backend>,
     /// The embedder's sink, which receives a copy of each record.
     sink: Sink,
 }
@@ -203,7 +203,7 @@ impl Unit {
 impl Store {
     /// Creates a store that keeps state in memory and has no log.
     pub(crate) fn in_memory() -> Self {
-        Self { backend: Box::<Memory>::default(), sink: Sink::default() }
+        Self { backend: Arc::<Memory>::default(), sink: Sink::default() }
     }
 
     /// Opens the database at `path`, and creates it if it is missing.
@@ -214,7 +214,7 @@ impl Store {
     /// fails.
     pub(crate) fn open(path: &Path, now: Time) -> Result<Self, StoreError> {
         #[cfg(feature = "store")]
-        return Ok(Self { backend: Box::new(sqlite::Database::open(path, now)?), sink: Sink::default() });
+        return Ok(Self { backend: Arc::new(sqlite::Database::open(path, now)?), sink: Sink::default() });
         #[cfg(not(feature = "store"))]
         return {
             let _ = now;
@@ -295,12 +295,29 @@ impl Store {
         retry_while_locked(|| self.backend.passkey_records()).await
     }
 
-    /// Returns the records about passkeys as the log contains them, in order, as JSON. This reads the whole log.
+    /// Returns the records about passkeys as the log contains them, in order, as JSON. This reads the whole log, on a
+    /// thread for blocking work.
     ///
     /// # Errors
     /// If they cannot be read.
     pub(crate) async fn logged_passkey_records(&self) -> Result<Vec<String>, StoreError> {
-        retry_while_locked(|| self.backend.logged_passkey_records()).await
+        if !self.keeps_log() {
+            return Ok(Vec::new());
+        }
+        let began = Instant::now();
+        loop {
+            let backend = Arc::clone(&self.backend);
+            let reading = tokio::task::spawn_blocking(move || backend.logged_passkey_records());
+            let read = reading.await.unwrap_or_else(|error| {
+                Err(StoreError::Io { path: PathBuf::new(), problem: format!("reading the log failed: {error}") })
+            });
+            match read {
+                Err(error) if error.is_transient() && began.elapsed() < LOCK_TIMEOUT => {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                ended => return ended,
+            }
+        }
     }
 
     /// Returns the queue in which a session's events wait for their turn.

@@ -115,6 +115,7 @@ async fn a_yes_with_a_proof_counts_and_the_log_says_who_gave_it_how_and_from_whe
     let answers = guarded.answers();
     let answer = &answers[0].answer;
     assert_eq!((answer.by.as_deref(), answer.from.as_deref()), (Some("ada"), Some("page")));
+    assert_eq!(answers[0].call, request.tool_call().map(|call| call.id));
     assert_eq!(answer.proof.as_ref().unwrap().credential, guarded.passkey.id);
     assert!(guarded.refused().await.is_empty());
     assert!(Log::open(&guarded.log).unwrap().verify(None).unwrap().is_sound());
@@ -320,7 +321,29 @@ async fn after_passkeys_vanish_from_the_database_a_process_that_starts_later_let
         let error = guarded.person.answer(&pending.request().id, Approval::yes()).await.unwrap_err();
         assert!(matches!(why(error), InvalidProof::Altered(_)), "{statement}");
         assert!(Log::open(&guarded.log).unwrap().passkeys().unwrap().unwrap().altered().is_some(), "{statement}");
+        // The log was read once, so removing the record from it as well is of no use.
+        let sql = Connection::open(&guarded.log).unwrap();
+        assert_eq!(sql.execute("DELETE FROM audit WHERE instr(line, '\"passkey-add\"') > 0", []).unwrap(), 1);
+        let error = guarded.person.answer(&pending.request().id, Approval::yes()).await.unwrap_err();
+        assert!(matches!(why(error), InvalidProof::Altered(_)), "{statement}");
     }
+}
+
+#[test]
+fn the_log_is_searched_for_passkeys_on_a_thread_for_blocking_work() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("hookhost.db");
+        drop(host_at(&log, vec![]).await);
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let occupied = tokio::task::spawn_blocking(move || released.recv());
+        let mut host = std::pin::pin!(host_at(&log, vec![]));
+        assert!(tokio::time::timeout(Duration::from_millis(500), host.as_mut()).await.is_err());
+        release.send(()).unwrap();
+        occupied.await.unwrap().unwrap();
+        host.await;
+    });
 }
 
 #[tokio::test]

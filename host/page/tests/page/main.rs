@@ -109,6 +109,14 @@ impl Lab {
         }
     }
 
+    /// Returns the records of answers that did not count.
+    async fn refused(&self) -> Vec<Value> {
+        self.settler.host().flush().await.unwrap();
+        let log = hookhost::store::Log::open(&self.database).unwrap();
+        let records = log.lines().unwrap().map(|line| serde_json::from_str(line.unwrap().text()).unwrap());
+        records.filter(|record: &Value| record["kind"] == "answer-refused").collect()
+    }
+
     /// Returns a yes to the only question, as it is stored now.
     async fn yes(&self) -> Value {
         let open = self.settler.host().questions().await.unwrap();
@@ -322,9 +330,16 @@ async fn the_first_answer_counts_and_the_second_is_told_who_gave_it() {
     let yes = lab.yes().await;
     assert!(shown.contains(&format!("data-shown={}", yes["shown"])), "{shown}");
     assert_eq!(tab.post(&format!("/approvals/{}", &code[..7]), &yes).await.status, 409);
-    assert_eq!(tab.post(&format!("/approvals/{code}"), &json!({ "answer": "yes" })).await.status, 409);
     assert_eq!(tab.post(&format!("/approvals/{code}"), &json!({ "answer": "maybe" })).await.status, 400);
+    assert_eq!(lab.refused().await, Vec::<Value>::new());
     let open = lab.settler.host().questions().await.unwrap();
+    for _ in 0..25 {
+        let refused = tab.post(&format!("/approvals/{code}"), &json!({ "answer": "yes" })).await;
+        assert_eq!((refused.status, refused.body.contains("does not count")), (409, true), "{refused:?}");
+    }
+    let refused = lab.refused().await;
+    assert_eq!(refused.len(), 20, "a program that sends many does not fill the log");
+    assert!(refused.iter().all(|refused| refused["id"] == *open[0].id && refused["answer"]["via"] == "page"));
     lab.settler.host().answer(&open[0].id, Approval::no().by("bob").via("elsewhere")).await.unwrap();
     let late = tab.post(&format!("/approvals/{code}"), &yes).await;
     assert_eq!(late.status, 409, "{late:?}");

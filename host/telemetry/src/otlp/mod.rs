@@ -35,8 +35,8 @@ impl Signal {
     /// All signals.
     pub const ALL: &[Self] = &[Self::Logs, Self::Traces, Self::Metrics];
 
-    /// Returns the name in URLs and variables.
-    pub(crate) fn name(self) -> &'static str {
+    /// Returns the name in settings, URLs and variables.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Logs => "logs",
             Self::Traces => "traces",

@@ -3,8 +3,13 @@ use crate::agents::SessionAgents;
 use crate::positions::PositionFile;
 use crate::sink::{Entry, Sent, Sink};
 use crate::tests::write;
+use crate::webhook::{Occasion, Webhook, WebhookSecret};
+use hookhost::contract::{Refusal, ToolCall};
+use hookhost::{Config, Host};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -36,7 +41,7 @@ impl Sink for Scripted {
     }
 }
 
-fn reader(log: &Path, sink: Scripted, first: FirstRecord, positions: &Rc<PositionFile>) -> Reader<Scripted> {
+fn reader<S: Sink>(log: &Path, sink: S, first: FirstRecord, positions: &Rc<PositionFile>) -> Reader<S> {
     let agents = Rc::new(RefCell::new(SessionAgents::new(Rc::clone(positions))));
     let opened = Reader::open(sink, log.to_owned(), first, Rc::clone(positions), agents);
     opened.map_err(|(_, error)| error).unwrap()
@@ -95,6 +100,67 @@ async fn a_receiver_that_was_down_gets_each_record_once_and_in_order() {
     let (taken, state) = sent(&log, BTreeSet::new(), 5).await;
     assert_eq!(taken, (1..=21).collect::<Vec<_>>());
     assert_eq!((state.error, state.next_attempt), (None, None));
+}
+
+/// Answers requests at this address, and returns the header `webhook-id` of each until `count` have come.
+fn receive(address: SocketAddr, count: usize) -> Vec<String> {
+    let listener = TcpListener::bind(address).unwrap();
+    let mut ids = Vec::new();
+    for mut stream in listener.incoming().map(Result::unwrap) {
+        let mut reader = BufReader::new(&stream);
+        let (mut line, mut length) = (String::new(), 0);
+        while reader.read_line(&mut line).unwrap() > 2 {
+            match line.trim().split_once(": ") {
+                Some(("content-length", value)) => length = value.parse().unwrap(),
+                Some(("webhook-id", value)) => ids.push(value.to_owned()),
+                _ => {}
+            }
+            line.clear();
+        }
+        std::io::copy(&mut reader.take(length), &mut std::io::sink()).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").unwrap();
+        if ids.len() == count {
+            break;
+        }
+    }
+    ids
+}
+
+#[tokio::test]
+async fn after_an_hour_without_its_receiver_a_webhook_sends_each_message_once_and_in_order() {
+    /// All delays are shorter by this factor, so a second is an hour.
+    const FASTER: u32 = 3600;
+    const EVENTS: usize = 100;
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("hookhost.db");
+    let no = |_: &ToolCall| Some(Refusal::new("no"));
+    let host = Host::builder(Config::empty()).rule("no", no).store(&log).build().await.unwrap();
+    let session = host.session("some-agent", "/work").unwrap();
+    for number in 0..EVENTS {
+        let _ = session.check_tool("bash", &serde_json::json!({ "number": number })).await;
+    }
+    host.drain(Duration::from_secs(5)).await.unwrap();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{address}/").parse().unwrap();
+    let secret = WebhookSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+    let webhook = Webhook::new(url, secret, vec![Occasion::Rejected]).unwrap();
+    let positions = Rc::new(PositionFile::open(&log).unwrap());
+    let stop = CancellationToken::new();
+    let delays = Delays { first: Delays::default().first / FASTER, most: Delays::default().most / FASTER };
+    let run = reader(&log, webhook, FirstRecord::Beginning, &positions).with_delays(delays).run(stop.clone());
+    let outage = async {
+        tokio::time::sleep(Duration::from_secs(3600) / FASTER).await;
+        let down = positions.sink("webhook").unwrap();
+        assert!(down.sent == 0 && down.error.is_some(), "{down:?}");
+        let ids = tokio::task::spawn_blocking(move || receive(address, EVENTS)).await.unwrap();
+        stop.cancel();
+        ids
+    };
+    let ((), ids) = tokio::join!(run, outage);
+    let numbers: Vec<u64> = ids.iter().map(|id| id.rsplit('_').next().unwrap().parse().unwrap()).collect();
+    assert!(numbers.len() == EVENTS && numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+    let state = positions.sink("webhook").unwrap();
+    assert_eq!((state.error, state.skipped), (None, 0));
 }
 
 #[tokio::test]

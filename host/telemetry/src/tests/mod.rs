@@ -79,7 +79,7 @@ pub(crate) fn entries() -> Vec<Entry> {
         ),
         event(&json!({ "outcome": "escalated", "id": "e2", "enforcement": "observed" })),
         event(&json!({ "event": "turn-end", "outcome": "observed", "original": { "text": SECRET }, "calls": [] })),
-        json!({ "kind": "answer", "id": "e2", "event": "before-tool-call", "outcome": "rejected",
+        json!({ "kind": "answer", "id": "e2", "event": "before-tool-call", "call": "toolu_1", "outcome": "rejected",
             "answer": { "kind": "denied", "reason": SECRET, "micros": 2_000_000, "by": SECRET, "via": "terminal" } }),
         json!({ "kind": "delivery", "id": "e1", "point": "PreToolUse", "what": "unanswered", "note": "the agent got no outcome in time" }),
         json!({ "kind": "operator", "action": "pause", "by": SECRET }),

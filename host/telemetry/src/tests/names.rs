@@ -3,6 +3,7 @@
 use super::{SECRET, entries};
 use crate::described::{Described, machine_id};
 use crate::lines::as_json;
+use crate::names::TOOL_CALL_ID;
 use crate::ocsf;
 use hookhost::config::Digest;
 use std::collections::BTreeSet;
@@ -47,6 +48,15 @@ fn each_attribute_of_the_table_is_sent_about_some_record() {
             assert!(names.contains(name), "no log record is named {name}");
         }
     }
+}
+
+#[test]
+fn an_answer_names_the_call_that_was_asked_about() {
+    let entries = entries();
+    let answer = entries.iter().find(|entry| entry.record.kind() == "answer").unwrap();
+    let attributes = Described::of(answer, "m", false).attributes;
+    let id = attributes.iter().find(|(name, _)| *name == TOOL_CALL_ID).map(|(_, value)| value.as_str());
+    assert_eq!(id, Some(Some("toolu_1")));
 }
 
 #[test]

@@ -80,13 +80,16 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
             text.push_str(&no_agent());
             text.push('\n');
         }
+        let mut of_host = String::new();
         if args.verbose {
-            let _ = writeln!(text, "{NAME}hookhost{NAME:#}");
-            common.iter().for_each(|check| line(&mut text, check));
+            let _ = writeln!(of_host, "{NAME}hookhost{NAME:#}");
+            common.iter().for_each(|check| line(&mut of_host, check));
         } else {
-            text.push_str(&words::about_hookhost(&common));
+            of_host.push_str(&words::about_hookhost(&common));
         }
-        output::print(&text)?;
+        // A mistake in the configuration concerns every agent, so it comes first.
+        let sections = if rules::cannot_be_read() { [of_host + "\n", text] } else { [text, of_host] };
+        output::print(&sections.concat())?;
     }
     Ok(if is_well { Exit::Done } else { Exit::Failed })
 }

@@ -58,6 +58,11 @@ pub(super) fn check(running: Option<&Value>, with_digest: bool) -> Check {
     }
 }
 
+/// Returns true if the files of the rules have a mistake.
+pub(super) fn cannot_be_read() -> bool {
+    configuration::cwd().and_then(|cwd| configuration::find(None, &cwd)).is_err()
+}
+
 fn of(config: &Config, with_digest: bool) -> Check {
     let files: Vec<_> = configuration::files(config).map(|file| one_line(&file.to_string_lossy())).collect();
     if config.enabled().next().is_none() {

@@ -7,33 +7,41 @@ use crate::{configuration, inside_agent};
 use anyhow::anyhow;
 use hookhost::config::FILE_NAME;
 use hookhost::files::{self, Lock, NewFile};
-use hookhost_telemetry::Environment;
+use hookhost_telemetry::{Environment, Signal};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use toml_edit::{DocumentMut, Item, Table, value};
+use toml_edit::{Array, DocumentMut, Item, Table, value};
 
 pub(super) async fn run(url: &str) -> Result<Exit, CliError> {
     inside_agent::refuse("sends the log elsewhere")?;
     let mut settings = settings()?;
     settings.otlp = Some(url.to_owned());
     let sinks = sinks(&settings, &Environment::of_process())?;
-    let tests = sinks.test(None).await;
-    let of_otlp = tests.into_iter().filter(|(name, _)| name.starts_with("otlp-"));
-    for (name, result) in of_otlp {
-        if let Err(why) = result {
-            let error = anyhow!(
-                "the receiver did not take the test of {name}: {}; nothing was changed: start the receiver, or correct its address \
-                     or the headers, and repeat the command",
-                one_line(&why)
-            );
-            return Err(CliError::new(Exit::Failed, error));
+    let (mut taken, mut refused) = (Vec::new(), None);
+    for (name, result) in sinks.test(None).await {
+        match (name.strip_prefix("otlp-"), result) {
+            (None, _) => {}
+            (Some(signal), Ok(())) => taken.push(signal),
+            (Some(_), Err(why)) => refused = refused.or(Some((name, why))),
         }
     }
+    if let Some((name, why)) = refused {
+        return Err(not_taken(name, &why, &taken));
+    }
+    if taken.is_empty() {
+        let why = "`signals` in [telemetry] or a variable such as OTEL_SDK_DISABLED switches every signal off; nothing was changed";
+        return Err(CliError::usage(why));
+    }
+    // A host that a hook starts does not read the variables, so what they switch off must be in the file.
+    let is_partial = taken.len() < settings.signals.as_deref().unwrap_or(Signal::ALL).len();
     let file = edit(|text| {
         let mut document: DocumentMut = text.parse()?;
         let section = document.entry("telemetry").or_insert_with(|| Item::Table(Table::new()));
         let Some(section) = section.as_table_like_mut() else { anyhow::bail!("`telemetry` is no table") };
         section.insert("otlp", value(url));
+        if is_partial {
+            section.insert("signals", value(Array::from_iter(taken.iter().copied())));
+        }
         Ok(document.to_string())
     })?;
     let content = if settings.content {
@@ -43,8 +51,9 @@ pub(super) async fn run(url: &str) -> Result<Exit, CliError> {
          `content = true` in [telemetry] sends arguments, results and reasons."
     };
     output::print(&format!(
-        "The receiver took the test. Records go to {} from the next one on; `otlp` is in {}.\n{content}\n",
+        "The receiver took the test. Records go to {} from the next one on; {} in {}.\n{content}\n",
         one_line(url),
+        if is_partial { "`otlp` and `signals` are" } else { "`otlp` is" },
         file.display()
     ))?;
     if std::env::var_os("OTEL_EXPORTER_OTLP_HEADERS").is_some() {
@@ -53,6 +62,18 @@ pub(super) async fn run(url: &str) -> Result<Exit, CliError> {
         ));
     }
     Ok(Exit::Done)
+}
+
+/// Returns the error for a receiver that does not take a signal. If it takes others, the next step names the setting that sends only those.
+fn not_taken(name: &str, why: &str, taken: &[&str]) -> CliError {
+    let why = format!("the receiver did not take the test of {name}: {}; nothing was changed", one_line(why));
+    if taken.is_empty() {
+        let next = "start the receiver, or correct its address or the headers, and repeat the command";
+        return CliError::new(Exit::Failed, anyhow!("{why}: {next}"));
+    }
+    let signals = Array::from_iter(taken.iter().copied());
+    CliError::new(Exit::Failed, anyhow!("{why}. It took {}", taken.join(" and ")))
+        .advise(format!("put `signals = {signals}` into [telemetry] of your {FILE_NAME}, and repeat the command"))
 }
 
 /// Changes the text of the user's file, and returns its path.

@@ -236,7 +236,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
     fn answer(&self, answer: Answered, outcome: OutcomeKind, effects_hold: bool) -> ApprovalRecord {
         let header = Header::new(&*self.request.session, self.session.services.now());
         let record = ApprovalRecord::new(&self.request.id, header, self.request.event, outcome, answer);
-        ApprovalRecord { effects_hold, ..record }
+        ApprovalRecord { call: self.request.call_id(), effects_hold, ..record }
     }
 
     /// Returns the outcome of the event after this answer, or a further question.
