@@ -95,12 +95,7 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
             return Err(error);
         }
     }
-    let sandbox = Sandbox::here(&places, None)?;
-    for installed in &installed {
-        if let Err(error) = sandbox.write_export(installed.adapter.agent().name) {
-            table.push(Row::problem(installed.adapter.agent().name, &error.message()));
-        }
-    }
+    write_exports(&places, &installed, &mut table)?;
     if args.sandbox {
         table.push(shims(&places, &installed)?);
     }
@@ -124,6 +119,22 @@ pub(crate) async fn run(args: &OnArgs) -> Result<Exit, CliError> {
     }
     table.print()?;
     Ok(if has_failure { Exit::Failed } else { Exit::Done })
+}
+
+/// Writes the guarded paths into the agents' own sandboxes. It does so twice, because a file that is made for one agent is guarded from
+/// all.
+fn write_exports(places: &AgentPlaces, installed: &[Installed], table: &mut Table) -> Result<(), CliError> {
+    let mut sandbox = Sandbox::here(places, None)?;
+    let names = || installed.iter().map(|installed| installed.adapter.agent().name);
+    if names().all(|name| sandbox.write_export(name).is_ok()) {
+        sandbox.look_again();
+    }
+    for name in names() {
+        if let Err(error) = sandbox.write_export(name) {
+            table.push(Row::problem(name, &error.message()));
+        }
+    }
+    Ok(())
 }
 
 /// Makes the shims of agents, by which they start in `hookhost exec`.
