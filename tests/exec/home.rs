@@ -39,6 +39,19 @@ const MORE_FILES: &[&str] = &[
     "project/.git/hooks/pre-commit",
 ];
 
+/// A rule without conditions.
+const KEYS_RULE: &str = "[[rule]]
+id = \"keys\"
+on = \"read\"
+path = \"~/.keys/**\"
+reject = \"secret\"
+stops = [\"~/.keys/token\"]
+passes = [\"~/.keyring\"]
+";
+
+/// The stand-in agent's program.
+const AGENT: &str = "scripted_agent";
+
 /// Maximum time until the resident host has compiled its plugins.
 const COMPILATION: Duration = Duration::from_secs(300);
 
@@ -75,8 +88,7 @@ pub(crate) struct Home {
 impl Home {
     pub(crate) fn new(user: User, has_rules: bool) -> Self {
         let bin = hookhost().parent().expect("a directory").to_owned();
-        let programs = ["hookhost", "hookhost-hook"].map(|name| bin.join(name));
-        let programs = programs.into_iter().chain([PathBuf::from(env!("CARGO_BIN_EXE_scripted_agent"))]).collect();
+        let programs = ["hookhost", "hookhost-hook"].map(|name| bin.join(name)).into();
         let mut files: Vec<String> = MORE_FILES.iter().map(|&file| file.to_owned()).chain(files_of_table()).collect();
         files.sort();
         files.dedup();
@@ -91,12 +103,14 @@ impl Home {
         if has_rules {
             files.push((".keys/token".to_owned(), text_of(".keys/token", 0)));
             files.iter_mut().filter(|(file, _)| file.ends_with("hookhost/hookhost.toml")).for_each(|(_, text)| {
-                text.push_str("rule = [{ id = \"keys\", on = \"read\", path = \"~/.keys/**\", reject = \"secret\" }]\n");
+                text.push_str(KEYS_RULE);
             });
         }
         let setup = if has_rules { vec!["hookhost", "profile", "use", "developer", "--yes"] } else { Vec::new() };
         let launch = vec!["hookhost", "exec", "--"];
         let world = World::with(user, Layout { programs, launch, files, sockets: vec!["agent.sock"], setup });
+        // It lies apart from hookhost's programs, as attacks may remove everything there that is not guarded.
+        std::fs::copy(env!("CARGO_BIN_EXE_scripted_agent"), world.root().join(AGENT)).expect("the agent is built");
         Self { world, has_rules, host: None }
     }
 
@@ -190,7 +204,7 @@ pub(crate) enum Answer {
 
 impl Agent {
     pub(crate) fn start(home: &Home) -> Self {
-        let agent = home.bin().join("scripted_agent");
+        let agent = home.root().join(AGENT);
         let hook = if home.has_rules { home.bin().join("hookhost-hook") } else { PathBuf::new() };
         let mut command = home.command(&[agent, hook]);
         command.env("ROOT", home.root()).env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", home.bin().display()));

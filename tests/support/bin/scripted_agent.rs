@@ -80,5 +80,9 @@ fn run(script: &str) -> io::Result<String> {
     while let Ok(part) = output.recv_timeout(Duration::from_millis(20)) {
         text.extend(part);
     }
-    Ok(format!("{}{}", String::from_utf8_lossy(&text), status.signal().map(|_| format!("({status})")).unwrap_or_default()))
+    Ok(format!(
+        "{}{}",
+        String::from_utf8_lossy(&text),
+        status.signal().map(|_| format!("({status})")).unwrap_or_default()
+    ))
 }

@@ -24,6 +24,9 @@ pub(crate) const NO_NAMESPACES: [&str; 6] =
 /// Maximum time of one program inside.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Maximum time of the setup, which can compile plugins.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(300);
+
 /// The user who runs the programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct User {
@@ -249,7 +252,7 @@ impl World {
         if !self.layout.setup.is_empty() {
             let mut setup = Command::new(self.bin().join(self.layout.setup[0]));
             setup.args(&self.layout.setup[1..]);
-            let output = finish(self.of_user(setup), "setup");
+            let output = finish_within(SETUP_TIMEOUT, self.of_user(setup), "setup");
             assert!(output.status.success(), "{}", text(&output));
         }
         let files = self.layout.files.iter().map(|(file, _)| home.join(file));
@@ -439,7 +442,11 @@ pub(crate) fn process_state(process: u32) -> String {
 }
 
 /// Waits for the end of a command, and collects its output.
-pub(crate) fn finish(mut command: Command, name: &str) -> Output {
+pub(crate) fn finish(command: Command, name: &str) -> Output {
+    finish_within(TIMEOUT, command, name)
+}
+
+fn finish_within(limit: Duration, mut command: Command, name: &str) -> Output {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it can be started");
     let collect = |mut pipe: Box<dyn std::io::Read + Send>| {
         std::thread::spawn(move || {
@@ -450,7 +457,7 @@ pub(crate) fn finish(mut command: Command, name: &str) -> Output {
     };
     let stdout = collect(Box::new(child.stdout.take().expect("a pipe")));
     let stderr = collect(Box::new(child.stderr.take().expect("a pipe")));
-    let deadline = Instant::now() + TIMEOUT;
+    let deadline = Instant::now() + limit;
     let status = loop {
         if let Some(status) = child.try_wait().expect("it is a child") {
             break status;
