@@ -26,7 +26,7 @@ fn attacks(user: User, has_rules: bool) {
     let name = if user.is_root() { "root" } else { "an ordinary user" };
     let mut home = Home::new(user, has_rules);
     let mut agent = Agent::start(&home);
-    assert!(matches!(agent.call(&home, 0, "true"), Answer::Answered { .. }), "{:?}", agent.notices());
+    assert!(matches!(agent.run("true"), Answer::Answered { .. }), "{:?}", agent.notices());
     let notices = agent.notices().join("\n");
     if notices.contains("second line: partly") {
         eprintln!("skipped, because some attacks would be real ones on this machine: {notices}");
@@ -40,7 +40,8 @@ fn attacks(user: User, has_rules: bool) {
     let mut broken = Vec::new();
     let scripts = scripts();
     for (number, script) in scripts.iter().enumerate() {
-        let (outcome, output) = match agent.call(&home, number + 1, script) {
+        let answer = if has_rules { agent.call(&home, number + 1, script) } else { agent.run(script) };
+        let (outcome, output) = match answer {
             Answer::Answered { output: Some(output), .. } => ("were run", output),
             Answer::Answered { verdict, output: None } if verdict.starts_with("failed") => ("lost their hook", verdict),
             Answer::Answered { verdict, output: None } => ("were refused by rules", verdict),

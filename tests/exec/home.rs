@@ -4,8 +4,8 @@ use crate::support::{Layout, User, World, finish, process_state, text, text_of};
 use hookhost_agents::guarded::{OWNERS, WrittenTreatment};
 use hookhost_tests::hookhost;
 use serde_json::Value;
+use std::io::Write as _;
 use std::ops::{Deref, DerefMut};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -39,14 +39,22 @@ const MORE_FILES: &[&str] = &[
     "project/.git/hooks/pre-commit",
 ];
 
-/// A rule without conditions.
-const KEYS_RULE: &str = "[[rule]]
+/// A rule without conditions, which the kernel enforces too, and one that asks.
+const RULES: &str = "[[rule]]
 id = \"keys\"
 on = \"read\"
 path = \"~/.keys/**\"
 reject = \"secret\"
 stops = [\"~/.keys/token\"]
 passes = [\"~/.keyring\"]
+
+[[rule]]
+id = \"deploy\"
+on = \"shell\"
+program = \"make deploy\"
+ask = \"Deploy?\"
+stops = [\"make deploy\"]
+passes = [\"make\"]
 ";
 
 /// The stand-in agent's program.
@@ -79,8 +87,6 @@ fn files_of_table() -> Vec<String> {
 /// A home in which hookhost is at work.
 pub(crate) struct Home {
     world: World,
-    /// True if the rules of a profile are in force.
-    pub(crate) has_rules: bool,
     /// The number of the resident host's process, and what must not change of it.
     host: Option<(u32, String)>,
 }
@@ -103,7 +109,7 @@ impl Home {
         if has_rules {
             files.push((".keys/token".to_owned(), text_of(".keys/token", 0)));
             files.iter_mut().filter(|(file, _)| file.ends_with("hookhost/hookhost.toml")).for_each(|(_, text)| {
-                text.push_str(KEYS_RULE);
+                text.push_str(RULES);
             });
         }
         let setup = if has_rules { vec!["hookhost", "profile", "use", "developer", "--yes"] } else { Vec::new() };
@@ -111,7 +117,7 @@ impl Home {
         let world = World::with(user, Layout { programs, launch, files, sockets: vec!["agent.sock"], setup });
         // It lies apart from hookhost's programs, as attacks may remove everything there that is not guarded.
         std::fs::copy(env!("CARGO_BIN_EXE_scripted_agent"), world.root().join(AGENT)).expect("the agent is built");
-        Self { world, has_rules, host: None }
+        Self { world, host: None }
     }
 
     /// A command of hookhost outside.
@@ -205,7 +211,7 @@ pub(crate) enum Answer {
 impl Agent {
     pub(crate) fn start(home: &Home) -> Self {
         let agent = home.root().join(AGENT);
-        let hook = if home.has_rules { home.bin().join("hookhost-hook") } else { PathBuf::new() };
+        let hook = home.bin().join("hookhost-hook");
         let mut command = home.command(&[agent, hook]);
         command.env("ROOT", home.root()).env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", home.bin().display()));
         command.env("HOST", home.host().map(|process| process.to_string()).unwrap_or_default());
@@ -228,14 +234,17 @@ impl Agent {
         Self { input: child.stdin.take().expect("a pipe"), child, answers, notices }
     }
 
-    /// Has the agent run a script, and waits for its answer.
+    /// Has the agent ask its hook about a script, and run it if the hook agrees.
     pub(crate) fn call(&mut self, home: &Home, number: usize, script: &str) -> Answer {
-        use std::io::Write as _;
-        let message = serde_json::json!({
-            "session_id": "attack", "transcript_path": "/nowhere", "cwd": home.project(), "hook_event_name": "PreToolUse",
-            "tool_name": "Bash", "tool_input": { "command": script }, "tool_use_id": format!("call-{number}"),
-        });
-        let call = serde_json::json!({ "script": script, "message": message });
+        self.send(&serde_json::json!({ "script": script, "message": message(home, number, script) }))
+    }
+
+    /// Has the agent run a script without asking its hook.
+    pub(crate) fn run(&mut self, script: &str) -> Answer {
+        self.send(&serde_json::json!({ "script": script, "message": null }))
+    }
+
+    fn send(&mut self, call: &Value) -> Answer {
         if writeln!(self.input, "{call}").is_err() {
             return Answer::Ended;
         }
@@ -253,6 +262,14 @@ impl Agent {
     pub(crate) fn notices(&self) -> Vec<String> {
         self.notices.try_iter().collect()
     }
+}
+
+/// The message of an agent about a call of its shell tool.
+pub(crate) fn message(home: &Home, number: usize, script: &str) -> Value {
+    serde_json::json!({
+        "session_id": "attack", "transcript_path": "/nowhere", "cwd": home.project(), "hook_event_name": "PreToolUse",
+        "tool_name": "Bash", "tool_input": { "command": script }, "tool_use_id": format!("call-{number}"),
+    })
 }
 
 impl Drop for Agent {

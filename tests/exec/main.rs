@@ -5,6 +5,8 @@
 #![cfg(target_os = "linux")]
 
 mod attacks;
+mod features;
 mod home;
+mod hooks;
 #[path = "../../host/exec/tests/support/mod.rs"]
 mod support;

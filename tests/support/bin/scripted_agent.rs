@@ -1,7 +1,7 @@
 //! An agent for tests, which runs the calls that it is given, one after the other, and asks its hook before each one.
 //!
-//! The first argument is the hook's program, or empty if the agent has no hook. Each line of its input is a call: an object with the
-//! `script`, and the `message` for the hook. Its answer is a line with the `verdict` of the hook, and the `output` of the script if it ran.
+//! The argument is the hook's program. Each line of its input is a call: an object with the `script`, and the `message` for the hook, or
+//! null if the agent does not ask. Its answer is a line with the `verdict` of the hook, and the `output` of the script if it ran.
 
 use serde_json::{Value, json};
 use std::io::{self, BufRead as _, Read as _, Write as _};
@@ -17,7 +17,7 @@ fn main() -> io::Result<()> {
     let hook = std::env::args().nth(1).unwrap_or_default();
     for line in io::stdin().lock().lines() {
         let call: Value = serde_json::from_str(&line?)?;
-        let verdict = if hook.is_empty() { "none".to_owned() } else { ask(&hook, &call["message"])? };
+        let verdict = if call["message"].is_null() { "none".to_owned() } else { ask(&hook, &call["message"])? };
         let output = match verdict.as_str() {
             "none" | "allow" => Some(run(call["script"].as_str().unwrap_or_default())?),
             _ => None,
@@ -80,9 +80,6 @@ fn run(script: &str) -> io::Result<String> {
     while let Ok(part) = output.recv_timeout(Duration::from_millis(20)) {
         text.extend(part);
     }
-    Ok(format!(
-        "{}{}",
-        String::from_utf8_lossy(&text),
-        status.signal().map(|_| format!("({status})")).unwrap_or_default()
-    ))
+    let end = if status.success() { String::new() } else { format!("({status})") };
+    Ok(String::from_utf8_lossy(&text).into_owned() + &end)
 }

@@ -21,6 +21,14 @@ pub(crate) const CANARY: &str = "canary-7f31c0";
 pub(crate) const NO_NAMESPACES: [&str; 6] =
     ["unshare", "-Ur", "bash", "-c", "echo 0 > /proc/sys/user/max_user_namespaces || exit 77; exec \"$@\"", "x"];
 
+/// Mounts something over parts of /proc, which the user cannot remove, as a container does. It exits with 77 if that is not
+/// possible here.
+pub(crate) const MASKED_PROC: [&str; 6] = ["unshare", "-Urm", "bash", "-c", MASKED_PROC_SCRIPT, "x"];
+const MASKED_PROC_SCRIPT: &str = "mount -t tmpfs -o ro none /proc/acpi 2> /dev/null || mount -t tmpfs -o ro none /proc/scsi 2> /dev/null || exit 77; mount --bind /dev/null /proc/kcore; exec unshare -U --map-user=1000 --map-group=1000 -m \"$@\"";
+
+/// Tries to write a guarded file and to read a key, and shows that it has run.
+pub(crate) const HOSTILE: &str = "echo has run; echo evil > $SETTINGS; mv ~/.claude ~/c2; cat $KEY; kill -9 $VICTIM; prlimit -p $VICTIM -n3; cat /proc/$VICTIM/environ";
+
 /// Maximum time of one program inside.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -474,4 +482,34 @@ fn finish_within(limit: Duration, mut command: Command, name: &str) -> Output {
 /// The output of a command as text, with its errors.
 pub(crate) fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Makes a program that refuses system calls and then executes its arguments. `None` if it cannot be made here.
+pub(crate) fn refuse_calls(world: &World, names: &[&str]) -> Option<String> {
+    let number = |name: &str| match name {
+        "landlock_create_ruleset" => libc::SYS_landlock_create_ruleset,
+        "unshare" => libc::SYS_unshare,
+        other => panic!("no number of {other}"),
+    };
+    let rules = names.iter().map(|name| {
+        let number = number(name);
+        // Load the number; if it is this one, return EPERM.
+        format!("pack('SCCL', 0x15, 0, 1, {number}), pack('SCCL', 0x06, 0, 0, 0x00050001)")
+    });
+    let rules: Vec<_> = rules.collect();
+    let perl = format!(
+        "#!/usr/bin/perl\nmy @f = (pack('SCCL', 0x20, 0, 0, 0), {}, pack('SCCL', 0x06, 0, 0, 0x7fff0000));\nmy $p = join '', @f;\nmy $prog = pack('Sx6P', scalar @f, $p);\nsyscall({}, 38, 1, 0, 0, 0) == 0 or exit 77;\nsyscall({}, 1, 0, $prog) == 0 or exit 77;\nexec @ARGV;\n",
+        rules.join(", "),
+        libc::SYS_prctl,
+        libc::SYS_seccomp,
+    );
+    let path = world.home().join("refuse-calls");
+    fs::write(&path, perl).expect("a file");
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let tried = Command::new(&path).arg("true").status();
+    if tried.is_ok_and(|status| status.success()) {
+        return path.to_str().map(str::to_owned);
+    }
+    eprintln!("skipped, because system calls cannot be refused here");
+    None
 }
