@@ -8,5 +8,6 @@ mod attacks;
 mod features;
 mod home;
 mod hooks;
+mod sockets;
 #[path = "../../host/exec/tests/support/mod.rs"]
 mod support;
