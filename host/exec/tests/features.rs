@@ -6,10 +6,7 @@ mod support;
 
 use std::fs;
 use std::process::Output;
-use support::{CANARY, NO_NAMESPACES, User, World, finish, text};
-
-/// Tries to write a guarded file and to read a key, and shows that it has run.
-const HOSTILE: &str = "echo has run; echo evil > $SETTINGS; mv ~/.claude ~/c2; cat $KEY; kill -9 $VICTIM; prlimit -p $VICTIM -n3; cat /proc/$VICTIM/environ";
+use support::{CANARY, HOSTILE, MASKED_PROC, NO_NAMESPACES, User, World, finish, refuse_calls, text};
 
 /// Runs a hostile script inside, below a script that removes a feature and then executes its arguments.
 fn hostile(world: &mut World, remover: &[&str]) -> Output {
@@ -60,10 +57,7 @@ fn without_both_nothing_is_run() {
 #[test]
 fn in_a_container_with_a_masked_proc_landlock_serves() {
     let mut world = World::new(User::ordinary("masked"));
-    // Mounts over parts of /proc, which the user cannot remove, as a container has them.
-    let script = "mount -t tmpfs -o ro none /proc/acpi 2> /dev/null || mount -t tmpfs -o ro none /proc/scsi 2> /dev/null || exit 77; mount --bind /dev/null /proc/kcore; exec unshare -U --map-user=1000 --map-group=1000 -m \"$@\"";
-    let remover = ["unshare", "-Urm", "bash", "-c", script, "x"];
-    let output = hostile(&mut world, &remover);
+    let output = hostile(&mut world, &MASKED_PROC);
     let text = text(&output);
     if output.status.code() == Some(77) {
         eprintln!("skipped, because /proc cannot be masked here");
@@ -100,34 +94,4 @@ fn inside_of_a_run_another_run_works() {
         assert!(output.contains("has run") && !output.contains(CANARY), "{output}");
         assert_eq!(world.damage(), Vec::<String>::new(), "{output}");
     }
-}
-
-/// Makes a program that refuses system calls and then executes its arguments. `None` if it cannot be made here.
-fn refuse_calls(world: &World, names: &[&str]) -> Option<String> {
-    let number = |name: &str| match name {
-        "landlock_create_ruleset" => libc::SYS_landlock_create_ruleset,
-        "unshare" => libc::SYS_unshare,
-        other => panic!("no number of {other}"),
-    };
-    let rules = names.iter().map(|name| {
-        let number = number(name);
-        // Load the number; if it is this one, return EPERM.
-        format!("pack('SCCL', 0x15, 0, 1, {number}), pack('SCCL', 0x06, 0, 0, 0x00050001)")
-    });
-    let rules: Vec<_> = rules.collect();
-    let perl = format!(
-        "#!/usr/bin/perl\nmy @f = (pack('SCCL', 0x20, 0, 0, 0), {}, pack('SCCL', 0x06, 0, 0, 0x7fff0000));\nmy $p = join '', @f;\nmy $prog = pack('Sx6P', scalar @f, $p);\nsyscall({}, 38, 1, 0, 0, 0) == 0 or exit 77;\nsyscall({}, 1, 0, $prog) == 0 or exit 77;\nexec @ARGV;\n",
-        rules.join(", "),
-        libc::SYS_prctl,
-        libc::SYS_seccomp,
-    );
-    let path = world.home().join("refuse-calls");
-    fs::write(&path, perl).expect("a file");
-    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
-    let tried = std::process::Command::new(&path).arg("true").status();
-    if tried.is_ok_and(|status| status.success()) {
-        return path.to_str().map(str::to_owned);
-    }
-    eprintln!("skipped, because system calls cannot be refused here");
-    None
 }

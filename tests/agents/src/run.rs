@@ -21,6 +21,8 @@ pub(crate) struct Run<'a> {
     pub(crate) ended: Vec<Ended>,
     /// Additional variables for the agent.
     pub(crate) variables: Vec<(String, String)>,
+    /// True if the agent runs in `hookhost exec`.
+    pub(crate) is_inside: bool,
     known: &'static Agent,
     hook: &'a Hook,
     model: Model,
@@ -40,7 +42,17 @@ impl<'a> Run<'a> {
         hook.install(agent, &place)?;
         agent.after_install(&place)?;
         let known = by_name(agent.name()).context("there is no such adapter")?.agent();
-        Ok(Self { agent, place, ended: Vec::new(), variables: Vec::new(), known, hook, model, exchanges: Vec::new() })
+        Ok(Self {
+            agent,
+            place,
+            ended: Vec::new(),
+            variables: Vec::new(),
+            is_inside: false,
+            known,
+            hook,
+            model,
+            exchanges: Vec::new(),
+        })
     }
 
     /// Runs the agent with a prompt, once.
@@ -91,6 +103,11 @@ impl<'a> Run<'a> {
     fn start(&self, prompt: &str) -> Start {
         let mut start = self.agent.start(&self.place, prompt);
         start.variables.extend(self.variables.iter().cloned());
+        if self.is_inside {
+            let words = ["exec".to_owned(), "--".to_owned(), start.program.to_string_lossy().into_owned()];
+            start.arguments.splice(0..0, words);
+            start.program = self.place.bin().join("hookhost");
+        }
         start
     }
 

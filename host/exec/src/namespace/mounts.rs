@@ -42,7 +42,11 @@ pub(crate) fn make(world: &mut World) -> Result<(), Failure> {
     let existing: Vec<PathBuf> = table.into_iter().map(|entry| entry.point).collect();
     make_stage().step(Step::Stage)?;
     for planned in world.plan.mounts() {
-        attach(planned, &existing).step_at(Step::Guard, &planned.path)?;
+        match attach(planned, &existing) {
+            // A process outside has removed its socket, or the directory of it, since the plan was made.
+            Err(Errno::NOENT) if matches!(planned.kind, MountKind::Pin | MountKind::Guard(Treatment::Masked)) => {}
+            result => result.step_at(Step::Guard, &planned.path)?,
+        }
     }
     for link in world.plan.links() {
         attach_link(link).step_at(Step::Guard, &link.path)?;

@@ -21,8 +21,19 @@ pub(crate) const CANARY: &str = "canary-7f31c0";
 pub(crate) const NO_NAMESPACES: [&str; 6] =
     ["unshare", "-Ur", "bash", "-c", "echo 0 > /proc/sys/user/max_user_namespaces || exit 77; exec \"$@\"", "x"];
 
+/// Mounts something over parts of /proc, which the user cannot remove, as a container does. It exits with 77 if that is not
+/// possible here.
+pub(crate) const MASKED_PROC: [&str; 6] = ["unshare", "-Urm", "bash", "-c", MASKED_PROC_SCRIPT, "x"];
+const MASKED_PROC_SCRIPT: &str = "mount -t tmpfs -o ro none /proc/acpi 2> /dev/null || mount -t tmpfs -o ro none /proc/scsi 2> /dev/null || exit 77; mount --bind /dev/null /proc/kcore; exec unshare -U --map-user=1000 --map-group=1000 -m \"$@\"";
+
+/// Tries to write a guarded file and to read a key, and shows that it has run.
+pub(crate) const HOSTILE: &str = "echo has run; echo evil > $SETTINGS; mv ~/.claude ~/c2; cat $KEY; kill -9 $VICTIM; prlimit -p $VICTIM -n3; cat /proc/$VICTIM/environ";
+
 /// Maximum time of one program inside.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Maximum time of the setup, which can compile plugins.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The user who runs the programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,10 +116,46 @@ pub(crate) fn inside() -> PathBuf {
     test.parent().and_then(Path::parent).expect("a directory of the build").join("examples/inside")
 }
 
+/// What is in a home, and how a program is started inside.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// Programs, which are copied into a directory of their own.
+    pub(crate) programs: Vec<PathBuf>,
+    /// The command line before the program, of which the first word is one of the programs. `PLAN` stands for the plan.
+    pub(crate) launch: Vec<&'static str>,
+    /// Files that must be as they were, with their text. A path begins at the home.
+    pub(crate) files: Vec<(String, String)>,
+    /// Sockets at which somebody listens.
+    pub(crate) sockets: Vec<&'static str>,
+    /// A command that the user runs once the files are there, or nothing.
+    pub(crate) setup: Vec<&'static str>,
+}
+
+impl Layout {
+    /// The home of the tests that give a plan to the example.
+    fn planned() -> Self {
+        let text = |(index, file): (usize, &str)| (file.to_owned(), text_of(file, index));
+        Self {
+            programs: vec![inside()],
+            launch: vec!["inside", "PLAN", "--"],
+            files: FILES.into_iter().enumerate().map(text).collect(),
+            sockets: vec!["agent.sock", ".local/state/hookhost/host.sock"],
+            setup: Vec::new(),
+        }
+    }
+}
+
+/// The text of a file in the home: a key has the canary.
+pub(crate) fn text_of(file: &str, index: usize) -> String {
+    let is_key = ["keys.toml", "id_", "token"].iter().any(|part| file.contains(part));
+    if is_key { format!("# {CANARY} {index}\n") } else { format!("# {file} {index}\n") }
+}
+
 /// A home with files that are guarded, files that are free, sockets and a process outside.
 pub(crate) struct World {
     scratch: tempfile::TempDir,
     pub(crate) user: User,
+    layout: Layout,
     _abstract_listener: UnixListener,
     listeners: Vec<UnixListener>,
     pub(crate) victim: Child,
@@ -158,11 +205,18 @@ const FILES: [&str; 13] = [
 
 impl World {
     pub(crate) fn new(user: User) -> Self {
+        Self::with(user, Layout::planned())
+    }
+
+    pub(crate) fn with(user: User, layout: Layout) -> Self {
         let scratch = tempfile::Builder::new().prefix("hx").permissions(Permissions::from_mode(0o755)).tempdir();
         let scratch = scratch.expect("a scratch directory");
         let bin = scratch.path().join("bin");
         fs::create_dir(&bin).expect("a directory");
-        fs::copy(inside(), bin.join("inside")).expect("the example is built");
+        for program in &layout.programs {
+            let copy = bin.join(program.file_name().expect("a name"));
+            fs::copy(program, copy).unwrap_or_else(|error| panic!("{} is not built: {error}", program.display()));
+        }
         let victim = Command::new("sleep").arg("100000").spawn().expect("sleep is there");
         let abstract_name = format!("hookhost-exec-{}", scratch.path().display());
         let address = SocketAddr::from_abstract_name(&abstract_name).expect("an address");
@@ -170,6 +224,7 @@ impl World {
             _abstract_listener: UnixListener::bind_addr(&address).expect("a socket"),
             scratch,
             user,
+            layout,
             listeners: Vec::new(),
             victim,
             abstract_name,
@@ -196,16 +251,14 @@ impl World {
         self.listeners.clear();
         fs::create_dir_all(home.join("dotfiles/gemini")).expect("a directory");
         symlink("dotfiles/gemini", home.join(".gemini")).expect("a link");
-        for (index, file) in FILES.into_iter().enumerate() {
+        for (file, text) in &self.layout.files {
             let path = home.join(file);
             fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
-            let is_key = ["keys", "id_"].iter().any(|part| file.contains(part));
-            let text = if is_key { format!("{CANARY} {index}\n") } else { format!("# {file} {index}\n") };
             fs::write(&path, text).expect("a file");
         }
         fs::write(home.join("project/notes.txt"), "free\n").expect("a file");
         fs::write(home.join(".claude/history"), "free\n").expect("a file");
-        for socket in ["agent.sock", ".local/state/hookhost/host.sock"] {
+        for socket in &self.layout.sockets {
             self.listeners.push(UnixListener::bind(home.join(socket)).expect("a socket"));
         }
         let plan: String =
@@ -214,7 +267,16 @@ impl World {
         if let Some((uid, gid)) = self.user.uid {
             give(&home, uid, gid);
         }
-        self.expected = FILES.map(|file| (home.join(file), state(&home.join(file)).expect("it is there"))).into();
+        if !self.layout.setup.is_empty() {
+            let mut setup = Command::new(self.bin().join(self.layout.setup[0]));
+            setup.args(&self.layout.setup[1..]);
+            let output = finish_within(SETUP_TIMEOUT, self.of_user(setup), "setup");
+            assert!(output.status.success(), "{}", text(&output));
+        }
+        let files = self.layout.files.iter().map(|(file, _)| home.join(file));
+        let programs = self.layout.programs.iter().map(|program| self.bin().join(program.file_name().expect("a name")));
+        let expected = |path: PathBuf| (path.clone(), state(&path).expect("it is there"));
+        self.expected = files.chain(programs).map(expected).collect();
     }
 
     fn start_victim(&mut self) {
@@ -223,17 +285,34 @@ impl World {
         let mut command = Command::new("sleep");
         self.user.become_it(command.arg("100000").env("SECRET", CANARY));
         self.victim = command.spawn().expect("sleep is there");
-        self.victim_state = process_state(&self.victim);
+        self.victim_state = process_state(self.victim.id());
+    }
+
+    /// The directory of the programs.
+    pub(crate) fn bin(&self) -> PathBuf {
+        self.scratch.path().join("bin")
+    }
+
+    /// The directory that contains everything.
+    pub(crate) fn root(&self) -> &Path {
+        self.scratch.path()
     }
 
     /// The command that runs a program inside, in the project.
     pub(crate) fn command(&self, program: &[impl AsRef<OsStr>]) -> Command {
-        self.command_from(&self.scratch.path().join("bin/inside"), program)
+        let mut command = Command::new(self.bin().join(self.layout.launch[0]));
+        for word in &self.layout.launch[1..] {
+            match *word {
+                "PLAN" => command.arg(self.scratch.path().join("plan")),
+                word => command.arg(word),
+            };
+        }
+        command.args(program);
+        self.of_user(command)
     }
 
-    fn command_from(&self, inside: &Path, program: &[impl AsRef<OsStr>]) -> Command {
-        let mut command = Command::new(inside);
-        command.arg(self.scratch.path().join("plan")).arg("--").args(program);
+    /// Has a command run as the user, in the project, and with the variables of the attacks.
+    pub(crate) fn of_user(&self, mut command: Command) -> Command {
         self.user.become_it(&mut command);
         command
             .env_clear()
@@ -319,7 +398,7 @@ impl World {
                 None => damage.push(format!("{} is away", path.display())),
             }
         }
-        let found = process_state(&self.victim);
+        let found = process_state(self.victim.id());
         if found != self.victim_state {
             damage.push(format!("the process outside was\n{}and is\n{found}", self.victim_state));
             self.start_victim();
@@ -353,14 +432,22 @@ fn give(path: &Path, uid: u32, gid: u32) {
     }
 }
 
+/// Size from which on a file's times stand for its content: nobody can set the time of the last change of the file's metadata.
+const LARGE: u64 = 1 << 20;
+
 fn state(path: &Path) -> Option<State> {
     let metadata = fs::metadata(path).ok()?;
-    Some(State(fs::read(path).ok()?, metadata.ino(), metadata.mode()))
+    let content = if metadata.len() < LARGE {
+        fs::read(path).ok()?
+    } else {
+        format!("{:?} {} {}", metadata.modified().ok()?, metadata.ctime(), metadata.ctime_nsec()).into_bytes()
+    };
+    Some(State(content, metadata.ino(), metadata.mode()))
 }
 
 /// What a program inside must not change of a process.
-fn process_state(process: &Child) -> String {
-    let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", process.id())).unwrap_or_default();
+pub(crate) fn process_state(process: u32) -> String {
+    let read = |name: &str| fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default();
     let status = read("status");
     let wanted = |line: &&str| ["State:", "Cpus_allowed:", "TracerPid:"].iter().any(|name| line.starts_with(name));
     let status: Vec<_> =
@@ -373,7 +460,11 @@ fn process_state(process: &Child) -> String {
 }
 
 /// Waits for the end of a command, and collects its output.
-pub(crate) fn finish(mut command: Command, name: &str) -> Output {
+pub(crate) fn finish(command: Command, name: &str) -> Output {
+    finish_within(TIMEOUT, command, name)
+}
+
+fn finish_within(limit: Duration, mut command: Command, name: &str) -> Output {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it can be started");
     let collect = |mut pipe: Box<dyn std::io::Read + Send>| {
         std::thread::spawn(move || {
@@ -384,7 +475,7 @@ pub(crate) fn finish(mut command: Command, name: &str) -> Output {
     };
     let stdout = collect(Box::new(child.stdout.take().expect("a pipe")));
     let stderr = collect(Box::new(child.stderr.take().expect("a pipe")));
-    let deadline = Instant::now() + TIMEOUT;
+    let deadline = Instant::now() + limit;
     let status = loop {
         if let Some(status) = child.try_wait().expect("it is a child") {
             break status;
@@ -401,4 +492,34 @@ pub(crate) fn finish(mut command: Command, name: &str) -> Output {
 /// The output of a command as text, with its errors.
 pub(crate) fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Makes a program that refuses system calls and then executes its arguments. `None` if it cannot be made here.
+pub(crate) fn refuse_calls(world: &World, names: &[&str]) -> Option<String> {
+    let number = |name: &str| match name {
+        "landlock_create_ruleset" => libc::SYS_landlock_create_ruleset,
+        "unshare" => libc::SYS_unshare,
+        other => panic!("no number of {other}"),
+    };
+    let rules = names.iter().map(|name| {
+        let number = number(name);
+        // Load the number; if it is this one, return EPERM.
+        format!("pack('SCCL', 0x15, 0, 1, {number}), pack('SCCL', 0x06, 0, 0, 0x00050001)")
+    });
+    let rules: Vec<_> = rules.collect();
+    let perl = format!(
+        "#!/usr/bin/perl\nmy @f = (pack('SCCL', 0x20, 0, 0, 0), {}, pack('SCCL', 0x06, 0, 0, 0x7fff0000));\nmy $p = join '', @f;\nmy $prog = pack('Sx6P', scalar @f, $p);\nsyscall({}, 38, 1, 0, 0, 0) == 0 or exit 77;\nsyscall({}, 1, 0, $prog) == 0 or exit 77;\nexec @ARGV;\n",
+        rules.join(", "),
+        libc::SYS_prctl,
+        libc::SYS_seccomp,
+    );
+    let path = world.home().join("refuse-calls");
+    fs::write(&path, perl).expect("a file");
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let tried = Command::new(&path).arg("true").status();
+    if tried.is_ok_and(|status| status.success()) {
+        return path.to_str().map(str::to_owned);
+    }
+    eprintln!("skipped, because system calls cannot be refused here");
+    None
 }

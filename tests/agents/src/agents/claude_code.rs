@@ -52,6 +52,10 @@ impl RealAgent for ClaudeCode {
         Some(Call::new("Read", json!({ "file_path": path })))
     }
 
+    fn write(&self, path: &str, text: &str) -> Option<Call> {
+        Some(Call::new("Write", json!({ "file_path": path, "content": text })))
+    }
+
     fn subagent(&self, prompt: &str) -> Option<Call> {
         let arguments = json!({ "description": "a part", "prompt": prompt, "subagent_type": "general-purpose" });
         Some(Call::new("Agent", arguments))

@@ -5,8 +5,8 @@ use crate::model::Call;
 use crate::npm::Package;
 use crate::place::Place;
 use crate::process::Start;
-use anyhow::Result;
-use serde_json::json;
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
 
 pub(super) struct GeminiCli;
 
@@ -44,8 +44,25 @@ impl RealAgent for GeminiCli {
         Some(Call::new("read_file", json!({ "file_path": path })))
     }
 
+    fn write(&self, path: &str, text: &str) -> Option<Call> {
+        Some(Call::new("write_file", json!({ "file_path": path, "content": text })))
+    }
+
     fn subagent(&self, prompt: &str) -> Option<Call> {
         Some(Call::new("invoke_agent", json!({ "agent_name": "generalist", "prompt": prompt })))
+    }
+
+    fn add_server(&self, place: &Place, name: &str, command: &[String]) -> Result<bool> {
+        let (program, arguments) = command.split_first().context("a server has no program")?;
+        let path = place.home().join(".gemini/settings.json");
+        let mut settings: Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+        settings["mcpServers"][name] = json!({ "command": program, "args": arguments, "trust": true });
+        place.write_home(".gemini/settings.json", &settings.to_string())?;
+        Ok(true)
+    }
+
+    fn call(&self, server: &str, tool: &str, arguments: Value) -> Call {
+        Call::new(&format!("mcp_{server}_{tool}"), arguments)
     }
 
     fn acp(&self, place: &Place) -> Result<Option<Start>> {

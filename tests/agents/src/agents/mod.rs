@@ -53,6 +53,12 @@ pub(crate) trait RealAgent: Sync {
     /// with shell commands.
     fn read(&self, path: &str) -> Option<Call>;
 
+    /// Returns the tool call with which the agent's model writes a file at an absolute path, or `None` if the model can write files only
+    /// with shell commands.
+    fn write(&self, _path: &str, _text: &str) -> Option<Call> {
+        None
+    }
+
     /// Returns the tool call with which the agent's model starts a sub-agent with a prompt, or `None` if the agent has no sub-agents.
     fn subagent(&self, prompt: &str) -> Option<Call>;
 

@@ -38,6 +38,10 @@ impl RealAgent for OpenCode {
         Some(Call::new("read", json!({ "filePath": path })))
     }
 
+    fn write(&self, path: &str, text: &str) -> Option<Call> {
+        Some(Call::new("write", json!({ "filePath": path, "content": text })))
+    }
+
     fn subagent(&self, prompt: &str) -> Option<Call> {
         let arguments = json!({ "description": "a part", "prompt": prompt, "subagent_type": "general" });
         Some(Call::new("task", arguments))
@@ -46,6 +50,18 @@ impl RealAgent for OpenCode {
     fn untold(&self) -> &'static [EventKind] {
         // The agent reports when a session is deleted, not when it ends.
         &[EventKind::SessionEnd]
+    }
+
+    fn add_server(&self, place: &Place, name: &str, command: &[String]) -> Result<bool> {
+        let path = place.project().join("opencode.json");
+        let mut config: Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+        config["mcp"][name] = json!({ "type": "local", "command": command, "enabled": true });
+        place.write_project("opencode.json", &config.to_string())?;
+        Ok(true)
+    }
+
+    fn call(&self, server: &str, tool: &str, arguments: Value) -> Call {
+        Call::new(&format!("{server}_{tool}"), arguments)
     }
 
     fn acp(&self, place: &Place) -> Result<Option<Start>> {

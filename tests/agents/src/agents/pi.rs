@@ -43,6 +43,10 @@ impl RealAgent for Pi {
         Some(Call::new("read", json!({ "path": path })))
     }
 
+    fn write(&self, path: &str, text: &str) -> Option<Call> {
+        Some(Call::new("write", json!({ "path": path, "content": text })))
+    }
+
     fn subagent(&self, _prompt: &str) -> Option<Call> {
         None
     }

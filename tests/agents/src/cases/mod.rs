@@ -3,6 +3,7 @@
 mod acp;
 mod failures;
 mod gate;
+mod inside;
 mod plugin;
 mod proxy;
 mod recorded;
@@ -39,6 +40,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "acp", check: acp::acp, needs_built: true },
     Case { name: "install", check: resident::install, needs_built: true },
     Case { name: "plugin", check: plugin::plugin, needs_built: true },
+    Case { name: "inside", check: inside::inside, needs_built: true },
     Case { name: "proxy", check: proxy::proxy, needs_built: true },
 ];
 
