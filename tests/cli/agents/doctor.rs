@@ -67,11 +67,12 @@ fn what_is_installed_is_found_with_the_rules_in_force() {
             "Claude Code 2.1.330\n  ✓ your settings of Claude Code have hookhost's hook (",
             "  ? the hook has not been tested yet\n",
             "  Claude Code will ask hookhost before: shell commands, ",
-            "  It will not ask before: files that you name with @.\n  next: hookhost doctor claude-code --prove\n\nhookhost ",
+            "  It will not ask before: files that you name with @.\n  Second line: ",
+            ".\n  next: hookhost doctor claude-code --prove\n\nhookhost ",
             "  ✓ in force here: 1 plugin, from ",
         ],
     );
-    assert_eq!(ended.stdout.lines().count(), 10, "the rest is for --verbose: {ended:#?}");
+    assert_eq!(ended.stdout.lines().count(), 11, "the rest is for --verbose: {ended:#?}");
     let ended = person.run(&["doctor", "claude-code", "--verbose"]);
     printed(
         &ended,
