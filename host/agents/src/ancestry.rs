@@ -9,10 +9,15 @@ use std::path::Path;
 /// The variable that `hookhost exec` sets for the program inside. Any program can set it, so it is only a hint.
 pub const INSIDE_VARIABLE: &str = "HOOKHOST_INSIDE";
 
-/// Returns true if this process seems to run in `hookhost exec`.
+/// Returns true if this process seems to run in `hookhost exec`. On Linux, the variable alone does not suffice: the kernel must keep the
+/// process from gaining privileges, too.
 #[must_use]
 pub fn is_inside() -> bool {
-    std::env::var_os(INSIDE_VARIABLE).is_some()
+    let gains_no_privileges = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        status.lines().any(|line| line.strip_prefix("NoNewPrivs:").is_some_and(|value| value.trim() == "1"))
+    };
+    std::env::var_os(INSIDE_VARIABLE).is_some() && (!cfg!(target_os = "linux") || gains_no_privileges())
 }
 
 /// Variables that agents set for their child processes, each with the agent's name.

@@ -23,6 +23,10 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     pub(crate) list: bool,
 
+    /// Print the same as a profile for `sandbox-exec` of macOS, and start nothing
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) seatbelt: bool,
+
     /// Use only the rules of this configuration file [default: your own hookhost.toml, and the project's if you have approved it]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -36,6 +40,6 @@ pub(crate) struct ExecArgs {
     pub(crate) is_shim: bool,
 
     /// The program and its arguments
-    #[arg(last = true, value_name = "PROGRAM", required_unless_present = "list")]
+    #[arg(last = true, value_name = "PROGRAM", required_unless_present_any = ["list", "seatbelt"])]
     pub(crate) program: Vec<OsString>,
 }

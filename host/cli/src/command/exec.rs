@@ -13,6 +13,7 @@ use hookhost_client::paths::HostPaths;
 use hookhost_client::start;
 use hookhost_client::unanswered_calls::NoteListener;
 use hookhost_exec::policy::Places;
+use hookhost_exec::seatbelt;
 use hookhost_exec::{ExecError, MountPlan, Settings, Treatment, WatchList};
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -37,6 +38,10 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode, CliError> {
     let mut sandbox = Sandbox::here(&own, args.config.as_deref())?;
     if args.list {
         output::print(&list(&sandbox))?;
+        return Ok(Exit::Done.into());
+    }
+    if args.seatbelt {
+        let _ = output::print_exactly(&seatbelt::profile(&sandbox.policy))?;
         return Ok(Exit::Done.into());
     }
     let host = HostPaths::below(&own.directories.state);
@@ -83,8 +88,12 @@ fn keep_host(paths: &HostPaths) -> Result<(), CliError> {
     let program = start::program().map_err(CliError::not_loaded)?;
     let host = KeptHost::start(paths.clone(), program).map_err(not_kept)?;
     std::thread::spawn(|| host.keep(|error| tell(&format!("each call of an agent is denied: {error}"))));
-    let notes = NoteListener::bind(paths).map_err(|error| not_kept(error.into()))?;
-    std::thread::spawn(|| notes.serve(|error| tell(&format!("a call cannot be noted for the audit log: {error}"))));
+    let not_noted =
+        |error: &io::Error| tell(&format!("calls without an answer cannot be noted for the audit log: {error}"));
+    match NoteListener::bind(paths) {
+        Ok(notes) => drop(std::thread::spawn(move || notes.serve(not_noted))),
+        Err(error) => not_noted(&error),
+    }
     Ok(())
 }
 
