@@ -99,7 +99,10 @@ pub(super) fn inside(run: &mut Run<'_>) -> Result<()> {
     let is_unchanged = run.file("tried.txt").is_some() && guarded(&run.place)? == settings;
     run.check("inside, no guarded file is changed", is_unchanged);
     run.check("inside, a key is not read", !run.sent("the-secret-key"));
-    run.check("inside, the hook is asked", run.was_told("built.txt")? || run.was_told("commits.txt")?);
+    let told = run.told()?;
+    let calls: Vec<_> = told.iter().filter(|told| told.text.contains("commits.txt")).collect();
+    let are_inside = calls.iter().all(|told| told.text.contains("\"sandboxed\":true"));
+    run.check("inside, the hook is asked, and the records say that it ran inside", !calls.is_empty() && are_inside);
     Ok(())
 }
 
