@@ -14,7 +14,7 @@ struct CommandGroup {
 
 /// All groups, in the order of the help.
 const GROUPS: &[CommandGroup] = &[
-    CommandGroup { title: "Start here", commands: &["on", "exec", "off", "doctor", "update"], is_first: true },
+    CommandGroup { title: "Start here", commands: &["on", "off", "doctor", "update"], is_first: true },
     CommandGroup {
         title: "Rules",
         commands: &["profile", "rule", "add", "trust", "approvals", "allow-once"],
@@ -28,7 +28,7 @@ const GROUPS: &[CommandGroup] = &[
     },
     CommandGroup {
         title: "Agents and servers",
-        commands: &["agents", "install", "uninstall", "mcp", "acp", "serve", "hook", "passkey"],
+        commands: &["exec", "agents", "install", "uninstall", "mcp", "acp", "serve", "hook", "passkey"],
         is_first: false,
     },
     CommandGroup { title: "The log", commands: &["audit", "evidence", "telemetry"], is_first: false },

@@ -12,7 +12,7 @@ use hookhost_client::kept_host::KeptHost;
 use hookhost_client::paths::HostPaths;
 use hookhost_client::start;
 use hookhost_client::unanswered_calls::NoteListener;
-use hookhost_exec::policy::Places;
+use hookhost_exec::policy::{Places, Policy};
 use hookhost_exec::seatbelt;
 use hookhost_exec::{ExecError, MountPlan, Settings, Treatment, WatchList};
 use std::ffi::OsString;
@@ -101,6 +101,9 @@ fn started(sandbox: &Sandbox, program: &[OsString], host: &HostPaths, is_quiet: 
     let Sandbox { policy, places, .. } = sandbox;
     let plan = MountPlan::new(&policy.guards, &places.directory, &policy.home)
         .map_err(|error| ExecError::Refused(error.to_string()))?;
+    if !is_quiet {
+        hindrances(policy, program).for_each(tell);
+    }
     let helper = std::env::current_exe()?;
     let kept = kept_sockets(host);
     let mut notify = |notice: &_| {
@@ -113,6 +116,17 @@ fn started(sandbox: &Sandbox, program: &[OsString], host: &HostPaths, is_quiet: 
     settings.watch = WatchList::new(policy, &places.state);
     settings.network = policy.network.clone();
     hookhost_exec::run(&plan, program, &mut settings)
+}
+
+/// Returns what an agent cannot make inside, if the program is an agent. It may not even start then.
+fn hindrances<'a>(policy: &'a Policy, program: &[OsString]) -> impl Iterator<Item = &'a str> {
+    let name = program.first().and_then(|program| Path::new(program).file_name()?.to_str()).unwrap_or_default();
+    let agent =
+        hookhost_agents::all().iter().map(|adapter| adapter.agent()).find(|agent| agent.programs.contains(&name));
+    let sentences = policy.gaps.iter().map(|gap| gap.sentence.as_str());
+    sentences.filter(move |sentence| {
+        agent.is_some_and(|agent| sentence.starts_with(&format!("{} cannot make ", agent.name)))
+    })
 }
 
 /// Returns the sockets in the user's runtime directory that stay reachable: those of the resident host and of ssh-agent.
