@@ -29,7 +29,8 @@ fn server_after(command: &str) -> String {
     format!("[mcp.test]\ncommand = \"sh\"\nargs = [\"-c\", {}]\n", json!(format!("{command}\nexec {SERVER} good")))
 }
 
-const RUN: [&str; 4] = ["run", "go", "--script", "script.toml"];
+/// A run whose tools have the process numbers that the test sees.
+const RUN: [&str; 5] = ["run", "go", "--no-sandbox", "--script", "script.toml"];
 
 /// The results of the tools.
 fn results(user: &User) -> Vec<String> {

@@ -354,7 +354,8 @@ fn a_log_that_is_removed_under_a_run_is_noticed_before_anything_else_is_allowed(
         format!("[[turn]]\ncall = [{{ tool = \"bash\", arguments = {{ command = {command} }} }}]\n")
     };
     user.write("script.toml", format!("{}{}", call(&remove), call("echo ran > ran.txt")));
-    let ended = user.run(["run", "go", "--script", "script.toml"]);
+    // Inside, the log could not be removed.
+    let ended = user.run(["run", "go", "--no-sandbox", "--script", "script.toml"]);
     assert_ne!(ended.code, Some(0));
     assert!(ended.stderr.contains("was removed or replaced while it was in use"), "{}", ended.stderr);
     assert!(!user.project().join("ran.txt").exists());

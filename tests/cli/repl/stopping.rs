@@ -1,6 +1,6 @@
 //! Ctrl-C, once and twice, and what else ends a conversation.
 
-use super::{runs, says, scripted, talk, talk_with, texts};
+use super::{runs, says, scripted, talk_with, texts};
 use crate::pty::Session;
 use hookhost_tests::User;
 use rustix::process::{Pid, Signal, kill_process};
@@ -22,6 +22,11 @@ fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
 /// A user whose agent waits in a tool for longer than any test, and then says something.
 fn waiting() -> User {
     scripted(&[&runs("echo $$ > pid; touch started; sleep 3600"), &says("Well.")])
+}
+
+/// Begins to talk with an agent whose tools have the process numbers that the test sees.
+fn talk(user: &User) -> Session {
+    talk_with(user, &["--no-sandbox"])
 }
 
 #[track_caller]
