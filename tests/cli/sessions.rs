@@ -9,6 +9,9 @@ use std::process::{Command, Stdio};
 
 const RUN: [&str; 4] = ["run", "go", "--script", "script.toml"];
 
+/// A run whose tools can do what they cannot do inside `hookhost exec`.
+const OUTSIDE: [&str; 5] = ["run", "go", "--no-sandbox", "--script", "script.toml"];
+
 fn bash(command: &str) -> String {
     let command = Value::from(command);
     format!("[[turn]]\ncall = [{{ tool = \"bash\", arguments = {{ command = {command} }} }}]\n")
@@ -98,7 +101,7 @@ fn a_process_that_is_killed_in_the_middle_of_a_call_leaves_a_session_that_contin
     let user = user(&bash(&format!("touch started; {stored}; kill -9 $(cat ../pid); sleep 60")));
     // The shell becomes hookhost, and so its process is known to the tool.
     let mut shell = Command::new("sh");
-    shell.args(["-c", "echo $$ > ../pid; exec \"$0\" \"$@\""]).arg(hookhost_tests::hookhost()).args(RUN);
+    shell.args(["-c", "echo $$ > ../pid; exec \"$0\" \"$@\""]).arg(hookhost_tests::hookhost()).args(OUTSIDE);
     let like = user.command([""; 0]);
     shell.current_dir(user.project()).env_clear().stdin(Stdio::null());
     shell.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -308,7 +311,7 @@ fn a_full_disk_ends_a_run_with_one_sentence_and_the_session_continues_when_there
     // The result is larger than the room that the last block of the session's file may have.
     let command = format!("cat /dev/zero > {} || true; head -c 20000 /dev/zero | tr '\\0' x", fill.display());
     user.write("script.toml", bash(&command) + &says("Never said."));
-    let ended = user.run(RUN);
+    let ended = user.run(OUTSIDE);
     ended.expect(1, &["cannot be written: No space left on device"]);
     std::fs::remove_file(&fill).unwrap();
     // What is there is whole: the answer where it found room, since its call runs while it streams in, and no half of the result.
@@ -331,7 +334,7 @@ fn a_full_disk_under_the_log_lets_no_further_call_run() {
     let calls = [command.as_str(), "touch made"]
         .map(|command| format!("{{ tool = \"bash\", arguments = {{ command = {} }} }}", Value::from(command)));
     user.write("script.toml", format!("[[turn]]\ncall = [{}]\n{}", calls[0], says("Never said.")));
-    user.run(RUN).expect(1, &["No space left on device"]);
+    user.run(OUTSIDE).expect(1, &["No space left on device"]);
     std::fs::remove_file(&fill).unwrap();
     user.run(["audit", "verify"]).expect(0, &[]);
     // Full from the beginning: nothing runs.
