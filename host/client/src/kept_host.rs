@@ -12,6 +12,12 @@ use std::time::Duration;
 /// The first and the longest pause after an attempt to start a host that has failed. Each pause is twice as long as the previous one.
 const RETRY_INTERVALS: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 
+/// Number of times in a row that a host may send nothing for [`SILENCE_TIMEOUT`]. A program inside can slow the host down, and no call waits
+/// for the supervisor, so it is more patient than a hook.
+///
+/// [`SILENCE_TIMEOUT`]: crate::connection::SILENCE_TIMEOUT
+const SILENCES: u32 = 1;
+
 /// Number of failed attempts after which somebody is told. The first ones can meet the host that is ending.
 const TOLD_ATTEMPT: u32 = 5;
 
@@ -36,13 +42,22 @@ impl KeptHost {
     /// Starts the next host each time that the present one has ended or does not respond. Calls `tell` with an error once in each time in
     /// which no host can be started.
     pub fn keep(mut self, mut tell: impl FnMut(&ConnectionError)) -> ! {
+        let mut silences = 0;
         loop {
             let stuck = match response(&mut self.connection) {
-                Ok(()) => continue,
+                Ok(()) => {
+                    silences = 0;
+                    continue;
+                }
+                Err(ConnectionError::Silent { .. }) if silences < SILENCES => {
+                    silences += 1;
+                    continue;
+                }
                 Err(ConnectionError::Silent { process }) => process,
                 Err(ConnectionError::Frame(_)) => self.connection.process(),
                 Err(_) => None,
             };
+            silences = 0;
             start::end_stuck(stuck, &self.paths);
             let ([mut pause, longest], mut attempt) = (RETRY_INTERVALS, 0);
             self.connection = loop {
