@@ -10,14 +10,18 @@ use std::path::Path;
 pub const INSIDE_VARIABLE: &str = "HOOKHOST_INSIDE";
 
 /// Returns true if this process seems to run in `hookhost exec`. On Linux, the variable alone does not suffice: the kernel must keep the
-/// process from gaining privileges, too.
+/// process from gaining privileges, and filter its system calls.
 #[must_use]
 pub fn is_inside() -> bool {
-    let gains_no_privileges = || {
+    let is_confined = || {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        status.lines().any(|line| line.strip_prefix("NoNewPrivs:").is_some_and(|value| value.trim() == "1"))
+        let is = |name: &str, value: &str| {
+            status.lines().any(|line| line.strip_prefix(name).is_some_and(|found| found.trim() == value))
+        };
+        // 2 is a filter of system calls.
+        is("NoNewPrivs:", "1") && is("Seccomp:", "2")
     };
-    std::env::var_os(INSIDE_VARIABLE).is_some() && (!cfg!(target_os = "linux") || gains_no_privileges())
+    std::env::var_os(INSIDE_VARIABLE).is_some() && (!cfg!(target_os = "linux") || is_confined())
 }
 
 /// Variables that agents set for their child processes, each with the agent's name.

@@ -7,6 +7,7 @@ use crate::output;
 use anyhow::anyhow;
 use hookhost::contract::rule::RuleRow;
 use hookhost::files::{NewFile, make_own_directory, replace};
+use hookhost_agents::ancestry::is_inside;
 use hookhost_agents::install::settings_file::SettingsFile;
 use hookhost_agents::install::{FileRefusal, find};
 use hookhost_agents::plan::Scope;
@@ -14,6 +15,8 @@ use hookhost_exec::export::install::{self, Records};
 use hookhost_exec::export::{EXPORTERS, Export};
 use hookhost_exec::policy::{Gap, Places, Policy, SandboxSettings};
 use hookhost_exec::{Ability, probe};
+use rustix::fs::Access;
+use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::io;
@@ -93,6 +96,12 @@ pub(crate) fn ability() -> Ability {
     probed.unwrap_or_else(|error| Ability::None { because: error.to_string() })
 }
 
+/// Returns true if this process runs in `hookhost exec`: the kernel refuses to write the state directory. What skips the second line must
+/// ask for this proof, because a variable is easily set.
+pub(crate) fn is_guarded(state: &Path) -> bool {
+    is_inside() && rustix::fs::access(state, Access::WRITE_OK) == Err(Errno::ROFS)
+}
+
 /// The programs by which agents start inside when the user types their names.
 #[derive(Clone, Debug)]
 pub(crate) struct Shims {
@@ -133,20 +142,21 @@ impl Shims {
         write().map_err(|error| anyhow!("{} cannot be written: {error}", file.display()).into())
     }
 
-    /// Removes all shims. Returns their names.
-    pub(crate) fn remove(&self) -> Result<Vec<String>, CliError> {
-        let names = self.names();
+    /// Removes all shims.
+    pub(crate) fn remove(&self) -> Result<(), CliError> {
         match fs::remove_dir_all(&self.directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(anyhow!("{} cannot be removed: {error}", self.directory.display()).into())
             }
-            _ => Ok(names),
+            _ => Ok(()),
         }
     }
 
     /// Returns the program that a shim stands for: the first one of this name that lies elsewhere on the `PATH`.
     pub(crate) fn program(&self, name: &str, path: &OsString) -> Option<PathBuf> {
-        let elsewhere = std::env::split_paths(path).filter(|directory| *directory != self.directory);
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let own = real(&self.directory);
+        let elsewhere = std::env::split_paths(path).filter(|directory| real(directory) != own);
         find::on_path(name, &std::env::join_paths(elsewhere).ok()?)
     }
 

@@ -3,13 +3,12 @@
 
 use crate::configuration;
 use crate::exit::CliError;
-use crate::sandbox::ability;
+use crate::sandbox::{ability, is_guarded};
 use anyhow::anyhow;
 use hookhost::{Config, Host};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::launcher::Launcher;
 use hookhost_agent::tool::{Toolbox, adopt_orphans};
-use hookhost_agents::ancestry::is_inside;
 use hookhost_exec::Ability;
 use std::ffi::OsString;
 use std::path::Path;
@@ -46,12 +45,20 @@ pub(crate) async fn tools(
     }
     let mut launcher = Launcher { hidden_variables: hidden_variables(config, section)?, ..Launcher::default() };
     // Inside, the programs are guarded as this one is.
-    if !is_unguarded && !is_inside() {
-        match ability() {
+    if !is_unguarded && !is_guarded(&configuration::places()?.state) {
+        let ability = ability();
+        match &ability {
             Ability::None { because } => {
                 notices.push(format!("the kernel guards no files from what tools start, because {because}"));
             }
-            _ => launcher.wrapper = wrapper(chosen)?,
+            Ability::Landlock { because, lacks } => {
+                let lacks = lacks.join("; ");
+                notices.push(format!("the kernel guards less from what tools start, because {because}; {lacks}"));
+            }
+            Ability::Namespaces { .. } => {}
+        }
+        if !matches!(ability, Ability::None { .. }) {
+            launcher.wrapper = wrapper(chosen)?;
         }
     }
     let mcp = configuration::mcp(config)?;

@@ -344,7 +344,7 @@ fn connect_below(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream
 
 /// Connects without blocking, because a blocking call would never return if the accept queue of a hung host is full.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn connect_to(socket: &Path, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
+pub(crate) fn connect_to(socket: &Path, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket as new_socket};
     use std::os::fd::AsRawFd as _;
     let address = UnixAddr::new(socket).map_err(io::Error::from)?;
@@ -363,7 +363,7 @@ fn connect_to(socket: &Path, deadline: Deadline<'_>) -> Result<UnixStream, Conne
 
 /// Connects with a blocking call. Systems other than Linux immediately return an error if the accept queue is full.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn connect_to(socket: &Path, _: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
+pub(crate) fn connect_to(socket: &Path, _: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     Ok(UnixStream::connect(socket)?)
 }
 

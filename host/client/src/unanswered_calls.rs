@@ -1,5 +1,6 @@
 //! Calls that no resident host answered. The hook writes a line for each such call, and the next resident host records them.
 
+use crate::connection::{ConnectionError, Deadline, connect_to};
 use crate::paths::HostPaths;
 use hookhost_agents::ancestry::is_inside;
 use hookhost_agents::clock::now;
@@ -20,12 +21,12 @@ const MAX_BYTES: u64 = 1024 * 1024;
 const MAX_OPEN_ATTEMPTS: u32 = 10;
 
 /// Maximum size of a call that a hook sends to a supervisor, in bytes.
-const MAX_NOTE: u64 = 64 * 1024;
+const MAX_NOTE: usize = 64 * 1024;
 
 /// Time that a hook may take to send a call.
 const NOTE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Pause after a call that could not be written down.
+/// Pause after a connection that could not be accepted.
 const NOTE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A call that no resident host answered.
@@ -60,11 +61,14 @@ impl UnansweredCall {
     }
 
     fn hand_over(&self, paths: &HostPaths) -> io::Result<()> {
-        let mut listening = paths.all_notes().into_iter().filter_map(|socket| UnixStream::connect(socket).ok());
+        // A program inside can keep the supervisor from accepting.
+        let deadline = Deadline::within(NOTE_TIMEOUT, None);
+        let mut listening = paths.all_notes().into_iter().filter_map(|socket| connect_to(&socket, deadline).ok());
         let Some(mut supervisor) = listening.next() else {
             return Err(io::Error::other("no supervisor of hookhost exec listens"));
         };
-        supervisor.write_all(&serde_json::to_vec(self)?)
+        let note = serde_json::to_vec(self)?;
+        deadline.write_all(&mut supervisor, &note).map_err(|error| io::Error::other(error.to_string()))
     }
 
     fn append(&self, paths: &HostPaths) -> io::Result<()> {
@@ -91,7 +95,7 @@ impl NoteListener {
     /// If the socket cannot be made, for example because its path is too long.
     pub fn bind(paths: &HostPaths) -> io::Result<Self> {
         for socket in paths.all_notes() {
-            if UnixStream::connect(&socket).is_err() {
+            if matches!(connect_to(&socket, Deadline::within(NOTE_TIMEOUT, None)), Err(ConnectionError::Io(_))) {
                 // Another supervisor may remove it at the same time.
                 let _ = fs::remove_file(&socket);
             }
@@ -103,23 +107,20 @@ impl NoteListener {
     /// Writes down each call that arrives. Calls `tell` with the error of each that cannot be written down.
     pub fn serve(self, mut tell: impl FnMut(&io::Error)) -> ! {
         loop {
-            if let Err(error) = self.take() {
-                tell(&error);
-                std::thread::sleep(NOTE_INTERVAL);
+            match self.take() {
+                Ok(Some(call)) => _ = call.append(&self.paths).inspect_err(&mut tell),
+                // A program inside can send anything, or nothing.
+                Ok(None) => {}
+                Err(_) => std::thread::sleep(NOTE_INTERVAL),
             }
         }
     }
 
-    fn take(&self) -> io::Result<()> {
-        let (hook, _) = self.listener.accept()?;
-        hook.set_read_timeout(Some(NOTE_TIMEOUT))?;
-        let mut text = Vec::new();
-        hook.take(MAX_NOTE).read_to_end(&mut text)?;
-        match serde_json::from_slice::<UnansweredCall>(&text) {
-            Ok(call) => call.append(&self.paths),
-            // A program inside can send anything. Another supervisor connects and sends nothing, to see whether this one lives.
-            Err(_) => Ok(()),
-        }
+    /// Waits for the next connection. Returns the call if it arrives whole in time.
+    fn take(&self) -> io::Result<Option<UnansweredCall>> {
+        let (mut hook, _) = self.listener.accept()?;
+        let text = Deadline::within(NOTE_TIMEOUT, None).read_json(&mut hook, MAX_NOTE);
+        Ok(text.ok().and_then(|text| serde_json::from_slice(&text).ok()))
     }
 }
 

@@ -100,6 +100,14 @@ pub(crate) struct PlannedLink {
 }
 
 impl MountPlan {
+    /// Returns the guarded paths that are no directories.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn guarded_files(&self) -> impl Iterator<Item = &Path> {
+        let is_guarded = |kind| matches!(kind, MountKind::Guard(Treatment::ReadOnly | Treatment::Hidden));
+        let files = self.mounts.iter().filter(move |mount| !mount.is_directory && is_guarded(mount.kind));
+        files.map(|mount| mount.path.as_path())
+    }
+
     /// Plans the mounts for `guards`, for a program that starts in `directory` and whose user has the home `home`.
     ///
     /// It looks every path up, as the user who runs it. A path that does not exist is left out. If a path is named

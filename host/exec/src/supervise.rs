@@ -2,6 +2,7 @@
 
 use hookhost_agents::ancestry::INSIDE_VARIABLE;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{FileType, fstat, stat};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH};
@@ -67,6 +68,7 @@ pub(crate) fn run_with(
     if command.is_empty() {
         return Err(ExecError::NoProgram);
     }
+    check_descriptors(plan, descriptors)?;
     let mut services = Services::start(settings)?;
     let result = run_served(plan, command, settings, &mut services, descriptors, signals);
     services.finish(settings.notify);
@@ -97,6 +99,23 @@ fn run_served(
         End::Code(code) => Ok((Mechanism::Landlock, code)),
         End::Failed(failure) => Err(ExecError::Refused(format!("{because}, and {}", failure.because()))),
     }
+}
+
+/// Refuses descriptors through which the program would reach guarded files as outside.
+fn check_descriptors(plan: &MountPlan, descriptors: &[BorrowedFd<'_>; 3]) -> Result<(), ExecError> {
+    for (name, descriptor) in ["input", "output", "error output"].into_iter().zip(descriptors) {
+        let Ok(found) = fstat(descriptor) else { continue };
+        if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
+            let why = format!("its standard {name} is a directory, through which it would reach guarded files");
+            return Err(ExecError::Refused(why));
+        }
+        let is_it = |path: &Path| stat(path).is_ok_and(|it| (it.st_dev, it.st_ino) == (found.st_dev, found.st_ino));
+        if let Some(guarded) = plan.guarded_files().find(|path| is_it(path)) {
+            let why = format!("its standard {name} is {}, which is guarded", guarded.display());
+            return Err(ExecError::Refused(why));
+        }
+    }
+    Ok(())
 }
 
 /// What the supervisor waits for.

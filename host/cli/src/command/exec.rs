@@ -4,7 +4,7 @@ use crate::agent_places::AgentPlaces;
 use crate::args::ExecArgs;
 use crate::exit::{CliError, Exit};
 use crate::output::{self, wrap::wrapped};
-use crate::sandbox::{Sandbox, Shims};
+use crate::sandbox::{Sandbox, Shims, is_guarded};
 use anyhow::anyhow;
 use hookhost_agents::ancestry::is_inside;
 use hookhost_client::connection::ConnectionError;
@@ -14,7 +14,7 @@ use hookhost_client::start;
 use hookhost_client::unanswered_calls::NoteListener;
 use hookhost_exec::policy::{Places, Policy};
 use hookhost_exec::seatbelt;
-use hookhost_exec::{ExecError, MountPlan, Settings, Treatment, WatchList};
+use hookhost_exec::{ExecError, MountPlan, Notice, Settings, Treatment, WatchList};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode, CliError> {
     let mut program = args.program.clone();
     if args.is_shim {
         program = behind_shim(&own, program)?;
-        if is_inside() {
+        if is_guarded(&own.directories.state) {
             return Err(in_its_place(&program));
         }
     }
@@ -106,8 +106,9 @@ fn started(sandbox: &Sandbox, program: &[OsString], host: &HostPaths, is_quiet: 
     }
     let helper = std::env::current_exe()?;
     let kept = kept_sockets(host);
-    let mut notify = |notice: &_| {
-        if !is_quiet {
+    let mut notify = |notice: &Notice| {
+        // Each command of a tool would say it.
+        if !(is_quiet && matches!(notice, Notice::Partly { .. })) {
             tell(&format!("{notice}"));
         }
     };

@@ -119,15 +119,17 @@ async fn remove(args: &OffArgs) -> Result<Exit, CliError> {
         )
         .advise("hookhost off"));
     }
-    if is_all && !args.dry_run {
-        let shims = Shims::of(&places).remove()?;
-        if !shims.is_empty() {
-            table.push(Row::done("second line", &format!("removed the shims of {}", shims.join(", "))));
+    let shims = if is_all { Shims::of(&places).names() } else { Vec::new() };
+    if !shims.is_empty() {
+        let does = if args.dry_run { "would remove" } else { "removed" };
+        if !args.dry_run {
+            Shims::of(&places).remove()?;
         }
+        table.push(Row::done("second line", &format!("{does} the shims of {}", shims.join(", "))));
     }
     let is_off = !table.has_failure();
     let had_profile = is_all && is_off && forget_rules(&places, args.dry_run, &mut table);
-    let is_nothing = removed.is_empty() && !had_profile;
+    let is_nothing = removed.is_empty() && !had_profile && shims.is_empty();
     if !args.dry_run && !removed.is_empty() {
         let mut action = OperatorAction::new(OperatorActionKind::Off);
         action.agents = removed;

@@ -173,16 +173,20 @@ fn repair(supervisor: &Channel, world: &World, init: Pid) -> Result<(), Failure>
         if repaired && planned.kind != MountKind::Pin {
             let ended = nested::end_processes_with_access(init, &planned.path).step(Step::Keep)?;
             let report = Report::Replaced { path: kept(&planned.path), ended };
-            supervisor.send(&report, &[]).step(Step::Message)?;
+            tell(supervisor, &report);
         }
     }
     for link in world.plan.links() {
         if remount(&link.path, || mounts::attach_link(link))? {
-            let report = Report::Replaced { path: kept(&link.path), ended: 0 };
-            supervisor.send(&report, &[]).step(Step::Message)?;
+            tell(supervisor, &Report::Replaced { path: kept(&link.path), ended: 0 });
         }
     }
     Ok(())
+}
+
+/// Tells the supervisor, unless it reads nothing: a program inside can stop it, and must not stop the repairs with it.
+fn tell(supervisor: &Channel, report: &Report) {
+    _ = supervisor.try_send(report);
 }
 
 /// Mounts a path if it exists and is not mounted. Returns true if it was mounted.
@@ -261,7 +265,7 @@ impl Watch {
         for (path, expected) in &self.modes {
             let lost = mode(path).is_some_and(|mode| expected & !mode & 0o700 != 0);
             if lost && fs::set_permissions(path, Permissions::from_mode(*expected)).is_ok() {
-                _ = supervisor.send(&Report::ModeRestored(kept(path)), &[]);
+                tell(supervisor, &Report::ModeRestored(kept(path)));
             }
         }
     }

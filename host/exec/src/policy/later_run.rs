@@ -35,10 +35,25 @@ const OF_HOME: &[&str] = &[
     ".config/tmux",
     ".config/direnv",
     ".config/pip",
+    ".config/nushell",
+    ".config/powershell",
+    ".config/plasma-workspace/env",
+    ".direnvrc",
+    ".emacs",
+    ".emacs.d/init.el",
+    ".gdbinit",
+    ".pdbrc",
+    ".vim/plugin",
+    ".gradle/init.gradle",
+    ".gradle/init.d",
+    ".local/lib/python*/site-packages/usercustomize.py",
+    ".local/lib/python*/site-packages/sitecustomize.py",
+    ".local/share/applications",
     ".ssh/config",
     ".ssh/rc",
     ".ssh/environment",
     ".ssh/authorized_keys",
+    ".ssh/authorized_keys2",
     "Library/LaunchAgents",
 ];
 
@@ -58,6 +73,13 @@ const OF_MACHINE: &[&str] = &[
     "/etc/sudoers",
     "/etc/sudoers.d",
     "/etc/ssh",
+    "/etc/cron.hourly",
+    "/etc/cron.daily",
+    "/etc/cron.weekly",
+    "/etc/cron.monthly",
+    "/etc/ld.so.preload",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
     "/var/spool/cron",
 ];
 
@@ -92,18 +114,25 @@ const GIT_KEYS: &[&str] = &[
     "gpg.ssh.defaultKeyCommand",
     "include.path",
     "includeIf.*.path",
+    "imap.tunnel",
     "init.templateDir",
+    "instaweb.*",
     "interactive.diffFilter",
+    "lfs.*.*",
+    "lfs.standalonetransferagent",
     "man.*.*",
     "merge.*.driver",
     "mergetool.*.*",
     "pager.*",
+    "protocol.*.allow",
+    "protocol.allow",
     "remote.*.receivepack",
     "remote.*.uploadpack",
     "remote.*.vcs",
     "sendemail.*",
     "sequence.editor",
     "submodule.*.update",
+    "tar.*.command",
     "trailer.*.command",
     "trailer.*.cmd",
     "uploadpack.packObjectsHook",
@@ -125,7 +154,9 @@ pub(super) fn add(draft: &mut Draft<'_>) {
         }
     }
     if let Some(directory) = places.path_of("ZDOTDIR") {
-        draft.add(&directory.join(".z*"), Treatment::ReadOnly, Origin::LaterRun, reason);
+        for name in [".zshenv", ".zprofile", ".zshrc", ".zlogin", ".zlogout"] {
+            draft.add(&directory.join(name), Treatment::ReadOnly, Origin::LaterRun, reason);
+        }
     }
     if places.user == 0 {
         for path in OF_MACHINE {
@@ -146,9 +177,16 @@ pub(super) fn add(draft: &mut Draft<'_>) {
         );
     }
     let root = repository.as_ref().map_or(&places.project, |repository| &repository.root).clone();
+    // In a worktree and a submodule, it is a file that names the directory.
+    let dot_git = root.join(".git");
+    if dot_git.is_file() {
+        draft.add(&dot_git, Treatment::ReadOnly, Origin::LaterRun, reason);
+    }
     let mut configurations = vec![places.home.join(".gitconfig"), places.home.join(".config/git/config")];
     for directory in repository.into_iter().flat_map(|repository| repository.directories) {
         draft.add(&directory.join("hooks"), Treatment::ReadOnly, Origin::LaterRun, reason);
+        // It leads git to another configuration.
+        draft.add(&directory.join("commondir"), Treatment::ReadOnly, Origin::LaterRun, reason);
         for name in ["config", "config.worktree"] {
             let keys = GIT_KEYS.iter().map(|&key| key.to_owned()).collect();
             let reason = "git runs the values of these keys".to_owned();
@@ -162,8 +200,8 @@ pub(super) fn add(draft: &mut Draft<'_>) {
         let place = if hooks.starts_with('~') { places.named(hooks) } else { root.join(hooks) };
         draft.add(&place, Treatment::ReadOnly, Origin::LaterRun, reason);
     }
-    let sentence = "scripts of the project, such as a Makefile, `node_modules/.bin` and `.venv`, and repositories that are cloned inside, \
-                    can be changed: read the difference before you run them outside";
+    let sentence = "scripts of the project, such as a Makefile, `node_modules/.bin` and `.venv`, and repositories that are cloned or made \
+                    inside, can be changed: read the difference before you run them, or git in them, outside";
     draft.gap(&places.project, sentence.to_owned());
 }
 

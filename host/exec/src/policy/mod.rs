@@ -122,6 +122,8 @@ fn hookhost(draft: &mut Draft<'_>) {
     for (file, what) in [
         (places.config.join("keys.toml"), "keys of models"),
         (places.state.join("http.token"), "token of HTTP clients"),
+        (places.config.join("*.secret"), "secret of telemetry"),
+        (places.config.join("*.headers"), "headers of telemetry"),
     ] {
         draft.add(&file, Treatment::Hidden, Origin::Hookhost, what);
     }

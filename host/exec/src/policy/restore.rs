@@ -47,6 +47,9 @@ fn present(why: impl Into<String>) -> NotRestorable {
     NotRestorable { which: "present", why: why.into() }
 }
 
+/// Maximum number of keys of a JSON file that are restored one by one, because each one is looked for from the top of the file.
+const MAX_CHANGED: usize = 200;
+
 /// A path of keys from the top of a file.
 type KeyPath = Vec<String>;
 
@@ -75,6 +78,9 @@ fn restored_json(before: &str, now: &str, keys: &[String]) -> Result<Option<Stri
     let changed = changed(&old, &new, keys);
     if changed.is_empty() {
         return Ok(None);
+    }
+    if changed.len() > MAX_CHANGED {
+        return Err(present(format!("has more than {MAX_CHANGED} changed keys")));
     }
     let text = if now.trim().is_empty() { "{}\n" } else { now };
     let bare = text.trim_start_matches('\u{feff}');

@@ -19,6 +19,9 @@ use super::walk::{FoundEntry, descriptor_path, open_to_owner};
 /// Maximum number of bytes that are copied from another file system at once.
 const MAX_COPIED: u64 = 64 << 20;
 
+/// Maximum number of bytes of an entry's name that its name in the quarantine has.
+const MAX_SHOWN: usize = 120;
+
 /// Maximum depth of a directory that is copied.
 const MAX_DEPTH: usize = 32;
 
@@ -36,7 +39,10 @@ impl Quarantine {
     pub(super) fn take(&self, entry: &FoundEntry) -> io::Result<PathBuf> {
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let time = format!("{}.{:09}", now.as_secs(), now.subsec_nanos());
-        let name = |start: &str| [OsStr::new(start), entry.name.as_os_str()].join(OsStr::new(""));
+        // A longer name could be too long together with the time.
+        let shown = entry.name.as_bytes();
+        let shown = OsStr::from_bytes(shown.get(..MAX_SHOWN).unwrap_or(shown));
+        let name = |start: &str| [OsStr::new(start), shown].join(OsStr::new(""));
         let kept = name(&format!("{time}-"));
         let moved = self.open().and_then(|quarantine| {
             match rename(&entry.directory.descriptor, &entry.name, &quarantine, &kept) {

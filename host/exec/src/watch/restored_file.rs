@@ -3,13 +3,14 @@
 use rustix::fs::{
     AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, openat, renameat, statat, unlinkat,
 };
+use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use super::walk::FoundEntry;
+use super::walk::{FoundEntry, open_to_owner};
 use crate::policy::{RestoredFile, restored};
 
 /// Maximum size of a file of which keys are restored, in bytes.
@@ -182,6 +183,30 @@ pub(super) enum WriteMethod {
     InPlace,
 }
 
+/// Maximum number of names that are tried for a new file.
+const MAX_NAMES: u32 = 16;
+
+/// Creates a file with a name that nobody can know before. In a directory without permissions, it gets those of the owner first.
+fn create(directory: &OwnedFd) -> io::Result<(OsString, OwnedFd)> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+    for _ in 0..MAX_NAMES {
+        let mut random = [0; 8];
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+        let name = OsString::from(format!(".hookhost-{:016x}", u64::from_ne_bytes(random)));
+        match openat(directory, &name, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => return Ok((name, file)),
+            Err(error) => {
+                last = error.into();
+                if error == Errno::ACCESS && !open_to_owner(directory) {
+                    break;
+                }
+            }
+        }
+    }
+    Err(last)
+}
+
 /// Writes a file, unless it is another version than the expected one. Returns true if it was written.
 pub(super) fn write(
     directory: &OwnedFd,
@@ -205,12 +230,7 @@ pub(super) fn write(
         file.write_all(text.as_bytes())?;
         return Ok(true);
     }
-    let mut new = OsString::from(format!(".hookhost-{}-", std::process::id()));
-    new.push(name);
-    // One that is left over, or that somebody has put there.
-    _ = unlinkat(directory, &new, AtFlags::empty());
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = openat(directory, &new, flags, Mode::RUSR | Mode::WUSR)?;
+    let (new, file) = create(directory)?;
     let written = (|| {
         fchmod(&file, mode & Mode::from_raw_mode(0o777))?;
         if let Some(stat) = expected {
