@@ -117,11 +117,14 @@ fn what_leaves_its_group_ends_with_the_run() {
     for name in ["tool.pid", "server.pid"] {
         assert!(!runs(&user.project().join(name)), "{name} still runs");
     }
-    // The same where only the tools are listed.
+    // The same where only the tools are listed. The process numbers there are those inside.
     let user = User::new();
-    user.configure(&server_after(&leaves("server.pid")));
+    let hour = format!("3600.{}", std::process::id());
+    user.configure(&server_after(&leaves("server.pid").replace("3600", &hour)));
     Ended::of(&mut user.command(["tools"])).expect(0, &[]);
-    assert!(!runs(&user.project().join("server.pid")));
+    let lines = Command::new("ps").args(["-ww", "-eo", "args="]).output().unwrap();
+    assert!(user.project().join("server.pid").exists());
+    assert!(!String::from_utf8_lossy(&lines.stdout).contains(&format!("sleep {hour}")));
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn catch_up(log: &Path, then: impl FnOnce(&Readers)) -> (Duration, f64) {
             let state = states.iter().find(|state| state.name == **sink);
             state.and_then(|state| state.position).is_some_and(|position| position.seq >= last)
         };
-        SINKS.iter().all(|sink| is_at_end(&sink))
+        SINKS.iter().all(is_at_end)
     };
     let mut most = before;
     while !is_sent() {

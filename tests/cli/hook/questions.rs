@@ -138,6 +138,7 @@ fn a_call_that_has_run_is_asked_about_again_where_its_number_comes_again() {
     assert_eq!(repeated["what"], "repeated");
     // Under other rules an answer is none.
     home.user.configure(&format!("{}[[rule]]\nid = \"ask\"\non = \"Bash\"\nask = \"Sure?\"\n", policy().to_toml()));
+    home.compile(&home.user.project());
     assert_eq!(home.asked("s", "call_0", "ls").decision(), "ask");
     home.verify_log();
 }
