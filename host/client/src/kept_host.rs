@@ -12,11 +12,11 @@ use std::time::Duration;
 /// The first and the longest pause after an attempt to start a host that has failed. Each pause is twice as long as the previous one.
 const RETRY_INTERVALS: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 
-/// Number of times in a row that a host may send nothing for [`SILENCE_TIMEOUT`]. A program inside can slow the host down, and no call waits
+/// Maximum number of times in a row that a host may send nothing for [`SILENCE_TIMEOUT`]. A program inside can slow the host down, and no call waits
 /// for the supervisor, so it is more patient than a hook.
 ///
 /// [`SILENCE_TIMEOUT`]: crate::connection::SILENCE_TIMEOUT
-const SILENCES: u32 = 1;
+const MAX_SILENCES: u32 = 1;
 
 /// Number of failed attempts after which somebody is told. The first ones can meet the host that is ending.
 const TOLD_ATTEMPT: u32 = 5;
@@ -49,7 +49,7 @@ impl KeptHost {
                     silences = 0;
                     continue;
                 }
-                Err(ConnectionError::Silent { .. }) if silences < SILENCES => {
+                Err(ConnectionError::Silent { .. }) if silences < MAX_SILENCES => {
                     silences += 1;
                     continue;
                 }

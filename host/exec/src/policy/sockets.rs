@@ -31,7 +31,7 @@ const KEPT: &[&str] = &[
 ];
 
 /// Sockets that look up names of hosts. They stay if the network does: each lookup tells its name to a server of the one who owns it.
-const OF_RESOLVERS: &[&str] = &["/run/nscd", "/var/run/nscd", "/run/systemd/resolve", "/run/avahi-daemon/socket"];
+const RESOLVER_SOCKETS: &[&str] = &["/run/nscd", "/var/run/nscd", "/run/systemd/resolve", "/run/avahi-daemon/socket"];
 
 /// Directories of sockets that lead out. The socket of each program that starts later lies in them, too.
 const OF_TERMINALS: &[&str] = &["/run/screen", "/run/screens", "/var/run/screen", "/tmp/.X11-unix", "/tmp/.ICE-unix"];
@@ -61,7 +61,7 @@ pub(super) fn add(draft: &mut Draft<'_>, settings: &SandboxSettings) {
             draft.gap(path, sentence);
         }
     }
-    let of_resolvers = OF_RESOLVERS.iter().filter(|_| has_network);
+    let of_resolvers = RESOLVER_SOCKETS.iter().filter(|_| has_network);
     let mut kept: Vec<PathBuf> = KEPT.iter().chain(of_resolvers).map(|path| places.of_machine(path)).collect();
     kept.extend(places.runtime.iter().map(|runtime| runtime.join("hookhost")));
     kept.push(places.state.clone());

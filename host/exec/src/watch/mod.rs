@@ -64,7 +64,7 @@ fn watch(supervisor: &Channel) -> io::Result<()> {
 
 /// A watched path.
 #[derive(Debug)]
-struct Watched {
+struct WatchedPath {
     path: PathBuf,
     duty: Duty,
 }
@@ -84,7 +84,7 @@ struct Watch<'a> {
     supervisor: &'a Channel,
     quarantine: Quarantine,
     write_method: WriteMethod,
-    watched: Vec<Watched>,
+    watched: Vec<WatchedPath>,
     /// The links of the start.
     links: Links,
     interests: Interests,
@@ -183,7 +183,7 @@ impl<'a> Watch<'a> {
         for absent in &list.absent {
             index.set(watch.watched.len());
             let known = walk.find(&absent.path).entries.into_iter().map(|entry| entry.path).collect();
-            watch.watched.push(Watched { path: absent.path.clone(), duty: Duty::Absent { known } });
+            watch.watched.push(WatchedPath { path: absent.path.clone(), duty: Duty::Absent { known } });
         }
         let mut files = Vec::new();
         for file in &list.restored {
@@ -192,7 +192,7 @@ impl<'a> Watch<'a> {
             match RestoredState::new(file.clone(), entry.as_ref()) {
                 Ok(state) => {
                     files.extend(entry.map(|entry| (entry, index.get())));
-                    watch.watched.push(Watched { path: file.path.clone(), duty: Duty::Restored(Box::new(state)) });
+                    watch.watched.push(WatchedPath { path: file.path.clone(), duty: Duty::Restored(Box::new(state)) });
                 }
                 Err(because) => notify(supervisor, Notice::NotWatched { path: file.path.clone(), because }),
             }
@@ -257,7 +257,7 @@ impl<'a> Watch<'a> {
     /// Looks at a path, and puts it right.
     fn check(&mut self, index: usize, occasion: Occasion, opened: &mut OpenDirectories) {
         for _ in 0..MAX_ATTEMPTS {
-            let Watched { path, duty } = &mut self.watched[index];
+            let WatchedPath { path, duty } = &mut self.watched[index];
             let mut enter = |directory: &OpenDirectory, name: &OsStr| {
                 if occasion != Occasion::End {
                     self.interests.add_directory(directory, name, index);
